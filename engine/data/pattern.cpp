@@ -1,4 +1,4 @@
-// Filling and verifying, at the speed of the cache.
+// Fills and verifies buffers at about the bandwidth of the CPU cache.
 #include "data/pattern.hpp"
 
 #include <algorithm>
@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 
-// Two words side by side. Written as vectors because left to themselves compilers make of the loops below between
-// 9 and 50 GB/s, depending on version and level; this is 59 GB/s (one core, in cache, -O2 for plain x86-64).
+// Two adjacent words, as one 128-bit vector. Without explicit vectors, compilers turn the loops below into code of 9 to
+// 50 GB/s, depending on their version and the optimisation level. With them the code reaches 59 GB/s (one core, in
+// cache, -O2 for plain x86-64).
 #if defined(__GNUC__)
 using Pair = std::uint64_t __attribute__((vector_size(16)));
 #else
@@ -28,7 +29,7 @@ struct Pair {
 };
 #endif
 
-// A cache line of a stream, and how to get the next one: four independent additions.
+// The eight words of one cache line. The next line takes four independent additions.
 class Line {
   public:
     static constexpr std::size_t kBytes = 4 * sizeof(Pair);
@@ -54,7 +55,7 @@ class Line {
         std::memcpy(out + 3 * sizeof(Pair), &d_, sizeof(Pair));
     }
 
-    // Bits are set where `in` differs.
+    // Return the differing bits of all words, combined by OR: zero if `in` equals this line.
     Pair differences(const std::byte* in) const noexcept {
         return (load(in) ^ a_) | (load(in + sizeof(Pair)) ^ b_) | (load(in + 2 * sizeof(Pair)) ^ c_) |
                (load(in + 3 * sizeof(Pair)) ^ d_);
@@ -77,13 +78,13 @@ bool any_bit(Pair pair) noexcept {
 }
 
 #if defined(__x86_64__)
-// Vectors of four words, for processors that have them: half the instructions. What works on them is one function each,
-// since nothing that is compiled for all processors may be given such a vector.
+// AVX2 vectors of four words halve the number of instructions. Each function keeps its vectors local, because code that
+// is compiled without AVX2 cannot pass them (the ABI differs).
 const bool kHasFours = __builtin_cpu_supports("avx2") != 0;
 using Four = std::uint64_t __attribute__((vector_size(32)));
 constexpr std::size_t kFours = 4 * sizeof(Four);
 
-// As many whole lines of `kFours` bytes as there are; how many bytes that is.
+// Fill the buffer's whole groups of kFours bytes. Return the number of bytes filled.
 [[gnu::target("avx2")]] std::size_t fill_fours(std::span<std::byte> buffer, std::uint64_t word,
                                                std::uint64_t step) noexcept {
     Four a{word, word + step, word + 2 * step, word + 3 * step};
@@ -103,7 +104,7 @@ constexpr std::size_t kFours = 4 * sizeof(Four);
     return bytes;
 }
 
-// How many bytes at the beginning, in such lines, are as they should be.
+// Return the length in bytes of the matching prefix, in whole groups of kFours bytes.
 [[gnu::target("avx2")]] std::size_t right_fours(std::span<const std::byte> buffer, std::uint64_t word,
                                                 std::uint64_t step) noexcept {
     Four a{word, word + step, word + 2 * step, word + 3 * step};
@@ -111,7 +112,7 @@ constexpr std::size_t kFours = 4 * sizeof(Four);
     const std::byte* const end = buffer.data() + buffer.size() / kFours * kFours;
     const std::byte* in = buffer.data();
     for (; in != end; in += kFours) {
-        Four e, f, g, h;  // one by one, since of an array compilers make a copy
+        Four e, f, g, h;  // separate variables, because compilers copy an array
         std::memcpy(&e, in, sizeof e);
         std::memcpy(&f, in + sizeof e, sizeof f);
         std::memcpy(&g, in + 2 * sizeof e, sizeof g);
@@ -138,14 +139,14 @@ std::uint64_t splitmix(std::uint64_t& state) noexcept {
     return z ^ (z >> 31U);
 }
 
-// Bytes of one word from its byte `skip` on.
+// Copy out.size() bytes of the word, from its byte `skip` on.
 void put_part(std::span<std::byte> out, std::uint64_t word, std::size_t skip) noexcept {
     std::array<std::byte, kWord> bytes{};
     std::memcpy(bytes.data(), &word, kWord);
     std::memcpy(out.data(), bytes.data() + skip, out.size());
 }
 
-// Byte by byte, for a piece that is known to differ or is shorter than a line.
+// Compare byte by byte. For data that is known to differ, or is shorter than a line.
 std::optional<Mismatch> verify_slowly(std::span<const std::byte> buffer, Stream stream, std::uint64_t offset) noexcept {
     for (std::size_t i = 0; i < buffer.size(); ++i) {
         const std::uint64_t at = offset + i;
@@ -162,23 +163,23 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kUnit = 128;
 constexpr std::uint64_t kBlock = 131072;
 
-// Of the numbers 0 .. number, every hundredth times percent: the share is met in every stretch of them.
+// Return whether `number` is one of the `percent` in 100. They are spread evenly, so that every range holds this share.
 bool is_chosen(std::uint64_t number, std::uint32_t percent) noexcept {
     return percent != 0 && (number + 1) * percent / 100 != number * percent / 100;
 }
 
-// What the repeating units of a page repeat: two words that no other page has.
+// Return the stream whose first two words fill the repeating units of a page. Each page has its own.
 Stream filler_of(Stream stream, std::uint64_t page) noexcept {
     std::uint64_t state = stream.base ^ page;
     const std::uint64_t base = splitmix(state);
     return {base, splitmix(state) | 1U};
 }
 
-// A stretch from an offset on that is all of the stream or within one repeating unit.
+// Bytes from an offset on that are either all stream or all within one repeating unit.
 struct Piece {
     std::size_t bytes;
     bool repeats;
-    std::uint64_t stream_offset;  // whose bytes these are; in a copy of the first block another one than the file's
+    std::uint64_t stream_offset;  // differs from the file offset in a copy of the first block
 };
 
 Piece first_piece(std::size_t most, const Content& content, std::uint64_t offset) noexcept {
@@ -188,7 +189,7 @@ Piece first_piece(std::size_t most, const Content& content, std::uint64_t offset
     return {.bytes = std::min<std::uint64_t>(left, most), .repeats = repeats, .stream_offset = from};
 }
 
-// The whole unit, of which a piece is wanted.
+// Return the whole repeating unit that contains `offset`.
 std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_t offset) noexcept {
     const Stream filler = aged(filler_of(content.stream, offset / kPage), content.age);
     const std::array<std::uint64_t, 2> words{filler.base, filler.base + filler.step};
@@ -197,7 +198,7 @@ std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_
     return unit;
 }
 
-// Of the first word, which is whole; `likely` where it is none of them.
+// Return the age of the first word, which must be complete, or `likely` if it has no age from `oldest` to `age`.
 std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, std::uint64_t offset,
                      std::uint64_t likely) noexcept {
     constexpr std::uint64_t kInverse = 0xf1de83e19937733dU;  // of kAge
@@ -213,7 +214,8 @@ std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, 
     return age - content.oldest <= content.age - content.oldest ? age : likely;
 }
 
-// Less than a word, of which ages are tried; it is not looked at where they are too many.
+// Verify less than a word by trying every age from `oldest` to `age`. Such bytes are not verified if the ages are too
+// many.
 std::optional<Mismatch> verify_part(std::span<const std::byte> buffer, const Content& content,
                                     std::uint64_t offset) noexcept {
     constexpr std::uint64_t kMostAges = 4096;
@@ -240,7 +242,7 @@ std::optional<Mismatch> verify_repeating(std::span<const std::byte> buffer, cons
 }  // namespace
 
 Stream stream_of(std::uint32_t seed, std::uint64_t salt, std::uint64_t file_id) noexcept {
-    // Mixed in steps, so that (seed, file) and (seed + 1, file - 1) have nothing in common.
+    // Mix in steps, so that (seed, file) and (seed + 1, file - 1) give unrelated streams.
     std::uint64_t state = salt;
     state = splitmix(state) ^ seed;
     state = splitmix(state) ^ file_id;
@@ -294,7 +296,7 @@ std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream,
     const std::byte* in = buffer.data();
     Line line(stream.base + offset_bytes / kWord * stream.step, stream.step);
     for (std::size_t i = 0; i < lines; ++i, in += Line::kBytes, line.advance()) {
-        // From here to the end: the slow search ends within this line.
+        // The byte-wise search gets the rest of the buffer, but returns within this line.
         if (any_bit(line.differences(in))) {
             return verify_slowly(buffer.subspan(i * Line::kBytes), stream, offset_bytes + i * Line::kBytes);
         }
@@ -334,7 +336,7 @@ std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Co
     return std::nullopt;
 }
 
-// What is of one age begins and ends with a word.
+// Data of one age begins and ends at a word boundary.
 std::optional<Mismatch> verify_ages(std::span<const std::byte> buffer, const Content& content,
                                     std::uint64_t offset_bytes) noexcept {
     const std::size_t head = std::min<std::size_t>(buffer.size(), (kWord - offset_bytes % kWord) % kWord);
@@ -349,7 +351,7 @@ std::optional<Mismatch> verify_ages(std::span<const std::byte> buffer, const Con
         one.age = one.oldest = age_of(rest, content, at, one.age);
         const auto wrong = verify(rest, one, at);
         if (!wrong) break;
-        // Of a word that differs some bytes may be the same: another age begins where the word does.
+        // Words of two ages may have equal leading bytes, so the next age begins at the start of the word that differs.
         const std::uint64_t word = wrong->offset_bytes / kWord * kWord;
         if (word == at) return wrong;
         at = word;

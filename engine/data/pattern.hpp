@@ -1,5 +1,5 @@
-// What strakes writes: every 8-byte word says which file and offset it belongs to, so that every byte read can be
-// checked without keeping a copy.
+// Data that strakes writes. Every 8-byte word depends on its file and offset, so that every byte read can be verified
+// without a copy.
 #pragma once
 
 #include <cstddef>
@@ -10,25 +10,27 @@
 
 namespace strakes {
 
-// The contents of one file: word i is base + i * step (little endian on little-endian machines), step odd.
-// A linear sequence costs one addition a word, never repeats within a file (an odd step has period 2^64), and with a
-// step random in all its bits looks incompressible to compressors and new to block de-duplication.
+// Contents of one file: word i is base + i * step modulo 2^64, in native byte order. A linear sequence costs one
+// addition a word. The step is odd, so the sequence has period 2^64 and never repeats within a file. All bits of the
+// step are random, so the data looks incompressible to compressors and new to block de-duplication.
 struct Stream {
     std::uint64_t base;
     std::uint64_t step;
 };
 
-// `salt` is that of the run: storage that finds what it has already must not find an earlier run's data.
+// `salt` differs from run to run, so that de-duplicating storage finds no data of an earlier run.
 Stream stream_of(std::uint32_t seed, std::uint64_t salt, std::uint64_t file_id) noexcept;
 
-// A stream of which some units of 128 bytes, spread evenly, repeat sixteen bytes of their page (for compression: no
-// zeros, which storage leaves out without compressing, and no half of a block that alone does not compress), and some
-// blocks of 128 KiB, spread evenly, are copies of the file's first block (for de-duplication in blocks of up to that
-// size).
+// A stream with compressible and duplicate parts, both spread evenly.
 //
-// What is written once more in the same place has another age, and every word of it is another one: storage that
-// compares finds no copy, and what was written before is not taken for what was written last. To be verified, each word
-// may be of any age from `oldest` to `age`.
+// Compressible: 128-byte units that repeat 16 bytes of their page. Zeros would not do, since storage omits them without
+// compressing. One contiguous compressible part would not do either, since storage that compresses smaller blocks would
+// meet some that do not compress.
+//
+// Duplicate: blocks of 128 KiB that copy the file's first block, for de-duplication in blocks of up to that size.
+//
+// A rewrite in place increases the age, which changes every word. De-duplicating storage then finds no copy, and
+// verification detects stale data. Verification accepts any age from `oldest` to `age` in each word.
 struct Content {
     Stream stream{};
     std::uint32_t compressible_percent = 0;
@@ -38,7 +40,7 @@ struct Content {
     [[nodiscard]] bool plain() const noexcept { return (compressible_percent | duplicate_percent) == 0; }
 };
 
-// The stream's bytes from offset_bytes on.
+// Fill the buffer with the stream's bytes from offset_bytes on.
 void fill(std::span<std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
 
 struct Mismatch {
@@ -47,15 +49,15 @@ struct Mismatch {
     std::byte found;
 };
 
-// The first byte that is not the stream's.
+// Return the first byte that differs from the stream, or nothing.
 std::optional<Mismatch> verify(std::span<const std::byte> buffer, Stream stream, std::uint64_t offset_bytes) noexcept;
 
-// As far apart as words of neighbouring ages are; odd, so that no age comes again.
+// Difference between words of successive ages. Odd, so that no age repeats.
 inline constexpr std::uint64_t kAge = 0x9e3779b97f4a7c15U;
 constexpr Stream aged(Stream stream, std::uint64_t age) noexcept { return {stream.base + age * kAge, stream.step}; }
 
-// Makes other data of a buffer that was filled with the stream, for storage that compares sectors or larger blocks: the
-// first word of each sector gets this age. Far cheaper than filling it anew.
+// Set the first word of each sector to this age, in a buffer that was filled with the stream. Storage that compares
+// sectors or larger blocks then sees new data. Much cheaper than filling the buffer again.
 inline void renew(std::span<std::byte> buffer, Stream stream, std::uint64_t age) noexcept {
     constexpr std::size_t kSectorBytes = 512;
     std::uint64_t word = aged(stream, age).base;
@@ -65,7 +67,7 @@ inline void renew(std::span<std::byte> buffer, Stream stream, std::uint64_t age)
     }
 }
 
-// The plain stream of one age costs nothing more than without a content.
+// Plain content of one age is filled and verified as fast as a bare stream.
 void fill_mixed(std::span<std::byte> buffer, const Content& content, std::uint64_t offset_bytes) noexcept;
 std::optional<Mismatch> verify_mixed(std::span<const std::byte> buffer, const Content& content,
                                      std::uint64_t offset_bytes) noexcept;

@@ -1,4 +1,4 @@
-// Choice and calibration of the clock.
+// Selects and calibrates the clock.
 #include "measure/clock.hpp"
 
 #include <cmath>
@@ -15,14 +15,16 @@ namespace {
 
 #if defined(__x86_64__)
 
-// The kernel checks at boot and at run time that the counters of all cores agree, and leaves "tsc" when they do not.
+// The kernel checks at boot and at run time that the counters of all cores agree, and switches away from "tsc" if they
+// do not.
 bool kernel_trusts_tsc() {
     std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     std::string name;
     return static_cast<bool>(file >> name) && name == "tsc";
 }
 
-// Intel SDM vol. 3B, 18.17.1; AMD APM vol. 3, Fn8000_0007: EDX bit 8, the counter's rate does not follow the core's.
+// EDX bit 8: the counter's rate does not follow the core frequency (Intel SDM vol. 3B, 18.17.1; AMD APM vol. 3,
+// Fn8000_0007).
 bool tsc_is_invariant() {
     unsigned eax = 0;
     unsigned ebx = 0;
@@ -36,7 +38,7 @@ struct Reading {
     std::uint64_t ns;
 };
 
-// Both clocks at the same moment: of several tries the one least disturbed, recognised by its shortest bracket.
+// Read both clocks at the same moment. The least disturbed of several tries is the one with the shortest bracket.
 Reading read_both() {
     constexpr int kTries = 16;
     Reading best{};

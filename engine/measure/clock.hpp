@@ -1,4 +1,4 @@
-// The engine's clock: the cheapest monotonic counter the machine has, and its conversion to nanoseconds.
+// The engine's clock: the cheapest monotonic counter of the machine, and its conversion to nanoseconds.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace strakes {
 
-// Ticks between two readings. Counters of two cores may differ by a few ticks: a difference that would be negative
-// is none.
+// Return the ticks between two readings. The counters of two cores may differ by a few ticks, so a negative difference
+// counts as 0.
 constexpr std::uint64_t elapsed(std::uint64_t from, std::uint64_t to) noexcept { return to > from ? to - from : 0; }
 
 class Clock {
   public:
-    // The clock of this process, calibrated (about 20 ms) at the first call: call it before the first timed section.
+    // Return the clock of this process. The first call calibrates it (about 20 ms), so it belongs before the first
+    // timed section.
     static const Clock& system();
 
-    // Ticks. The time-stamp counter is read without serialising: what it costs in accuracy (some ten instructions) is
-    // far below what a system call takes, a fence would cost more than the rest of the timing together.
+    // Return a reading in ticks. The time-stamp counter is read without serialising. The error (some ten instructions)
+    // is far below the duration of a system call, and a fence would cost more than the rest of the timing.
     std::uint64_t now() const noexcept {
 #if defined(__x86_64__)
         if (tsc_) return __rdtsc();
@@ -36,14 +37,13 @@ class Clock {
 
     double to_seconds(std::uint64_t ticks) const noexcept { return static_cast<double>(to_ns(ticks)) * 1e-9; }
 
-    // Busy until so long after `since`; the reading that ended it.
+    // Spin until `ns` nanoseconds after the reading `since`. Return the last reading.
     std::uint64_t wait(std::uint64_t since, std::uint64_t ns) const noexcept {
         std::uint64_t reading = now();
         while (to_ns(elapsed(since, reading)) < ns) reading = now();
         return reading;
     }
 
-    // "tsc" or "monotonic".
     std::string_view name() const noexcept { return tsc_ ? "tsc" : "monotonic"; }
 
     static std::uint64_t monotonic_ns() noexcept {
@@ -55,7 +55,7 @@ class Clock {
   private:
     Clock();
 
-    // 2^32 as unity: a tick of 0.1-10 ns keeps its ratio to 1e-9, and 2^64 ticks do not overflow 128 bits.
+    // Fixed point with 2^32 as 1: a tick of 0.1-10 ns keeps its ratio to 1e-9, and 2^64 ticks do not overflow 128 bits.
     static constexpr unsigned kShift = 32;
 
     bool tsc_ = false;

@@ -1,4 +1,4 @@
-// Parsing of the kernel's counters and their differences.
+// Parses kernel counters and computes their differences.
 #include "measure/counters.hpp"
 
 #include <unistd.h>
@@ -16,11 +16,11 @@ namespace strakes {
 
 namespace {
 
-// /proc/diskstats counts in these whatever the device's own sector is (Documentation/admin-guide/iostats.rst).
+// /proc/diskstats counts units of 512 bytes on every device (Documentation/admin-guide/iostats.rst).
 constexpr std::uint64_t kSectorBytes = 512;
-constexpr std::uint64_t kBusyWrapMs = std::uint64_t{1} << 32U;  // that file's busy time is 32 bits wide
+constexpr std::uint64_t kBusyWrapMs = std::uint64_t{1} << 32U;  // its busy time is a 32-bit counter
 
-// Takes the text before the separator off the front of `text`.
+// Remove the text before the separator, and the separator, from the front of `text`. Return the text removed.
 std::string_view take_until(std::string_view& text, char separator) {
     const std::size_t end = text.find(separator);
     const std::string_view head = text.substr(0, end);
@@ -51,7 +51,7 @@ bool all_digits(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// sda -> sda1, nvme0n1 -> nvme0n1p1: a disk whose name ends in a digit has a "p" before the number.
+// Partitions append a number (sda -> sda1), after a "p" if the disk's name ends in a digit (nvme0n1 -> nvme0n1p1).
 bool is_partition_of(std::string_view name, std::string_view disk) {
     if (disk.empty() || !name.starts_with(disk)) return false;
     std::string_view rest = name.substr(disk.size());
@@ -71,7 +71,7 @@ std::string read_text(const char* path) {
     return std::move(text).str();
 }
 
-// Counters may step back (iowait does, by its definition; devices go and come): that is no activity.
+// Return the increase of a counter. Counters may decrease: iowait does by definition, and devices come and go.
 template <typename Number>
 Number grown(Number before, Number after) {
     return after > before ? after - before : Number{0};
@@ -114,7 +114,7 @@ NetworkBytes parse_net_dev(std::string_view text) {
     constexpr int kReceiveColumns = 8;
     NetworkBytes bytes;
     for_each_line(text, [&](std::string_view line) {
-        if (line.find(':') == std::string_view::npos) return;  // the two lines of headings
+        if (line.find(':') == std::string_view::npos) return;  // header
         std::string_view name = take_until(line, ':');
         if (take_word(name) == "lo") return;
         bytes.receive += take_number(line);
@@ -131,7 +131,7 @@ Devices parse_diskstats(std::string_view text) {
         take_word(line);  // minor
         const std::string_view name = take_word(line);
         if (name.empty() || is_ram_disk(name)) return;
-        // reads, merged, sectors, ms, writes, merged, sectors, ms, in flight, busy ms
+        // reads, reads merged, sectors read, ms, writes, writes merged, sectors written, ms, in flight, busy ms
         std::array<std::uint64_t, 10> field{};
         for (std::uint64_t& value : field) value = take_number(line);
         devices.emplace(name, DeviceState{field[2] * kSectorBytes, field[6] * kSectorBytes, field[9]});

@@ -1,4 +1,4 @@
-// What the node did around a phase: CPU, memory, network and devices from /proc, as differences of two readings.
+// Activity of the node during a phase: CPU, memory, network and devices from /proc, as differences of two readings.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 namespace strakes {
 
 struct CpuTimes {
-    double user_s = 0;    // with nice
-    double system_s = 0;  // with interrupts
+    double user_s = 0;    // includes nice
+    double system_s = 0;  // includes interrupts
     double iowait_s = 0;
     double idle_s = 0;
 };
 struct MemoryState {
     std::uint64_t available_bytes = 0;
-    std::uint64_t page_cache_bytes = 0;  // "Cached": tmpfs counts, too
+    std::uint64_t page_cache_bytes = 0;  // "Cached", which includes tmpfs
 };
 struct NetworkBytes {
     std::uint64_t receive = 0;
@@ -39,28 +39,28 @@ struct Counters {
 
 struct CounterDelta {
     CpuTimes cpu;
-    std::uint64_t memory_available_bytes = 0;  // after
+    std::uint64_t memory_available_bytes = 0;  // at the end
     std::uint64_t page_cache_before_bytes = 0;
     std::uint64_t page_cache_after_bytes = 0;
     NetworkBytes network;
-    Devices devices;  // those that moved
+    Devices devices;  // only devices with activity
 };
 
-// The text of /proc/stat, /proc/meminfo, /proc/net/dev (all but lo) and /proc/diskstats (all but partitions and ram
-// disks). What is missing or malformed stays 0.
+// Parse /proc/stat, /proc/meminfo, /proc/net/dev (without lo) and /proc/diskstats (without partitions and RAM disks).
+// Missing or malformed numbers are 0.
 CpuTimes parse_stat(std::string_view text, double ticks_per_second);
 MemoryState parse_meminfo(std::string_view text);
 NetworkBytes parse_net_dev(std::string_view text);
 Devices parse_diskstats(std::string_view text);
 
-// Of this machine. Not for timed sections: it reads four files.
+// Read this machine's counters. Not for timed sections: it reads four files.
 Counters read_counters();
 
 CounterDelta difference(const Counters& before, const Counters& after);
-// Of two times of which one follows the other.
+// Return the delta of two consecutive periods.
 CounterDelta joined(CounterDelta first, const CounterDelta& next);
 
-// The object `counters` of a sample (docs/reference/engine.md).
+// Return the object `counters` of a sample (docs/reference/engine.md).
 nlohmann::json to_json(const CounterDelta& delta);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// What is done with a histogram outside timed sections.
+// Histogram operations that are not used in timed sections.
 #include "measure/histogram.hpp"
 
 #include <cmath>

@@ -10,19 +10,19 @@
 
 namespace strakes {
 
-// One per rank: a cache line of its own, so that ranks do not share one.
+// One per rank, aligned to a cache line to avoid false sharing.
 class alignas(64) Histogram {
   public:
     static constexpr int kSubBits = 6;
-    static constexpr std::uint64_t kMaxNs = (std::uint64_t{1} << 44U) - 1;  // 4.9 hours; longer ones count as this
+    static constexpr std::uint64_t kMaxNs = (std::uint64_t{1} << 44U) - 1;  // 4.9 hours; longer times are counted here
 
-    // The bucket of a value not above kMaxNs. Below 2^kSubBits the shift is 0 and the bucket is the value.
+    // Return the bucket of a value up to kMaxNs. Below 2^kSubBits the shift is 0 and the bucket is the value.
     static constexpr std::uint32_t bucket_of(std::uint64_t ns) noexcept {
         const auto shift = static_cast<std::uint32_t>(std::bit_width(ns | kSubCount) - 1 - kSubBits);
         return (shift << static_cast<unsigned>(kSubBits)) + static_cast<std::uint32_t>(ns >> shift);
     }
 
-    // Smallest value of a bucket, and how many integers it holds.
+    // Return the smallest value of a bucket, or its number of integers.
     static constexpr std::uint64_t lower_edge(std::uint32_t bucket) noexcept {
         if (bucket < kSubCount) return bucket;
         const std::uint32_t shift = shift_of(bucket);
@@ -32,15 +32,15 @@ class alignas(64) Histogram {
         return bucket < kSubCount ? 1 : std::uint64_t{1} << shift_of(bucket);
     }
 
-    // By one thread at a time; another one may merge it into its own meanwhile. No branch but a conditional move, no
-    // total kept: one read, one addition, one write.
+    // Count a value. One thread at a time may record; another one may merge this histogram into its own meanwhile. The
+    // only conditional is a move, and no total is kept: one load, one addition, one store.
     void record(std::uint64_t ns) noexcept {
         std::uint64_t& count = counts_[bucket_of(ns < kMaxNs ? ns : kMaxNs)];
         __atomic_store_n(&count, __atomic_load_n(&count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
     }
 
     void merge(const Histogram& other) noexcept;
-    // So many values of one bucket; those of a bucket there is not are left out.
+    // Add `values` to the count of a bucket. An unknown bucket is ignored.
     void add(std::uint32_t bucket, std::uint64_t values) noexcept {
         if (bucket < kBuckets) counts_[bucket] += values;
     }
@@ -48,15 +48,15 @@ class alignas(64) Histogram {
 
     std::uint64_t count() const noexcept;
 
-    // Nanoseconds below or at which a share q (0..1) of the values lies: the middle of the bucket that holds the value
-    // of rank ceil(q * count). 0 when nothing was recorded.
+    // Return the quantile q (0..1) in nanoseconds: the middle of the bucket that holds the value of rank ceil(q *
+    // count). 0 if the histogram is empty.
     double quantile(double q) const noexcept;
 
-    // (bucket, count), ascending.
+    // Pairs (bucket, count), ascending.
     using Buckets = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
-    // Those in use.
+    // Return the buckets that are not empty.
     Buckets buckets() const { return buckets_since({}); }
-    // What has come since the histogram was as `before`.
+    // Return the counts recorded since the copy `before` was taken.
     Buckets buckets_since(const Histogram& before) const;
 
   private:

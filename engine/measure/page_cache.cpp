@@ -1,4 +1,4 @@
-// Page-cache residency by cachestat(2), by mincore(2) on kernels before 6.5.
+// Page-cache residency from cachestat(2), or from mincore(2) on kernels before 6.5.
 #include "measure/page_cache.hpp"
 
 #include <fcntl.h>
@@ -19,10 +19,10 @@ namespace strakes {
 
 namespace {
 
-// The C library may be older than the kernel; the number is the same on every architecture but alpha.
+// The C library may be older than the kernel. The call's number is the same on every architecture but alpha.
 constexpr long kSysCachestat = 451;
 
-// Documentation/admin-guide/sysctl/vm.rst: 3 is pages, dentries and inodes.
+// 3 drops pages, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
 constexpr const char* kDropCaches = "/proc/sys/vm/drop_caches";
 
 // include/uapi/linux/mman.h
@@ -53,7 +53,7 @@ std::optional<Residency> residency_by_cachestat(int fd, std::uint64_t bytes) {
 
 namespace {
 
-// How many of the pages are resident; nothing where the file system does not say.
+// Return the number of resident pages, or nothing if the file cannot be mapped or mincore(2) fails.
 std::optional<std::uint64_t> resident_pages(int fd, std::uint64_t offset, std::uint64_t length,
                                             std::vector<unsigned char>& vector) {
     void* address = mmap(nullptr, length, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset));
@@ -66,16 +66,16 @@ std::optional<std::uint64_t> resident_pages(int fd, std::uint64_t offset, std::u
         std::count_if(vector.begin(), vector.end(), [](unsigned char state) { return (state & 1U) != 0; }));
 }
 
-// One window at a random place in each of as many equal parts of the file. The interval is that of as many windows
-// drawn at random, which is wider (Cochran 1977, 5.6 and 8.1), with half a window for what was met in none or in all
-// (Agresti, Coull 1998).
+// Stratified sample: one window at a random place in each of kWindows equal parts of the file. The interval is the
+// wider one of a simple random sample (Cochran 1977, 5.6 and 8.1). Pseudo-observations, z^2 in number and half of them
+// resident, keep it from vanishing if none or all of the pages are resident (Agresti, Coull 1998).
 std::optional<Residency> residency_by_sample(int fd, std::uint64_t bytes, std::uint64_t most) {
     constexpr std::uint64_t kWindows = 16384;
     const std::uint64_t window_bytes = std::max(most / kWindows / page_bytes(), std::uint64_t{1}) * page_bytes();
     constexpr double kTwoSided95 = 1.96;
     const std::uint64_t part = bytes / kWindows / page_bytes() * page_bytes();
     std::vector<unsigned char> vector;
-    std::mt19937_64 random(bytes);  // the same pages before and after a phase, so that their difference is of the phase
+    std::mt19937_64 random(bytes);  // the same pages before and after a phase
     double sum = 0, squares = 0;
     for (std::uint64_t window = 0; window < kWindows; ++window) {
         const std::uint64_t room = (part - window_bytes) / page_bytes() + 1;
@@ -101,7 +101,7 @@ std::optional<Residency> residency_by_sample(int fd, std::uint64_t bytes, std::u
 
 std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes, std::uint64_t most) {
     if (bytes > most) return residency_by_sample(fd, bytes, most);
-    // A window at a time: a vector of one byte a page for a whole large file would be large itself.
+    // One window at a time, because mincore(2) fills a vector of one byte a page.
     constexpr std::uint64_t kWindow = std::uint64_t{256} << 20U;
     std::vector<unsigned char> vector;
     std::uint64_t resident = 0;

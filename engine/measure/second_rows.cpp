@@ -1,4 +1,4 @@
-// Differences from look to look.
+// Differences between successive observations.
 #include "measure/second_rows.hpp"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// What happened second by second while a phase ran: work of all ranks, and counters of this node.
+// Time series of a phase, a row a second: work of all ranks, and counters of this node.
 #pragma once
 
 #include <algorithm>
@@ -12,33 +12,34 @@
 namespace strakes {
 
 struct SecondRow {
-    std::uint64_t end_ns = 0;   // after the phase's start
-    std::uint64_t took_ns = 0;  // since the row before
-    std::uint64_t bytes = 0;    // in this time, as operations and the counters
+    std::uint64_t end_ns = 0;   // since the start of the phase
+    std::uint64_t took_ns = 0;  // since the previous row
+    std::uint64_t bytes = 0;    // in this row only, like operations and delta
     std::uint64_t operations = 0;
     CounterDelta delta;
 };
 
-// Looks are of the watching thread; the rows are taken by another one when the phase has ended.
+// The watching thread calls look(). Another thread calls take() after the phase.
 class SecondRows {
   public:
-    // Of at most so many rows: when there are more, each two become one, and rows are twice as long from then on.
+    // Keep at most `most_rows` rows. If there are more, pairs of rows are merged, and later rows cover twice the time.
     explicit SecondRows(std::size_t most_rows = kMostRows) : most_rows_(most_rows) {}
 
     static constexpr std::size_t kMostRows = 86'400;
-    // For each of so many nodes, since all of them come together at rank 0.
+    // Return the limit for each of `nodes` nodes, whose rows are all gathered at rank 0.
     [[nodiscard]] static constexpr std::size_t most_of(std::size_t nodes) noexcept {
         constexpr std::size_t kOfAll = 60'000, kLeast = 60;
         return std::clamp(kOfAll / std::max<std::size_t>(nodes, 1), kLeast, kMostRows);
     }
 
-    // `phase` counts from 1; `now_ns` after its start, with what all ranks had done until then. The first look at a
-    // phase is where its first row begins; looks less than about a row's length after a row's end change nothing.
+    // Add a row if about a row's length has passed since the last one. `phase` counts from 1, `now_ns` from its start;
+    // `bytes` and `operations` are the totals of all ranks at that time. The first call of a phase discards earlier
+    // rows and starts the first one.
     void look(std::size_t phase, std::uint64_t now_ns, std::uint64_t bytes, std::uint64_t operations);
     [[nodiscard]] std::vector<SecondRow> take(std::size_t phase);
 
   private:
-    static constexpr std::uint64_t kSecondNs = 950'000'000;  // the watcher looks every half second, give or take
+    static constexpr std::uint64_t kSecondNs = 950'000'000;  // the watcher looks about every half second
 
     void halve();
 

@@ -1,4 +1,4 @@
-// The sense of a plan: what schemas/plan.json cannot say.
+// Checks of a plan that schemas/plan.json cannot express.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -29,11 +29,11 @@ std::uint64_t product_or_most(Wide a, Wide b, Wide c) {
     return ab > most || ab * c > most ? UINT64_MAX : static_cast<std::uint64_t>(ab * c);
 }
 
-// What the phases so far have made of one set of data files.
+// State of a set of data files after the phases checked before.
 struct DataSet {
     const TransferPhase* written = nullptr;
     bool stamped = false;
-    bool partial = false;  // by the ranks of a part of a mixed phase only
+    bool partial = false;  // written by the ranks of one part of a mixed phase
 };
 
 void check_wear_out(const Stop& stop, const BackendRow& backend, const PhaseCheck& check) {
@@ -41,7 +41,7 @@ void check_wear_out(const Stop& stop, const BackendRow& backend, const PhaseChec
                   "wear-out is not for the backend " + std::string(backend.name), "Use the rule stonewall.");
 }
 
-// What both kinds of phase say of their backend.
+// Check the keys on the backend that transfer and metadata phases share.
 template <class AnyPhase>
 void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
     const BackendRow& backend = row_of(phase.backend);
@@ -54,7 +54,7 @@ void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
                   "Leave it out, or use another backend.");
 }
 
-// `why_not` is the column that says so.
+// `why_not` is the registry's reason why the backend lacks the ability, or empty.
 void check_ability(bool wanted, const BackendRow& backend, std::string_view why_not, const char* key,
                    const char* remedy, const PhaseCheck& check) {
     check.require(!wanted || why_not.empty(), key,
@@ -66,7 +66,6 @@ void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
     const BackendRow& backend = row_of(phase.backend);
     check_ability(phase.direct, backend, backend.no_direct, "direct",
                   "Leave it out, or use the backend posix or uring.", check);
-    // Polling is for queues of requests.
     const std::string queues = backends_that([](const BackendRow& row) { return row.queues; });
     check.require(!phase.sqpoll || backend.queues, "sqpoll", "is for the backend " + queues,
                   "Leave it out, or use that backend.");
@@ -89,7 +88,7 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
                   "is for writing into a shared-file, and for the layout file-per-writer", "Leave it out.");
     check.require(phase.writers > 0 || phase.grouping == TransferPhase{}.grouping, "grouping",
                   "has no effect without writers", "Leave it out, or say how many writers there are.");
-    // What a library over MPI has instead check_library() says.
+    // check_library() checks phases with writers on a backend that needs MPI processes.
     if (!phase.gathers() || row_of(phase.backend).needs_processes) return;
     check.require(phase.delay_ns == 0, "delay_ns", "is not for a write phase with writers", "Leave it out.");
     check.require(phase.access == Access::segmented || phase.access == Access::strided, "access",
@@ -237,8 +236,8 @@ void check_stage(const StagePhase& phase, std::uint32_t ranks, const std::map<st
 }
 
 void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const PhaseCheck& check) {
-    constexpr std::uint64_t kMostOperations = std::uint64_t{1}
-                                              << 22U;  // of a rank, which are kept in memory for the log
+    // Per rank. The log keeps them all in memory.
+    constexpr std::uint64_t kMostOperations = std::uint64_t{1} << 22U;
     check.require(sets.insert(phase.files).second, "files", "is the set of an earlier probe, too",
                   "Give every probe files of its own.");
     check.require(phase.operations() <= kMostOperations, "seconds", "at this rate makes more than 4194304 operations",
@@ -253,13 +252,13 @@ void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const Pha
                   "is not for the operation file-stat", "Leave it out.");
 }
 
-// What the phases so far have made of one set of items, files and directories counted apart.
+// State of a set of items after the phases checked before. Files and directories are tracked separately.
 struct ItemSet {
     const MetadataPhase* first = nullptr;
-    const MetadataPhase* files = nullptr;  // their creation, until all are removed
+    const MetadataPhase* files = nullptr;  // their creation; null once all are removed
     const MetadataPhase* directories = nullptr;
-    const MetadataPhase* attributes = nullptr;  // set on the files, until all are removed
-    const MetadataPhase* cut = nullptr;         // the last file-truncate, until all are removed
+    const MetadataPhase* attributes = nullptr;  // the last file-setxattr; null once all files are removed
+    const MetadataPhase* cut = nullptr;         // the last file-truncate; null once all files are removed
     bool linked = false;
 };
 
@@ -276,12 +275,12 @@ void check_same_set(const MetadataPhase& phase, const ItemSet& set, const Metada
     check.require(phase.depth == set.first->depth, "depth", kFault, kRemedy);
     check.require(phase.branch == set.first->branch, "branch", kFault, kRemedy);
     check.require(phase.items == set.first->items, "items", kFault, kRemedy);
-    // Directories carry no data: for them any value of the set will do.
+    // file_bytes has no effect on directories, so any value is accepted.
     if (!on_directories(phase.operation) && created != nullptr)
         check.require(phase.file_bytes == created->file_bytes, "file_bytes", kFault, kRemedy);
 }
 
-// What is one call of the C library, and the keys that go with it.
+// Check operations that only the C library offers, and keys that belong to single operations.
 void check_library_calls(const MetadataPhase& phase, const PhaseCheck& check) {
     using enum MetadataOperation;
     const bool newer = phase.operation >= file_chmod;
@@ -309,7 +308,7 @@ void check_library_calls(const MetadataPhase& phase, const PhaseCheck& check) {
                   "Leave it out.");
 }
 
-// What of the files must be there, and what this phase leaves of them.
+// Check that the files are in the state the operation needs, and update that state.
 void check_files_of_set(const MetadataPhase& phase, ItemSet& set, const PhaseCheck& check) {
     using enum MetadataOperation;
     check.require(phase.operation != file_read || set.cut == nullptr, "files",
@@ -385,7 +384,7 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     if (!on_directories(phase.operation)) set.attributes = set.cut = nullptr;
 }
 
-// What the ranks cannot be given here.
+// Refuse processors, NUMA nodes or pages that this node cannot provide.
 void check_placement(const Placement& placement) {
     const auto require = [](bool holds, const char* key, const std::string& fault, const std::string& remedy) {
         if (!holds) throw Refusal("'team." + std::string(key) + "' " + fault, "team." + std::string(key), remedy);

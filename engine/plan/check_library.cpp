@@ -1,4 +1,4 @@
-// The sense of a transfer by a library over MPI, and of keys that only such a transfer has.
+// Checks transfers through MPI libraries, and the keys that only these accept.
 #include <cstdint>
 
 #include "plan/phase_check.hpp"

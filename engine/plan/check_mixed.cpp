@@ -1,4 +1,4 @@
-// The sense of several kinds at once: who does what, and that nobody changes what others work on.
+// Checks a mixed phase: every rank belongs to one part, and no part changes files that another part uses.
 #include <map>
 #include <numeric>
 #include <string>
@@ -10,7 +10,7 @@ namespace strakes {
 
 namespace {
 
-// Sets of one name are different ones for these.
+// Separate name spaces for file sets.
 enum class Space : std::uint8_t { data, items, pools, probes };
 
 struct Use {

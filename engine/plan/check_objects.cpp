@@ -1,4 +1,4 @@
-// What an object store cannot do: files that are changed, shared while they are written, renamed, or made durable.
+// Refuses operations that object stores lack: changing, sharing, renaming and synchronising files.
 #include <string>
 
 #include "plan/phase_check.hpp"
@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kLeastPartBytes = std::uint64_t{5} << 20U;
 constexpr std::uint64_t kMostPartBytes = std::uint64_t{5} << 30U;
 constexpr std::uint64_t kMostObjectParts = 10'000;
-// Small files are moved in pieces of this size; an object is one piece.
+// Small files are moved in pieces of this size, and an object must fit into one piece.
 constexpr std::uint64_t kMostItemBytes = std::uint64_t{1} << 20U;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The sense of a small-files phase.
+// Checks small-files phases.
 #include <algorithm>
 
 #include "plan/phase_check.hpp"
@@ -13,7 +13,7 @@ std::int64_t count(const std::vector<FlowOperation>& flow, FlowCall call) {
     return std::ranges::count(flow, call, &FlowOperation::call);
 }
 
-// One file is open at a time, and none at the end, so that the loop can begin again.
+// At most one file is open at a time, and none at the end, so that the flow can be repeated.
 void check_flow(const SmallFilesPhase& phase, const PhaseCheck& check) {
     bool open = false;
     for (std::size_t i = 0; i < phase.flow.size(); ++i) {

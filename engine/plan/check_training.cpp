@@ -1,11 +1,11 @@
-// The sense of a training phase.
+// Checks training phases.
 #include "plan/phase_check.hpp"
 
 namespace strakes {
 
 namespace {
 
-// What only training has: generating takes nothing but the usual values.
+// Refuse the keys that only the operation train uses, unless they have their defaults.
 void check_is_usual(const TrainingPhase& phase, const PhaseCheck& check) {
     const TrainingPhase usual{};
     const auto same = [&](auto TrainingPhase::* member, const char* key) {

@@ -11,7 +11,7 @@
 
 namespace strakes {
 
-// Why a plan or a message is not taken. Thrown while parsing only, long before any timed section.
+// Reason for refusing a plan or a message. Thrown only while parsing, long before any timed section.
 class Refusal : public std::exception {
   public:
     Refusal(std::string what, std::string key, std::string remedy)
@@ -26,7 +26,8 @@ class Refusal : public std::exception {
 
 class ObjectReader {
   public:
-    // `path` is the object's own key, empty for the outermost. Refuses what is no object, and keys not in `allowed`.
+    // `path` is the key of the object itself, empty for the outermost one. Throws Refusal if the value is not an object
+    // or has a key that is not in `allowed`.
     ObjectReader(const nlohmann::json& value, std::string path, std::initializer_list<std::string_view> allowed);
 
     [[nodiscard]] bool has(std::string_view key) const;
@@ -34,7 +35,7 @@ class ObjectReader {
     [[nodiscard]] const nlohmann::json& value(std::string_view key) const;
 
     [[nodiscard]] std::string string(std::string_view key) const;
-    // JSON Schema calls 4.0 an integer, so it is one here.
+    // Accepts 4.0, which JSON Schema counts as an integer.
     [[nodiscard]] std::uint64_t integer(std::string_view key, std::uint64_t least, std::uint64_t most) const;
     [[nodiscard]] double positive_number(std::string_view key, double most) const;
 
@@ -47,7 +48,7 @@ class ObjectReader {
         return has(key) ? boolean(key) : otherwise;
     }
 
-    // One of the names of a table of (name, value) pairs.
+    // Return the value of one of the names in a table of (name, value) pairs.
     template <class Table>
     [[nodiscard]] auto choice(std::string_view key, const Table& table) const {
         const std::string given = string(key);

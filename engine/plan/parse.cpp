@@ -1,4 +1,4 @@
-// The form of a plan: the same rules as schemas/plan.json, key by key.
+// Parses a plan by the rules of schemas/plan.json, key by key.
 #include "plan/parse.hpp"
 
 #include <algorithm>
@@ -62,7 +62,7 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path, Place pla
             case Kind::training:
                 return read_fields<TrainingPhase>(body, path, kTrainingFields);
             case Kind::mixed:
-                break;  // parse_plan() has taken it: it becomes several phases
+                break;  // handled by parse_plan(), since it becomes several phases
         }
     }
     throw Refusal("'" + path + ".kind' is missing or unknown", path + ".kind", known + ".");

@@ -1,4 +1,4 @@
-// From JSON to a plan: strict in form (schemas/plan.json) and in sense.
+// Parses a plan from JSON: strict about its form (schemas/plan.json) and its consistency.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,17 +7,17 @@
 
 namespace strakes {
 
-// Throws Refusal. The keys it names are paths such as phases[0].transfer_bytes.
+// Throws Refusal. Its keys are paths such as phases[0].transfer_bytes.
 Plan parse_plan(const nlohmann::json& document);
 
-// What the schema cannot say: sizes that divide, sets that exist when they are used, settings that contradict each
-// other. Throws Refusal. Part of parse_plan.
+// Check what the schema cannot express: sizes that divide, sets that exist before they are used, settings that
+// contradict each other. Throws Refusal. Called by parse_plan().
 void check_plan(const Plan& plan);
 
-// What only this machine can say: backends that are not there, and rights. Throws Refusal. Not part of parse_plan:
-// every process asks it, and says what it finds in the plan's own words.
+// Check what depends on this node: processors and NUMA nodes, available backends, permissions. Throws Refusal, which
+// names keys of the plan. Not called by parse_plan(), since every process checks its own node.
 void check_here(const Plan& plan);
-// Why a plan is refused for that.
+// Reason of the failure if check_here() refuses a plan.
 inline constexpr const char* kNodeLacks = "this node cannot do what the plan asks for; others may";
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// Several kinds at once: form, and a stop that is that of all parts.
+// Parses a mixed phase, whose stop rule applies to all parts.
 #include "plan/parse_parts.hpp"
 
 namespace strakes {

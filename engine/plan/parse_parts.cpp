@@ -1,4 +1,4 @@
-// Keys that have a form of their own.
+// Parses names, lists and objects among the keys of a phase.
 #include "plan/parse_parts.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void read_form(const ObjectReader& phase, std::string_view key, Stop& stop) {
                       "Leave it out, or use the rule stonewall or seconds.");
 }
 
-// Names and values as MPI takes them everywhere: it cuts or refuses longer ones.
+// MPI implementations truncate or refuse longer names and values.
 void read_form(const ObjectReader& phase, std::string_view key, Hints& hints) {
     constexpr std::size_t kMost = 64, kLongestName = 35, kLongestValue = 255;
     const nlohmann::json& object = phase.value(key);
@@ -54,7 +54,7 @@ void read_form(const ObjectReader& phase, std::string_view key, Hints& hints) {
     }
 }
 
-// Of the name of a file.
+// Read a part of a file name.
 void read_form(const ObjectReader& phase, std::string_view key, std::string& name_part) {
     constexpr std::size_t kLongest = 64;
     name_part = phase.string(key);

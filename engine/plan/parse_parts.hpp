@@ -1,4 +1,4 @@
-// From JSON to the members of a phase, row by row, and the keys that have a form of their own.
+// Reads a phase from JSON into its members, row by row.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ void read_field(const ObjectReader& reader, const Row& row, Body& body) {
         if constexpr (std::is_same_v<Value, std::uint64_t>)
             value = number;
         else
-            value = static_cast<std::uint32_t>(number);  // no row's most is above that of its member
+            value = static_cast<std::uint32_t>(number);  // no row allows more than its member can hold
     } else if constexpr (std::is_same_v<Rule, Above0>) {
         value = reader.positive_number(row.key, row.rule.most);
     } else if constexpr (std::is_same_v<Rule, YesOrNo>) {
@@ -52,7 +52,7 @@ void read_field(const ObjectReader& reader, const Row& row, Body& body) {
     }
 }
 
-// The object `body_json`, which may have the keys of these rows, and `kind` where it is a phase.
+// Read an object that may have the keys of these rows and, unless it is a FlowOperation, `kind`.
 template <class Body, class... Row>
 Body read_fields(const nlohmann::json& object, const std::string& path, const std::tuple<Row...>& rows,
                  Body body = {}) {
@@ -66,10 +66,10 @@ Body read_fields(const nlohmann::json& object, const std::string& path, const st
     return body;
 }
 
-// One phase of a kind that a part may have, or of any.
+// A part of a mixed phase may have only some kinds.
 enum class Place : std::uint8_t { part, whole };
 Phase parse_phase(const nlohmann::json& body, const std::string& path, Place place);
-// The phase and, after it, its parts.
+// Return the mixed phase, followed by its parts.
 std::vector<Phase> parse_mixed(const nlohmann::json& body, const std::string& path);
 
 }  // namespace strakes

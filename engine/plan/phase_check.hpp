@@ -1,4 +1,4 @@
-// Refusing a phase that contradicts itself or those before it.
+// Refuses a phase that contradicts itself or earlier phases.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace strakes {
 
-// Refuses with the key at fault, relative to one phase.
+// Throws a Refusal that names the key at fault, relative to one phase.
 class PhaseCheck {
   public:
-    // `key` is the phase's own.
+    // `key` is the path of the phase.
     explicit PhaseCheck(const std::string& key) : path_(key + ".") {}
     void require(bool good, const std::string& key, const std::string& fault, const char* remedy) const {
         if (!good) throw Refusal("'" + path_ + key + "' " + fault, path_ + key, remedy);
@@ -23,23 +23,23 @@ class PhaseCheck {
     std::string path_;
 };
 
-// What the phases so far have made of one pool of small files.
+// State of a pool of small files after the phases checked before.
 struct PoolSet {
     const SmallFilesPhase* first = nullptr;
     bool filled = false;
 };
 
-// Of the mixed phase at `index` and its parts together; each part is checked as the phase that it is, too.
+// Check the mixed phase at `index` together with its parts. Each part is also checked as a phase of its kind.
 void check_mixed(const Plan& plan, std::size_t index);
 
-// Of an interface that is a library over MPI, and of what only those have.
+// Check backends that are MPI libraries, and the keys that only they accept.
 void check_library(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check);
 
-// Of samples: `generated` has the sets that earlier phases made, by name.
+// Check a training phase. `generated` maps set names to the phases that generated them.
 void check_training(const TrainingPhase& phase, std::uint32_t ranks,
                     std::map<std::string, const TrainingPhase*>& generated, const PhaseCheck& check);
 
-// Of an object store.
+// Check backends that are object stores.
 void check_objects(const TransferPhase& phase, const PhaseCheck& check);
 void check_objects(const MetadataPhase& phase, const PhaseCheck& check);
 

@@ -1,4 +1,4 @@
-// What becomes of cached data before a phase.
+// Treatment of cached data before a phase.
 #pragma once
 
 #include <array>

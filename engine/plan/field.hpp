@@ -1,5 +1,5 @@
-// A key of a phase, said once: its name, where it is kept, what it may be, whether it must be given. Its default is the
-// member's initialiser. Parsing reads these rows, and tests hold schemas/plan.json to them.
+// A key of a phase: its name, the member that stores it, its permitted values, and whether it is required. The member's
+// initialiser is the default. The parser reads these rows, and tests compare schemas/plan.json with them.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
 inline constexpr std::uint64_t kMostCount = std::uint64_t{1} << 30U;
 inline constexpr std::uint64_t kMostRanks = 65536;
 inline constexpr std::uint64_t kMostDepth = 4096;
-inline constexpr std::uint64_t kMostAttributeBytes = 65536;  // of a value: XATTR_SIZE_MAX of Linux
+inline constexpr std::uint64_t kMostAttributeBytes = 65536;  // of a value: Linux's XATTR_SIZE_MAX
 inline constexpr std::uint64_t kMostDelayNs = 1'000'000'000;
 inline constexpr std::uint64_t kAnyCount = UINT64_MAX;
 inline constexpr double kDay = 86400;
 
-// What a value may be.
+// Rules for the value of a key.
 struct Range {
     std::uint64_t least, most;
 };
@@ -40,7 +40,7 @@ struct OneBackendOf {
 };
 struct Name {};     // of a phase or of a set of files
 struct YesOrNo {};  // true or false
-struct Form {};     // read by a function of its own: read_form()
+struct Form {};     // parsed by an overload of read_form()
 
 enum class Presence : std::uint8_t { needed, optional };
 
@@ -58,7 +58,7 @@ Field(std::string_view, Value Body::*, Rule, Presence) -> Field<Body, Value, Rul
 template <class Body>
 Field(std::string_view, bool Body::*) -> Field<Body, bool, YesOrNo>;
 
-// The value of a name in a table, and the name of a value.
+// Return the name of a value in a table, or an empty string.
 template <class Table, class Value>
 constexpr std::string_view name_in(const Table& table, Value value) noexcept {
     for (const auto& [name, candidate] : table)

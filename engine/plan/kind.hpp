@@ -1,4 +1,4 @@
-// The kinds of phases, by the names that plans give them.
+// Kinds of phases, and their names in plans.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Work on names: what a metadata phase says.
+// Parameters of a metadata phase.
 #pragma once
 
 #include <array>
@@ -92,12 +92,12 @@ struct MetadataPhase {
     std::uint64_t rank_shift = 0;
     Share share = Share::own;
     ItemOrder order = ItemOrder::in_order;
-    std::uint64_t truncate_bytes = 0;         // what file-truncate leaves of each file
-    std::uint64_t xattr_bytes = 64;           // of an extended attribute's value
-    std::string find_name;                    // what names have in them that match; empty: all
-    std::optional<std::uint32_t> find_bytes;  // the size of files that match
-    bool find_all = false;                    // in the whole of the plan's directory
-    std::uint64_t delay_ns = 0;               // busy after each operation
+    std::uint64_t truncate_bytes = 0;         // size of each file after file-truncate
+    std::uint64_t xattr_bytes = 64;           // size of an extended attribute's value
+    std::string find_name;                    // find: substring of matching names; empty: all
+    std::optional<std::uint32_t> find_bytes;  // find: size of matching files
+    bool find_all = false;                    // find: search the plan's whole directory
+    std::uint64_t delay_ns = 0;               // busy wait after each operation
     Stop stop;
 };
 
@@ -139,16 +139,16 @@ inline constexpr auto kMetadataFields = [] {
 [[nodiscard]] constexpr bool is_rename(MetadataOperation operation) noexcept {
     return operation == MetadataOperation::dir_rename || operation == MetadataOperation::file_rename;
 }
-// Goes over directories and what is in them, whichever items that are.
+// Reads directories with all of their entries, rather than single items.
 [[nodiscard]] constexpr bool is_listing(MetadataOperation operation) noexcept {
     return operation >= MetadataOperation::list;
 }
-// Can be done to the same items over and over.
+// Can be repeated on the same items.
 [[nodiscard]] constexpr bool repeats(MetadataOperation operation) noexcept {
     return !is_creation(operation) && !is_removal(operation) && !is_rename(operation) &&
            operation != MetadataOperation::file_link && operation != MetadataOperation::file_truncate;
 }
-// Later phases find the items as they were: looks at, opens, reads, or sets what no other operation asks for.
+// Leaves the items as later phases expect them. file-chmod does: no operation depends on the mode that it sets.
 [[nodiscard]] constexpr bool leaves_as_is(MetadataOperation operation) noexcept {
     return repeats(operation) && operation != MetadataOperation::file_setxattr;
 }

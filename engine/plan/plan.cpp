@@ -1,4 +1,4 @@
-// Words for what a phase does, and where it stands.
+// Descriptions of phases, and their positions in a plan.
 #include "plan/plan.hpp"
 
 namespace strakes {

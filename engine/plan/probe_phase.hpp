@@ -1,4 +1,4 @@
-// Operations on a fixed schedule: what a probe says.
+// Parameters of a probe: operations on a fixed schedule.
 #pragma once
 
 #include <algorithm>
@@ -25,20 +25,20 @@ inline constexpr std::array kProbeOperations =
                                                                 {"file-fsync", ProbeOperation::file_fsync},
                                                                 {"write-fsync", ProbeOperation::write_fsync}});
 
-// One operation of every rank at each moment of a fixed schedule.
+// Every rank starts its operations on a fixed schedule. The ranks are spread evenly over the interval.
 struct ProbePhase {
     std::string name;
     ProbeOperation operation{};
     Backend backend = Backend::posix;
     std::string files = "probe";
-    double rate_per_s = 0;  // of one rank
+    double rate_per_s = 0;  // per rank
     double seconds = 0;
     std::uint64_t file_bytes = 0;
     bool log = false;
-    Stop stop;  // always the amount: all that is due within the seconds
+    Stop stop;  // always amount: all operations that are due within `seconds`
 
     static constexpr std::uint64_t rank_shift = 0;
-    // Of one rank.
+    // Return the number of operations of one rank.
     [[nodiscard]] std::uint64_t operations() const noexcept {
         return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(rate_per_s * seconds));
     }

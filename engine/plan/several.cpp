@@ -1,5 +1,4 @@
-// Files of their own in data, items of their own in metadata; what others made only where that is in the same
-// directory.
+// Accepts transfer and metadata phases only, and only if no rank needs files of another directory.
 #include "plan/several.hpp"
 
 #include <type_traits>
@@ -34,7 +33,8 @@ std::string against_several(const Plan& plan, std::uint32_t directories) {
             [&](const auto& body) -> std::string {
                 using Body = std::decay_t<decltype(body)>;
                 if constexpr (std::is_same_v<Body, TransferPhase> || std::is_same_v<Body, MetadataPhase>) {
-                    // Whose directory is that of another rank, if the ranks were counted round.
+                    // A rank works on the files of rank + rank_shift, modulo the ranks, which must use the same
+                    // directory.
                     const bool stays = body.rank_shift % plan.ranks == 0 ||
                                        (plan.ranks % directories == 0 && body.rank_shift % directories == 0);
                     if (!stays) return "works on what ranks of another directory made";

@@ -1,4 +1,4 @@
-// Ranks that work in several directories by turns: rank r in number r mod their count, and in no other.
+// Distribution of ranks over several directories: rank r works only in directory r modulo their number.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace strakes {
 
-// What in the plan needs ranks to work in each other's directories; empty where nothing does.
+// Return why the plan cannot run in several directories, or an empty string.
 [[nodiscard]] std::string against_several(const Plan& plan, std::uint32_t directories);
 
 }  // namespace strakes

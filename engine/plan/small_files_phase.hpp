@@ -1,4 +1,4 @@
-// Floods of small files: what such a phase says.
+// Parameters of a small-files phase.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ inline constexpr std::array kFlowCalls =
 struct FlowOperation {
     FlowCall call{};
     std::uint64_t bytes = 0;       // 0: the whole file
-    std::uint64_t unit_bytes = 0;  // of one call; 0: the phase's unit
+    std::uint64_t unit_bytes = 0;  // per call; 0: the phase's unit
 };
 
 struct SmallFilesPhase {
@@ -59,7 +59,7 @@ struct SmallFilesPhase {
     std::vector<FlowOperation> flow;
     Stop stop;
 
-    // Every rank has a pool of its own.
+    // Every rank works on its own pool.
     static constexpr std::uint64_t rank_shift = 0;
 };
 

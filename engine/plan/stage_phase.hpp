@@ -1,4 +1,4 @@
-// A file that all ranks need: what a stage says.
+// Parameters of a stage phase.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct StagePhase {
     bool broadcast = false;
     Cache cache = Cache::as_is;
     bool verify = false;
-    Stop stop;  // always the amount
+    Stop stop;  // always amount
 
     static constexpr std::uint64_t rank_shift = 0;
 };

@@ -1,4 +1,4 @@
-// When a phase ends.
+// Conditions that end a phase.
 #pragma once
 
 #include <array>

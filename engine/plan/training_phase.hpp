@@ -1,4 +1,4 @@
-// Samples for training: what such a phase says.
+// Parameters of a training phase.
 #pragma once
 
 #include <algorithm>
@@ -24,10 +24,10 @@ inline constexpr std::array kTrainingOperations = std::to_array<std::pair<std::s
 inline constexpr std::array kShuffles = std::to_array<std::pair<std::string_view, Shuffle>>(
     {{"none", Shuffle::none}, {"files", Shuffle::files}, {"samples", Shuffle::samples}});
 
-inline constexpr std::uint64_t kMostReaders = 1024;                  // of a rank: threads
-inline constexpr std::uint64_t kMostComputeNs = 86'400'000'000'000;  // a day
+inline constexpr std::uint64_t kMostReaders = 1024;                  // threads of a rank
+inline constexpr std::uint64_t kMostComputeNs = 86'400'000'000'000;  // one day
 
-// Files of samples, and an epoch over them. Every rank is an accelerator.
+// Generates files of samples, or reads them for one epoch. Every rank acts as one accelerator.
 struct TrainingPhase {
     std::string name;
     TrainingOperation operation{};
@@ -35,28 +35,29 @@ struct TrainingPhase {
     std::string files = "dataset";
     std::uint64_t file_count = 0;
     std::uint64_t samples_per_file = 1;
-    std::uint64_t sample_bytes = 0;        // on average
-    std::uint64_t sample_stdev_bytes = 0;  // from file to file
+    std::uint64_t sample_bytes = 0;        // mean
+    std::uint64_t sample_stdev_bytes = 0;  // between files
     std::uint64_t subdirectories = 0;
     std::uint64_t transfer_bytes = 262144;
     std::uint64_t batch_samples = 1;
-    std::uint64_t readers = 1;  // threads of a rank; 0: the rank reads by itself, and computes nothing meanwhile
-    std::uint64_t prefetch_batches = 2;  // at most so many are read ahead
-    std::uint64_t compute_ns = 0;        // of a step
+    std::uint64_t readers = 1;           // threads per rank; 0: the rank itself reads between its steps
+    std::uint64_t prefetch_batches = 2;  // read-ahead limit; see ahead()
+    std::uint64_t compute_ns = 0;        // per step
     std::uint64_t compute_stdev_ns = 0;
-    std::uint64_t steps = 0;  // of a rank; 0: as many as there are data for
+    std::uint64_t steps = 0;  // per rank; 0: as many as the samples allow
     Shuffle shuffle = Shuffle::none;
     Cache cache = Cache::as_is;
     bool verify = false;
-    Stop stop;  // always the amount
+    Stop stop;  // always amount
 
     static constexpr std::uint64_t rank_shift = 0;
     [[nodiscard]] std::uint64_t samples() const noexcept { return file_count * samples_per_file; }
-    // Of one rank.
+    // Return the number of steps that one rank's share of the samples allows.
     [[nodiscard]] std::uint64_t most_steps(std::uint64_t ranks) const noexcept {
         return samples() / batch_samples / ranks;
     }
-    // Batches that may be on their way or waiting. Every reader has one of them.
+    // Return the limit of batches in flight or ready: prefetch_batches rounded up to a
+    // multiple of the readers, at least one for each.
     [[nodiscard]] std::uint64_t ahead() const noexcept {
         const std::uint64_t each = readers == 0 ? 1 : (prefetch_batches + readers - 1) / readers;
         return (each == 0 ? 1 : each) * (readers == 0 ? 1 : readers);
@@ -87,12 +88,12 @@ inline constexpr auto kTrainingFields = [] {
                       Field{"verify", &Phase::verify}};
 }();
 
-// Of one reader; the largest sample is less than twice the average.
+// Return the buffer size of one reader. The largest sample is less than twice the mean.
 [[nodiscard]] inline std::uint64_t buffer_bytes_of(const TrainingPhase& phase) noexcept {
     return std::min(phase.transfer_bytes, 2 * phase.sample_bytes);
 }
 
-// Both are about the same files of the same samples.
+// Return whether both phases use the same files with the same samples.
 [[nodiscard]] inline bool same_samples(const TrainingPhase& one, const TrainingPhase& other) noexcept {
     return one.file_count == other.file_count && one.samples_per_file == other.samples_per_file &&
            one.sample_bytes == other.sample_bytes && one.sample_stdev_bytes == other.sample_stdev_bytes &&

@@ -1,7 +1,4 @@
-"""What every test can use: a store and a home of its own, the command line as a process.
-
-Also which tests run, and which of them beside others.
-"""
+"""Fixtures of all tests (a private store and home, the command line as a process), test selection and scheduling."""
 
 from __future__ import annotations
 
@@ -25,16 +22,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# How long an example takes says nothing on a machine that is busy.
+# On a busy machine the duration of an example is not a sign of a fault.
 settings.register_profile("strakes", deadline=None)
 settings.load_profile("strakes")
 
-# Whoever starts the tests in the background of a shell has them ignore Ctrl-C, and so would every process they start.
+# A shell starts background jobs with SIGINT ignored, and child processes inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Rooms whose tests touch files of their own only, so that processes can share them out (pytest-xdist, as ./dev test
-# does).
+# Directories whose tests touch only their own files: pytest-xdist may run them in parallel, in any process.
 APART = {
     *(
         "accept",
@@ -70,19 +66,19 @@ APART = {
     ),
 }
 
-# Their tests share what takes seconds to make, so that one process runs them all.
+# All tests of such a file share fixtures that take seconds to build, so one process runs the whole file.
 _TOGETHER = {"tests/advise/test_source.py", "tests/report/test_browser.py"}
 
-# Their tests start the pair of servers.
+# The tests of these files start the HA pair of the lab.
 _OF_THE_PAIR = {"tests/failover/test_lab_ha.py", "tests/failover/test_runbook.py"}
 
 StrakesRunner = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def one_in(number: int, cases: Iterable[object]) -> list[object]:
-    """Return all cases of a test, marked so that ``--quick`` runs every ``number``-th of them only.
+    """Return the cases with marks that restrict ``--quick`` to every ``number``-th of them.
 
-    A tuple has a value for each argument.
+    A tuple is unpacked into the arguments of the test.
     """
     return [
         case
@@ -106,8 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling:
-    """Give each chain a process of its own; the longest begin first."""
-    # Not by the marker xdist_group, which pytest-xdist 3.8 overlooks under pytest 9.2.
+    """Return a scheduler that runs each chain (see :func:`chain_of`) in one process."""
+    # pytest-xdist 3.8 ignores the marker xdist_group under pytest 9.2.
     from xdist.scheduler import LoadScopeScheduling
 
     class Chains(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
@@ -120,9 +116,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Let one of several processes collect before the others: what it compiles they find.
+    """Collect in one process first; the others then find its byte code.
 
-    What is collected stays, so no garbage is looked for meanwhile, nor later among the tests.
+    Collected objects live until the end, so the garbage collector is off during collection and ignores them later.
     """
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build" / "collecting.lock").open("w") as lock:
@@ -140,17 +136,17 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let chains go first: real servers are taken for dead when they get no processor."""
+    """Raise the priority of chains: a real server that gets no processor time is considered dead."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        with contextlib.suppress(PermissionError):  # others than root have no real servers
+        with contextlib.suppress(PermissionError):  # only root runs tests with real servers
             os.setpriority(os.PRIO_PROCESS, 0, 0 if chain_of(item.nodeid) else 10)
 
 
 def chain_of(nodeid: str) -> str:
-    """Return the chain of a test: its tests follow one another. Tests of none run beside whatever runs.
+    """Return the chain of a test, or "" if it may run in parallel with any other test.
 
-    Chains are the pair of servers, whose tests hardly compute but take minutes; other real servers; and what starts
-    engines of many ranks, mounts, or changes settings of the machine.
+    The tests of a chain run one after another. "pair": the HA pair of the lab, minutes with little computation.
+    "lab": other real servers. "machine": tests that start engines of many ranks, mount, or change machine settings.
     """
     place = PurePosixPath(nodeid.partition("::")[0])
     if str(place) in _OF_THE_PAIR:
@@ -162,7 +158,7 @@ def chain_of(nodeid: str) -> str:
 
 @pytest.fixture(autouse=True)
 def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees or touches the user's own runs, logs or caches."""
+    """Keep tests away from the user's own runs, logs and caches."""
     base = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("STRAKES_STORE", str(base / "store"))
     for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
@@ -171,7 +167,7 @@ def own_places(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def strakes() -> StrakesRunner:
-    """Run the command line as a process of its own: ``strakes("runs", "--json")``."""
+    """Return a function that runs the command line in a process: ``strakes("runs", "--json")``."""
 
     def run(
         *arguments: str | Path, environment: Mapping[str, str] | None = None, timeout_s: float = 120

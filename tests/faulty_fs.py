@@ -1,8 +1,7 @@
-"""A file system of the tests that fails when it is told to: FUSE (linux/fuse.h, protocol 7.31) without a library, its
-files in memory.
+"""In-memory FUSE file system that injects faults on request (linux/fuse.h, protocol 7.31, without libfuse).
 
-A program: it mounts itself on the directory it is given, and takes orders on standard input, a line of JSON each
-(`_Fault`); `mounts.faulty_mounted` starts it.
+Run as a program, it mounts itself on the given directory and reads orders from standard input, one line of JSON for
+each (`_Fault`). `mounts.faulty_mounted` starts it.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class _Fault:
-    """These calls of these processes (none: of anybody) fail with ``errno``; writes when ``after_bytes`` are there
-    already.
+    """Calls to fail with ``errno``; 0 leaves them unanswered until the next order.
 
-    With an ``errno`` of 0 they are not answered before the next order.
+    ``processes`` restricts the fault to these process ids; empty: any process. A write fails only if all files together
+    would then hold more than ``after_bytes``.
     """
 
     calls: tuple[str, ...] = ()
@@ -40,7 +39,7 @@ _MAX_WRITE = 128 << 10
 _WRITEBACK_CACHE, _BIG_WRITES = 1 << 16, 1 << 5
 _SIZE_IS_SET, _MODE_IS_SET = 1 << 3, 1 << 0
 _MNT_DETACH = 2
-_FORGETS = {2, 36, 42}  # which nobody answers: FORGET, INTERRUPT, BATCH_FORGET
+_FORGETS = {2, 36, 42}  # FORGET, INTERRUPT, BATCH_FORGET: requests without a reply
 
 
 @dataclass
@@ -88,7 +87,7 @@ class _Server:
         }  # fmt: skip
 
     def serve(self) -> None:
-        """Until the mount has gone."""
+        """Answer requests and orders until the mount is gone or standard input is closed."""
         while True:
             ready, _, _ = select.select([self._device, sys.stdin.fileno()], [], [])
             if sys.stdin.fileno() in ready:
@@ -106,7 +105,7 @@ class _Server:
             except OSError as error:
                 if error.errno == errno.ENODEV:
                     return
-                if error.errno not in (errno.EINTR, errno.ENOENT):  # one that was withdrawn
+                if error.errno not in (errno.EINTR, errno.ENOENT):  # the kernel withdrew the request
                     raise
 
     def _answer(self, request: bytes) -> None:
@@ -209,7 +208,7 @@ class _Server:
         offset, size = struct.unpack_from("<8xQI", body)
         rows = b""
         for name, entry in sorted(self._nodes[number].entries.items(), key=lambda item: item[1]):
-            # Places are numbers of nodes, so that removing while listing leaves nobody out.
+            # Offsets are node numbers, so that removals during a listing do not hide other entries.
             if entry <= offset:
                 continue
             row = struct.pack("<2Q2I", entry, entry, len(name), stat.S_IFMT(self._nodes[entry].mode) >> 12) + name
@@ -235,7 +234,7 @@ def main(place: str, writes_later: bool) -> None:
     try:
         _Server(device, writes_later).serve()
     finally:
-        libc.umount2(os.fsencode(place), _MNT_DETACH)  # of tests that were killed
+        libc.umount2(os.fsencode(place), _MNT_DETACH)  # a killed test leaves the mount behind
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Parts of a watch that tests drive by hand: a clock, sources and probes whose answers are given."""
+"""Test doubles for a watch: a manual clock, and sources and probes with scripted results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.watch.values import WatchEvent
 
 
 class Scripted:
-    """A source whose readings are given; it fails where there is none."""
+    """A source with scripted readings by time (s); at other times the server does not answer."""
 
     name, every_s = "script", 10.0
 
@@ -58,9 +58,10 @@ class Creates:
 
 
 class Scheduled(Creates):
-    """Creates due each second; one that begins while the file system is frozen ends with that, the rest after it.
+    """A probe with one create due each second, on a file system that is frozen during ``frozen_s``.
 
-    ``errno`` is what those say that are due from ``fails_s`` on.
+    The create due when the freeze starts is in flight until the thaw; those due later in it start at the thaw. Creates
+    due in ``fails_s`` end with ``errno``.
     """
 
     def __init__(self, clock: Clock, frozen_s: range = range(0), fails_s: range = range(0), errno: str = "") -> None:
@@ -82,7 +83,7 @@ class Scheduled(Creates):
 def probed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: Callable[[Clock], object], until_s: int = 1400
 ) -> tuple[list[WatchEvent], Ring]:
-    """Return what is told of a directory with such a probe, and what was kept."""
+    """Watch a directory with the probe until ``until_s``; return the reported events and the store."""
     clock, told, probes = Clock(), list[WatchEvent](), list[object]()
 
     def begin(*_: object, **__: object) -> object:

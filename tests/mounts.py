@@ -1,4 +1,4 @@
-"""Real file systems for tests: mounted in a temporary directory, unmounted whatever happens."""
+"""Context managers that mount real file systems for tests and always unmount them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 @contextmanager
 def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = None) -> Iterator[Path]:
-    """Mount a tmpfs of its own, over ``place`` where one is given; its directory is open to every user."""
+    """Mount a new tmpfs of mode 1777 on ``place``, or on a temporary directory if it is None."""
     with _mounted(
         ["-t", "tmpfs", "-o", ",".join(filter(None, [f"size={size}", "mode=1777", options])), "strakes-test"], place
     ) as mounted:
@@ -27,8 +27,9 @@ def tmpfs_mounted(size: str = "16m", options: str = "", place: Path | None = Non
 
 @contextmanager
 def loop_mounted(kind: str, options: str = "loop", made_with: Sequence[str] = ()) -> Iterator[Path]:
-    """Make an empty file system of the kind ("xfs", "ext4", "btrfs") on a file behind a loop device; ``made_with``:
-    words for its mkfs.
+    """Mount a new file system of a kind ("xfs", "ext4", "btrfs") on a loop device of 320 MiB.
+
+    ``options`` go to mount, ``made_with`` to mkfs.
     """
     maker = f"mkfs.{kind}"
     if shutil.which(maker) is None:
@@ -38,26 +39,27 @@ def loop_mounted(kind: str, options: str = "loop", made_with: Sequence[str] = ()
         with image.open("wb") as file:
             file.truncate(320 << 20)  # XFS wants 300 MiB; the file is sparse
         subprocess.run([maker, "-q", *made_with, str(image)], check=True, capture_output=True)
-        # mount's own loop device goes away with the mount.
+        # The kernel removes a loop device that mount set up when it is unmounted.
         with _mounted(["-t", kind, "-o", options, str(image)]) as mounted:
             yield mounted
 
 
 NOBODY = 65534
 QUOTAS = ("xfs-user", "xfs-project", "ext4-project", "btrfs")
-"""Kernels differ in which of them they have."""
+"""Kinds of quota; no kernel need support all of them."""
 _PROJECT = "42"
 
 
 @contextmanager
 def quota_mounted(kind: str, limit_bytes: int, limit_files: int = 0) -> Iterator[Path]:
-    """Make a directory of user :data:`NOBODY` on a file system of 320 MiB, all that he may have there; files are not
-    counted by btrfs.
+    """Make a directory of user :data:`NOBODY` with a quota, on a file system of 320 MiB.
+
+    btrfs ignores ``limit_files``.
     """
     system, _, whose = kind.partition("-")
     letter, name = ("u", str(NOBODY)) if whose == "user" else ("p", _PROJECT)
     option = {"user": "loop,uquota", "project": "loop,prjquota"}.get(whose, "loop")
-    # Without extents it allocates nothing ahead (fallocate).
+    # Without extents ext4 cannot preallocate (fallocate).
     made_with = ["-O", "quota,project,^extent,^64bit", "-E", "quotatype=prjquota"] if system == "ext4" else []
     with loop_mounted(system, option, made_with) as mounted:
         place = mounted / "limited"
@@ -83,18 +85,18 @@ def quota_mounted(kind: str, limit_bytes: int, limit_files: int = 0) -> Iterator
 
 
 class FaultyMount:
-    """A file system that fails when it is told to."""
+    """A mounted fault-injecting file system (faulty_fs.py)."""
 
     def __init__(self, place: Path, server: subprocess.Popen[str]) -> None:
         self.place = place
         self._server = server
 
     def fail(self, *calls: str, errno: int, processes: Collection[int] = (), after_bytes: int = 0) -> None:
-        """From now on; ``_Fault`` in faulty_fs.py says what it means."""
+        """Make the calls fail until the next order; ``_Fault`` in faulty_fs.py describes the arguments."""
         self._order({"calls": calls, "errno": errno, "processes": tuple(processes), "after_bytes": after_bytes})
 
     def hang(self, *calls: str) -> None:
-        """From now on these are not answered, and whoever waits cannot be killed, as with a dead server."""
+        """Leave the calls unanswered until the next order; as with a dead server, callers cannot be killed."""
         self._order({"calls": calls})
 
     def mend(self) -> None:
@@ -108,7 +110,10 @@ class FaultyMount:
 
 @contextmanager
 def faulty_mounted(*, writes_later: bool = False) -> Iterator[FaultyMount]:
-    """``writes_later``: what is written fails when the kernel's cache is written back, as it may over a network."""
+    """Mount a fault-injecting file system.
+
+    With ``writes_later`` the kernel caches writes, and they fail at write-back, as they may on a network file system.
+    """
     if os.geteuid() != 0 or not Path("/dev/fuse").exists():
         pytest.skip("mounting it needs root and FUSE")
     place = Path(tempfile.mkdtemp(prefix="strakes-mount-"))
@@ -161,7 +166,7 @@ def bind_mounted(source: Path, place: Path) -> Iterator[None]:
 
 
 def unmount(place: Path) -> None:
-    # The kernel lets go of what an ended process had under way (io_uring, mappings) a little later.
+    # The kernel releases the io_uring requests and mappings of an ended process with a delay.
     deadline = time.monotonic() + 10
     while subprocess.run(["umount", str(place)], capture_output=True).returncode != 0:
         if time.monotonic() > deadline:
@@ -172,7 +177,7 @@ def unmount(place: Path) -> None:
 
 @contextmanager
 def other_user(uid: int = 65534) -> Iterator[None]:
-    """Be somebody else for a while."""
+    """Run the block with the effective user and group id ``uid``."""
     if os.geteuid() != 0:
         pytest.skip("becoming somebody else needs root")
     os.setegid(uid)

@@ -1,4 +1,4 @@
-"""Shapes that runs of a benchmark take, each with its true median, around 1."""
+"""Distributions of benchmark rates around 1, each with its true median."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shape:
-    """A distribution of rates: its name, its median, and how to draw from it."""
+    """A distribution of rates: name, median and sampler."""
 
     name: str
     median: float
@@ -25,7 +25,7 @@ class Shape:
 
 
 def coverage_shapes() -> tuple[Shape, ...]:
-    """Return the shapes the coverage of cells is proven on."""
+    """Return the distributions for tests of interval coverage."""
     return (
         *(normal(deviation) for deviation in (0.05, 0.1, 0.2, 0.3)),
         *(log_normal(deviation) for deviation in (0.1, 0.2, 0.5, 1.0)),
@@ -36,14 +36,14 @@ def coverage_shapes() -> tuple[Shape, ...]:
 
 
 def normal(deviation: float) -> Shape:
-    """Return a normal shape around 1."""
+    """Return a normal distribution with mean 1."""
     return Shape(
         f"normal, {100 * deviation:.0f} %", 1.0, lambda generator, size: 1 + deviation * generator.standard_normal(size)
     )
 
 
 def log_normal(deviation: float) -> Shape:
-    """Log-normal; ``deviation`` is that of the logarithm."""
+    """Return a log-normal distribution; ``deviation`` is the standard deviation of the logarithm."""
 
     def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
         import numpy as np
@@ -54,7 +54,7 @@ def log_normal(deviation: float) -> Shape:
 
 
 def heavy_tailed(scale: float) -> Shape:
-    """Return the logarithm is Student's t with 3 degrees of freedom: far outliers on both sides."""
+    """Return a distribution whose logarithm is Student's t with 3 degrees of freedom: far outliers on both sides."""
 
     def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
         import numpy as np
@@ -65,9 +65,9 @@ def heavy_tailed(scale: float) -> Shape:
 
 
 def slowed_down(scale: float) -> Shape:
-    """Return a steady rate whose time is stretched by a Pareto variable (index 1.5, infinite variance).
+    """Return a steady rate with rare, long stalls.
 
-    Rare, long stalls.
+    A Pareto variable (index 1.5, infinite variance) lengthens the time of a run.
     """
     median = 1 / (1 + scale * (2 ** (1 / 1.5) - 1))
     return Shape(
@@ -76,13 +76,13 @@ def slowed_down(scale: float) -> Shape:
 
 
 def two_modes() -> Iterator[Shape]:
-    """Two groups of runs, each with 3 % of noise."""
+    """Yield bimodal distributions with 3 % of noise in each mode."""
     for share, low in ((0.5, 0.6), (0.5, 0.8), (0.55, 0.6), (0.6, 0.8), (0.7, 0.6), (0.9, 0.6)):
         yield bimodal(share, low)
 
 
 def bimodal(share: float, low: float, noise: float = 0.03) -> Shape:
-    """``share`` of the runs around 1, the others around ``low``."""
+    """Return a distribution with ``share`` of the runs around 1 and the others around ``low``."""
 
     def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
         import numpy as np

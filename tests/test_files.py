@@ -1,4 +1,4 @@
-"""What the owner of a directory has planted where we make a file: nothing is written through it."""
+"""Writing a file never follows a link or opens a pipe that another user planted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant w
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    """Make a directory of somebody else."""
+    """Make a directory of another user, next to a file of this one."""
     directory = tmp_path / "theirs"
     directory.mkdir()
     os.chown(directory, NOBODY, NOBODY)
@@ -39,7 +39,9 @@ def test_a_link_that_somebody_else_planted_is_replaced(theirs: Path) -> None:
 
 
 @needs_root
-def test_a_link_of_ours_to_a_link_of_somebody_else_leads_no_further(theirs: Path, tmp_path: Path) -> None:
+def test_a_link_of_ours_is_followed_and_a_link_of_somebody_else_behind_it_is_replaced(
+    theirs: Path, tmp_path: Path
+) -> None:
     plant(theirs / "page", tmp_path / "precious")
     (tmp_path / "link").symlink_to("theirs/page")
     write_whole(tmp_path / "link", b"new")
@@ -48,7 +50,7 @@ def test_a_link_of_ours_to_a_link_of_somebody_else_leads_no_further(theirs: Path
 
 
 @needs_root
-def test_a_pipe_that_somebody_else_planted_holds_nobody_up(theirs: Path) -> None:
+def test_a_pipe_that_somebody_else_planted_is_replaced_without_waiting(theirs: Path) -> None:
     os.mkfifo(theirs / "page")
     os.chown(theirs / "page", NOBODY, NOBODY)
     write_whole(theirs / "page", b"new")
@@ -85,7 +87,7 @@ def test_links_in_a_circle_are_replaced(tmp_path: Path) -> None:
     assert b"text" in [(tmp_path / "here").read_bytes(), (tmp_path / "there").read_bytes()]
 
 
-def test_below_a_directory_no_link_is_followed(tmp_path: Path) -> None:
+def test_write_below_follows_no_link_below_its_directory(tmp_path: Path) -> None:
     top, outside = tmp_path / "top", tmp_path / "outside"
     top.mkdir()
     outside.mkdir()

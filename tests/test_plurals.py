@@ -1,4 +1,4 @@
-"""One thing is told as one and two as two: messages with counts, rendered with both."""
+"""Messages with counts use the singular for one and the plural for two."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ RENDERED: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", RENDERED)
-def test_one_is_told_as_one_and_two_as_two(name: str) -> None:
+def test_one_is_singular_and_two_is_plural(name: str) -> None:
     one, two = (RENDERED[name](number) for number in (1, 2))
     assert not SEVERAL_OF_ONE.search(one), one
     assert re.search(r"\b2 [a-z ]*s\b", two), two

@@ -1,4 +1,4 @@
-"""A file of another kind than the command takes is told as what it is, with the command that takes it."""
+"""A TOML file given to the wrong command is identified, and the error names the right command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The translator leaves scripts and escaped text of a page alone, and accepts any text."""
+"""The translator accepts any text and leaves scripts and escaped text of a page unchanged."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def log() -> Log:
 
 @pytest.fixture
 def engine(log: Log) -> Iterator[LocalEngine]:
-    """The real one."""
+    """Return the real engine, closed after the test; skip if it is not built."""
     try:
         find_engine()
     except EnvironmentLacksError:
@@ -52,14 +52,14 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 @pytest.fixture
 def small_workspace() -> Iterator[Workspace]:
-    """On a tmpfs with room for 4 MiB."""
+    """Return a workspace on a tmpfs of 4 MiB."""
     with tmpfs_mounted("4m") as place, Workspace.create(place, "20260101-000000-test-0000") as workspace:
         yield workspace
 
 
 @pytest.fixture
 def fake_engine(tmp_path: Path) -> FakeEngine:
-    """An engine that misbehaves as its body says, which no real one does when asked."""
+    """Return a function that writes an executable fake engine whose body is the given Python code."""
 
     def make(body: str) -> Path:
         from strakes.version import __version__

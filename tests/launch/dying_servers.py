@@ -1,6 +1,6 @@
-"""A survey of a made-up Lustre on a real mount, whose servers die at a chosen step; a program for test_watchdog.py.
+"""Program for test_watchdog.py: a study on a simulated Lustre whose servers die at a chosen step.
 
-It tells that a step is reached by the file ``cut``, and goes on when the file ``dead`` is there.
+It creates the file ``cut`` when it reaches the step, and continues when the file ``dead`` exists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strakes.targets.lustre.target import LustreTarget
 from strakes.targets.mountinfo import Mount
 
 runner: Any = survey_runner
-# Ten times as fast as for users.
+# Shorter than the 13 s, 22 s and 25 s of strakes.launch.watchdog, to keep the test short.
 LOST_FOR_S, GRACE_S, END_S = 1.5, 2.1, 5.1
 PATIENCE_S = 0.5
 STEPS = ("before the pilot", "in the pilot", "between phases", "in cleaning")
@@ -61,7 +61,7 @@ shift; exec "$@"
 
 
 def cut() -> None:
-    """Let the servers die, once."""
+    """Report that the step is reached, and wait until the servers are dead. Later calls do nothing."""
     if not (FAKES / "cut").exists():
         (FAKES / "cut").touch()
         while not (FAKES / "dead").exists():
@@ -69,7 +69,7 @@ def cut() -> None:
 
 
 def first(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, before which the servers die."""
+    """Return a function that lets the servers die and then calls ``function``."""
 
     def after_cut(*words: Any, **named: Any) -> Any:
         cut()
@@ -79,7 +79,7 @@ def first(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def while_running(purpose: str) -> None:
-    """Let the servers die while the engine runs the first plan of that purpose."""
+    """Let the servers die 50 ms into the first plan of the purpose ("pilot" or "measure")."""
     run = Engine.run
 
     def run_and_cut(engine: Engine, plan: Any, directory: Path, name: str, *words: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""MPI-IO, HDF5 and PnetCDF: the same work as every interface does, by ranks that are processes, in good days and bad."""
+"""MPI-IO, HDF5 and PnetCDF backends with ranks as processes: transfers, errors, cancellation and killed ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KIB = 1 << 10
 RANKS = 4
 Backend = Literal["mpiio", "hdf5", "pnetcdf"]
 Way = tuple[Backend, str]
-# Each library with each MPI it may be built for: MPICH has its own MPI-IO (ROMIO), and so has Open MPI (OMPIO).
+# Backend and mpiexec. MPICH and Open MPI implement MPI-IO differently (ROMIO and OMPIO).
 WAYS: list[Way] = [
     ("mpiio", "mpiexec"),
     ("mpiio", "mpiexec.openmpi"),
@@ -43,7 +43,7 @@ SHAPES = [
     ("shared-file", "strided"),
     ("shared-file", "random"),
 ]
-# Long enough for somebody to change the files meanwhile.
+# A pause of 1.1 s in which the test changes files.
 PAUSE = ProbePhase("pause", "file-stat", rate_per_s=2.0, seconds=1.1)
 ALL_BYTES = RANKS * 4 * 64 * KIB
 
@@ -57,7 +57,10 @@ def of(
 
 @pytest.fixture(scope="module")
 def engines() -> Iterator[Callable[[Way], MpiEngine]]:
-    """One for each mpiexec, started when it is first asked for."""
+    """Return a function that returns the engine of an mpiexec, started at the first call.
+
+    It skips the test if the engine lacks the backend.
+    """
     with ExitStack() as stack:
         started: dict[str, MpiEngine] = {}
 
@@ -96,7 +99,7 @@ def engine(engines: Callable[[Way], MpiEngine], way: Way) -> MpiEngine:
 
 
 def in_pause(act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Calls ``act`` once, while the phase ``pause`` is running."""
+    """Return a progress callback that calls ``act`` once, while the phase ``pause`` is running."""
     calls = [act]
 
     def on_progress(progress: Progress) -> None:
@@ -111,7 +114,7 @@ def effective(result: PlanResult, phase: str) -> dict[str, Any]:
 
 
 def check_usable(engine: MpiEngine, way: Way, directory: Path) -> None:
-    """The engine is as good as before: its processes are the same, and a collective write and read go well."""
+    """Check that the engine has the same processes as before, and that a collective write and read succeed."""
     pid = engine.start().pid
     plan = Plan(RANKS, (of(way, "w", "write", collective=True), of(way, "r", "read", collective=True, verify=True)))
     result = engine.run(plan, directory, "after", 60)
@@ -119,7 +122,7 @@ def check_usable(engine: MpiEngine, way: Way, directory: Path) -> None:
 
 
 @pytest.mark.parametrize("collective", [False, True], ids=["independent", "collective"])
-def test_what_is_written_is_read_back_in_every_layout_and_access(
+def test_written_data_is_read_back_in_every_layout_and_access(
     engine: MpiEngine, way: Way, workspace: Workspace, collective: bool
 ) -> None:
     for layout, access in SHAPES:
@@ -179,13 +182,13 @@ def test_mpiio_leaves_the_bytes_that_posix_leaves(engines: Callable[[Way], MpiEn
             )
             shutil.rmtree(workspace.path / "p")
             write = of(way, "w", "write", layout, access, collective=layout == "shared-file")
-            # In the same directory under the same name: the data follow from them.
+            # The data depend on directory and name, so both are the same as for posix.
             found = kept_files(engine, Plan(RANKS, (write,)), workspace.path, "p")
             assert found == expected
             shutil.rmtree(workspace.path / "p")
 
 
-def test_collective_calls_stop_together_and_what_they_wrote_is_read(
+def test_collective_calls_stop_together_and_their_data_is_read_back(
     engine: MpiEngine, way: Way, workspace: Workspace
 ) -> None:
     late = Stop("stonewall", 0.1)
@@ -201,7 +204,7 @@ def test_collective_calls_stop_together_and_what_they_wrote_is_read(
 def test_ranks_with_less_to_read_join_the_calls_of_those_with_more(
     engine: MpiEngine, way: Way, workspace: Workspace
 ) -> None:
-    """Each rank writes for itself until the time is over, and they get unequally far."""
+    """An independent write with a time limit gives the ranks different amounts of data to read."""
     write = of(way, "w", "write", segments=100_000, stop=Stop("stonewall", 0.03))
     read = of(way, "r", "read", segments=100_000, collective=True, verify=True)
     result = engine.run(Plan(RANKS, (write, read)), workspace.path, "u", 120)
@@ -216,7 +219,7 @@ def test_a_cancelled_collective_phase_ends_in_order(engine: MpiEngine, way: Way,
 
     def cancel(progress: Progress) -> None:
         calls.append(progress)
-        if len(calls) == 1:  # a second one would not wait for the end
+        if len(calls) == 1:  # a second cancel would not wait for an orderly end
             engine.cancel()
 
     result = engine.run(Plan(RANKS, (endless,)), workspace.path, "c", 3600, cancel)
@@ -225,7 +228,7 @@ def test_a_cancelled_collective_phase_ends_in_order(engine: MpiEngine, way: Way,
     check_usable(engine, way, workspace.path)
 
 
-def test_the_hints_in_effect_are_told_and_those_that_are_not_are_named(
+def test_the_hints_in_effect_are_reported_and_ignored_hints_are_named(
     engine: MpiEngine, way: Way, workspace: Workspace
 ) -> None:
     asked = (("cb_buffer_size", "1048576"), ("no_such_hint", "1"))
@@ -261,7 +264,7 @@ def test_wrong_data_are_found(engine: MpiEngine, way: Way, workspace: Workspace,
 
 
 @pytest.mark.parametrize("layout", ["shared-file", pytest.param("file-per-process", marks=pytest.mark.long)])
-def test_a_missing_file_is_told_and_nobody_waits_for_those_that_miss_it(
+def test_a_missing_file_is_reported_and_no_rank_waits_for_the_ranks_that_miss_it(
     engine: MpiEngine, way: Way, workspace: Workspace, layout: str
 ) -> None:
     def remove() -> None:
@@ -271,7 +274,7 @@ def test_a_missing_file_is_told_and_nobody_waits_for_those_that_miss_it(
     phases = (of(way, "w", "write", layout), PAUSE, of(way, "r", "read", layout, collective=True))
     result = engine.run(Plan(RANKS, phases), workspace.path, "x", 60, in_pause(remove))
     assert result.ended == "failed"
-    # Where the library is silent every rank tries alone before, and says itself what it met.
+    # If the library reports no errors of a collective open, each rank first opens the file itself and reports the error.
     alone = layout != "shared-file" or way[1] == "mpiexec.openmpi"
     assert {error.where["rank"] for error in result.errors} == (set(range(RANKS)) if alone else {0})
     assert all(error.errno == "ENOENT" and error.why and error.remedy for error in result.errors)
@@ -309,12 +312,12 @@ def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(w
                 assert error.errno == "ENOSPC" and error.why and error.remedy
             assert result.cleaned
         check_usable(engine, way, workspace.path)
-    # HDF5 would crash at its end on what it could not close.
+    # HDF5 crashes at exit if it still has a file that it could not close.
     assert not any("was ended by signal" in line for line in log), log
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-def test_a_place_that_becomes_read_only_is_told(engine: MpiEngine, way: Way) -> None:
+def test_a_file_system_that_becomes_read_only_is_reported(engine: MpiEngine, way: Way) -> None:
     with tmpfs_mounted("16m") as place:
         directory = marked(place)  # a workspace holds a file open for writing
 

@@ -1,4 +1,4 @@
-"""Engines that do not keep the contract: whatever they do, the front end ends with a result or an error in words."""
+"""Engines that violate the protocol: the front end always ends with a result or an error message."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ def start_fails(executable: Path) -> EnvironmentLacksError:
     return caught.value
 
 
-def test_one_of_another_version_is_not_used(fake_engine: FakeEngine) -> None:
+def test_an_engine_of_another_version_is_not_used(fake_engine: FakeEngine) -> None:
     assert "version 0.0.0" in start_fails(fake_engine("hello(engine='0.0.0')\nsys.stdin.read()")).why
 
 
-def test_one_that_ends_at_once_is_quoted(fake_engine: FakeEngine) -> None:
+def test_an_engine_that_exits_at_once_is_quoted(fake_engine: FakeEngine) -> None:
     error = start_fails(fake_engine("print('no libfmt.so', file=sys.stderr); sys.exit(127)"))
     assert "exit status 127" in error.why
     assert "no libfmt.so" in error.why
 
 
-def test_one_that_says_nothing_is_not_waited_for(fake_engine: FakeEngine) -> None:
+def test_an_engine_that_sends_nothing_is_not_waited_for(fake_engine: FakeEngine) -> None:
     assert "sent nothing" in start_fails(fake_engine("time.sleep(60)")).why
 
 
-def test_one_that_says_something_else_first_is_not_used(fake_engine: FakeEngine) -> None:
+def test_an_engine_whose_first_message_is_not_a_hello_is_not_used(fake_engine: FakeEngine) -> None:
     assert "not a valid hello" in start_fails(fake_engine("say('done', id='x')\ntime.sleep(60)")).why
 
 
 @pytest.mark.parametrize(
     "line", ["'{\"type\":' + '[' * 200_000", "'{\"type\": []}'", '\'{"type": "hello", "version": {}}\'']
 )
-def test_a_message_without_sense_is_a_line_of_the_log(fake_engine: FakeEngine, line: str) -> None:
+def test_an_invalid_message_is_a_line_of_the_log(fake_engine: FakeEngine, line: str) -> None:
     assert "exit status 0" in start_fails(fake_engine(f"print({line})")).why
 
 
@@ -78,7 +78,7 @@ def test_a_file_that_is_no_program_is_not_started(tmp_path: Path) -> None:
     assert "Exec format error" in start_fails(path).why
 
 
-def test_what_is_no_message_goes_to_the_log(fake_engine: FakeEngine, workspace: Workspace, log: Log) -> None:
+def test_invalid_lines_go_to_the_log(fake_engine: FakeEngine, workspace: Workspace, log: Log) -> None:
     body = """
 print("launcher: a word of its own", flush=True)
 hello()
@@ -111,7 +111,7 @@ for plan in plans():
         assert kept in text
 
 
-def test_one_that_ignores_everything_is_killed(fake_engine: FakeEngine, workspace: Workspace) -> None:
+def test_an_engine_that_ignores_everything_is_killed(fake_engine: FakeEngine, workspace: Workspace) -> None:
     body = """
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 hello()
@@ -127,7 +127,7 @@ for plan in plans():
     assert not (workspace.path / "v1").exists()
 
 
-def test_one_that_does_not_cancel_is_stopped_and_heard_to_the_end(
+def test_an_engine_that_does_not_cancel_is_stopped_and_read_to_the_end(
     fake_engine: FakeEngine, workspace: Workspace
 ) -> None:
     body = """
@@ -147,7 +147,7 @@ for plan in plans():
     assert len(result.errors) == 2
 
 
-def test_the_second_cancel_is_not_patient(
+def test_a_second_cancel_does_not_wait(
     fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strakes.launch.engine._CANCEL_S", 3600)
@@ -162,7 +162,7 @@ for plan in plans():
         assert engine.run(PLAN, workspace.path, "v1", 60, lambda _: engine.cancel()).ended == "cancelled"
 
 
-def test_one_that_dies_with_words_is_quoted(fake_engine: FakeEngine, workspace: Workspace) -> None:
+def test_an_engine_that_dies_with_a_message_is_quoted(fake_engine: FakeEngine, workspace: Workspace) -> None:
     body = """
 hello()
 for plan in plans():
@@ -176,7 +176,7 @@ for plan in plans():
     assert result.errors[0].why == "killed by SIGABRT; terminate called"
 
 
-def test_one_that_gave_up_is_replaced(fake_engine: FakeEngine, workspace: Workspace) -> None:
+def test_an_engine_that_gave_up_is_replaced(fake_engine: FakeEngine, workspace: Workspace) -> None:
     body = """
 hello()
 for plan in plans():

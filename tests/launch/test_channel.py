@@ -1,4 +1,4 @@
-"""Strangers on the network: they prove nothing, say too much, or say nothing at all."""
+"""The authenticated channel and the hub against peers that do not know the secret, send too much, or send nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMIT_S = 2.0
 
 @pytest.fixture(autouse=True)
 def closed_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Whatever a test connects is closed at its end."""
+    """Close the socket pairs of a test after it."""
     made: list[socket.socket] = []
     make = socket.socketpair
 
@@ -46,7 +46,7 @@ def closed_sockets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pair(asks: bytes = SECRET, answers: bytes = SECRET) -> tuple[Channel | Exception, Channel | Exception]:
-    """Both ends of one connection, as they came out."""
+    """Return both ends of a connection, each a Channel or the exception of its handshake."""
     ends: dict[bool, Channel | Exception] = {}
     near, far = socket.socketpair()
 
@@ -89,8 +89,8 @@ def test_a_stranger_is_refused_on_either_side() -> None:
     assert isinstance(near, StrangerError) and isinstance(far, EOFError)
 
 
-def test_a_side_that_asks_and_cannot_prove_itself_is_told_nothing() -> None:
-    """Somebody listens where the hub was thought to be, and repeats what was proved to him."""
+def test_a_proof_that_is_sent_back_is_refused() -> None:
+    """A fake hub that returns the agent's own proof (a reflection attack) is refused."""
     near, far = socket.socketpair()
     failures: list[Exception] = []
 
@@ -110,7 +110,7 @@ def test_a_side_that_asks_and_cannot_prove_itself_is_told_nothing() -> None:
 
 
 @pytest.mark.parametrize("change", ["a bit", "again", "left out", "its own words"])
-def test_a_message_that_somebody_changed_or_repeated_is_refused(change: str) -> None:
+def test_a_forged_or_repeated_message_is_refused(change: str) -> None:
     near, far = pair()
     assert isinstance(near, Channel) and isinstance(far, Channel)
     wire, tap = socket.socketpair()
@@ -159,8 +159,8 @@ def test_the_longest_message_there_may_be_is_read(channels: tuple[Channel, Chann
     assert MOST_BYTES == 1 << 20
 
 
-def test_whoever_takes_nothing_is_not_waited_for() -> None:
-    """Neither while the sides prove themselves nor afterwards."""
+def test_a_peer_that_does_not_read_is_not_waited_for() -> None:
+    """The limit applies to the handshake and to later messages."""
     near, far = pair()
     assert isinstance(near, Channel) and isinstance(far, Channel)
 
@@ -180,8 +180,8 @@ def test_whoever_takes_nothing_is_not_waited_for() -> None:
         Channel(full, SECRET, asks=True, limit_s=0.2)
 
 
-def test_what_comes_too_late_is_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where every byte of it came before the system was asked again."""
+def test_a_message_after_the_deadline_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The deadline applies even if the whole message has already arrived."""
     near, far = pair()
     assert isinstance(near, Channel) and isinstance(far, Channel)
     near.send({"a": 1}, LIMIT_S)
@@ -206,7 +206,7 @@ def test_a_channel_says_its_own_address() -> None:
 
 
 @pytest.mark.parametrize("message", ["[]", "5", "[" * 100_000])
-def test_what_is_no_message_is_refused(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_message_is_refused(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     near, far = pair()
     assert isinstance(near, Channel) and isinstance(far, Channel)
     monkeypatch.setattr("strakes.launch.nodes.channel.json.dumps", lambda _: message)
@@ -215,7 +215,7 @@ def test_what_is_no_message_is_refused(message: str, monkeypatch: pytest.MonkeyP
         far.receive(LIMIT_S)
 
 
-def test_whoever_says_one_byte_at_a_time_has_no_more_time_than_others() -> None:
+def test_a_peer_that_sends_one_byte_at_a_time_gets_no_more_time() -> None:
     near, far = socket.socketpair()
     stop = threading.Event()
 
@@ -234,7 +234,7 @@ def test_whoever_says_one_byte_at_a_time_has_no_more_time_than_others() -> None:
 
 
 def template(tmp_path: Path, body: str) -> Launch:
-    """A launcher that runs the script with the agent's words."""
+    """Return a launcher that runs a shell script of this body with the agent's command line."""
     script = tmp_path / "launcher"
     script.write_text(f"#!/bin/sh\n{body}\n")
     script.chmod(0o755)
@@ -250,13 +250,13 @@ def test_an_agent_answers_by_a_secret_that_is_on_no_command_line(tmp_path: Path,
         assert hub._secret.hex() not in commands.read_text()
 
 
-def test_a_launcher_that_passes_the_secret_in_no_way_is_named(tmp_path: Path) -> None:
+def test_a_launcher_that_does_not_pass_on_the_secret_is_named(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentLacksError, match="not all nodes answer") as caught:
         Hub(template(tmp_path, 'unset STRAKES_HUB_SECRET; exec "$@" </dev/null')).__enter__()
     assert "STRAKES_HUB_SECRET" in caught.value.why
 
 
-def test_strangers_that_connect_first_hold_nobody_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strangers_that_connect_first_delay_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hub = Hub(template(tmp_path, 'exec "$@"'))
     places = [place.rpartition(":") for place in hub.where.split(",")]
     strangers = [socket.create_connection((places[0][0], int(places[0][2]))) for _ in range(40)]
@@ -271,8 +271,8 @@ def test_strangers_that_connect_first_hold_nobody_up(tmp_path: Path, monkeypatch
         stranger.close()
 
 
-def test_strangers_without_end_keep_no_node_out(tmp_path: Path) -> None:
-    """More of them than have room, who say nothing and come again at once when they are sent away."""
+def test_a_flood_of_strangers_keeps_no_node_out(tmp_path: Path) -> None:
+    """More silent clients than the hub has slots for, which reconnect as soon as they are disconnected."""
     hub = Hub(template(tmp_path, 'exec "$@"'))
     address, _, port = hub.where.split(",")[0].rpartition(":")
     stop = threading.Event()
@@ -301,7 +301,7 @@ def test_strangers_without_end_keep_no_node_out(tmp_path: Path) -> None:
             thread.join()
 
 
-def test_of_too_many_that_have_not_proved_themselves_the_oldest_goes() -> None:
+def test_too_many_unproved_connections_close_the_oldest() -> None:
     unproved, pairs = OpenConnections(2), [socket.socketpair() for _ in range(4)]
     for near, _ in pairs[:3]:
         unproved.add(near)
@@ -346,7 +346,7 @@ def test_an_agent_on_the_hubs_own_node_listens_on_no_other_address(tmp_path: Pat
             socket.create_connection(("127.0.0.2", port))
 
 
-def test_an_agent_says_nothing_of_its_node_to_whoever_is_not_its_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_tells_a_false_hub_nothing_about_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         monkeypatch.setenv("STRAKES_HUB_SECRET", SECRET.hex())
@@ -367,26 +367,26 @@ def test_an_agent_says_nothing_of_its_node_to_whoever_is_not_its_hub(monkeypatch
     assert len(heard[0]) == 64 and heard[1] == b""
 
 
-def test_no_agent_without_a_secret() -> None:
+def test_an_agent_without_a_secret_does_not_start() -> None:
     words = python_module("strakes.launch.nodes.agent", "127.0.0.1:9", "n1")
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0 and "STRAKES_HUB_SECRET" in done.stderr and "Traceback" not in done.stderr
     assert sys.executable in words
 
 
-def test_the_pass_of_a_stream_is_of_the_secret_alone() -> None:
+def test_the_pass_of_a_stream_depends_on_the_secret_alone() -> None:
     assert stream_pass(SECRET) == stream_pass(SECRET) != stream_pass(OTHER)
     assert len(stream_pass(SECRET)) == 32
 
 
 @pytest.mark.parametrize(("passed", "believed"), [(SECRET, True), (OTHER, False)])
-def test_a_stream_is_counted_only_of_whoever_knows_the_secret(passed: bytes, believed: bool) -> None:
+def test_only_a_stream_with_the_right_pass_is_counted(passed: bytes, believed: bool) -> None:
     near, far = socket.socketpair()
     unproved = OpenConnections(1)
     unproved.add(far)
     receiving = threading.Thread(target=_receive, args=(far, SECRET, unproved))
     receiving.start()
-    with suppress(BrokenPipeError):  # it may have ended already
+    with suppress(BrokenPipeError):  # the receiver may already have closed the connection
         near.sendall(stream_pass(passed) + b"x" * 1000)
         near.shutdown(socket.SHUT_WR)
     near.settimeout(LIMIT_S)

@@ -1,4 +1,4 @@
-"""What strakes writes, as storage that compresses or keeps equal blocks once would see it."""
+"""Compressibility and duplicate blocks of the data that the engine writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def blocks(files: list[bytes], size: int) -> list[bytes]:
     return [data[at : at + size] for data in files for at in range(0, len(data) - size + 1, size)]
 
 
-def test_no_visit_and_no_run_writes_what_another_one_wrote(engine: LocalEngine, place: Path, tmp_path: Path) -> None:
+def test_different_visits_and_runs_write_different_data(engine: LocalEngine, place: Path, tmp_path: Path) -> None:
     plan = Plan(
         2,
         (
@@ -51,7 +51,7 @@ def test_no_visit_and_no_run_writes_what_another_one_wrote(engine: LocalEngine, 
 
 
 @pytest.mark.parametrize("percent", [25, 50, 80])
-def test_so_much_compresses_as_is_asked_for_in_blocks_of_every_size(
+def test_data_is_compressible_as_requested_in_blocks_of_every_size(
     engine: LocalEngine, place: Path, percent: int
 ) -> None:
     phase = TransferPhase("write", "write", "file-per-process", "segmented", MIB, 2 * MIB, compressible_percent=percent)
@@ -59,12 +59,12 @@ def test_so_much_compresses_as_is_asked_for_in_blocks_of_every_size(
     for size in (4 * KIB, 64 * KIB, MIB):
         compressed = sum(min(size, len(zlib.compress(block, 1))) for block in blocks([data], size))
         assert compressed / len(data) == pytest.approx(1 - percent / 100, abs=0.06), size
-    # Neither half of any block compresses much better than the other: nobody gives up after its beginning.
+    # Both halves of a block compress alike, so storage that samples only the beginning sees the requested ratio.
     halves = [[len(zlib.compress(block[at : at + 2048], 1)) for block in blocks([data], 4096)] for at in (0, 2048)]
     assert sum(halves[0]) / sum(halves[1]) == pytest.approx(1, abs=0.1)
 
 
-def test_so_many_blocks_are_there_twice_as_is_asked_for(engine: LocalEngine, place: Path) -> None:
+def test_the_share_of_duplicate_blocks_is_as_requested(engine: LocalEngine, place: Path) -> None:
     phase = TransferPhase("write", "write", "file-per-process", "segmented", MIB, 25 * MIB, duplicate_percent=40)
     files = written(engine, Plan(1, (phase,)), place, "p1")
     for size in (4 * KIB, 64 * KIB, 128 * KIB):

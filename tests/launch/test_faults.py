@@ -1,4 +1,7 @@
-"""File systems that fail while a plan runs: who met what where is told, the ranks end together, and what can be removed is."""
+"""File systems that fail while a plan runs.
+
+Errors name rank, operation and path, all ranks leave the phase, and everything that can be removed is removed.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
 
 MIB = 1 << 20
 LONG = Stop("seconds", 60.0)
-# EXT4_IOC_SHUTDOWN, without writing anything back first.
+# EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH: shut down without flushing the journal.
 _SHUTDOWN, _AT_ONCE = 0x8004587D, 2
 
 
@@ -32,7 +35,7 @@ def marked(place: Path) -> Path:
 
 
 def once_in(phase: str, act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Calls ``act`` at the first progress of the phase that says something was done."""
+    """Return a progress callback that calls ``act`` once, when the phase has done its first operation."""
     done: list[bool] = []
 
     def on_progress(progress: Progress) -> None:
@@ -44,7 +47,7 @@ def once_in(phase: str, act: Callable[[], object]) -> Callable[[Progress], None]
 
 
 def run(engine: LocalEngine, plan: Plan, directory: Path, act: Callable[[Progress], None] | None = None) -> PlanResult:
-    """The engine is gone afterwards, and with it what keeps a file system from being unmounted."""
+    """Run the plan, then close the engine, whose open files would prevent an unmount."""
     try:
         return engine.run(plan, directory, "p", 60, act)
     finally:
@@ -64,20 +67,20 @@ def check_told(result: PlanResult, *, errno: str | set[str], phase: str, operati
         assert error.why and error.remedy
     assert result.samples[-1].name == phase
     assert result.samples[-1].stopped_by == "error"
-    # All ranks have a row: they have come back from the phase.
+    # Each rank that left the phase has a row.
     assert len(result.samples[-1].ranks) == 2
 
 
 @contextmanager
 def failing_device() -> Iterator[tuple[Path, Path]]:
-    """An ext4 that promises more than the memory its device is in can hold, and that device's file."""
+    """Mount an ext4 of 256 MiB whose device is a sparse file in a tmpfs of 24 MiB; return mount point and file."""
     if shutil.which("mkfs.ext4") is None:
         pytest.skip("mkfs.ext4 is not installed")
     with tmpfs_mounted("24m") as memory:
         image = memory / "image"
         with image.open("wb") as file:
             file.truncate(256 * MIB)
-        # Without a journal an error stays the error of those whose data it hit.
+        # With a journal one failed write could abort the whole file system.
         subprocess.run(
             ["mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=1", image],
             check=True,
@@ -99,9 +102,7 @@ def data(name: str, operation: str, **more: object) -> TransferPhase:
 
 
 @pytest.mark.parametrize("backend", ["posix", "stdio", "mmap", "uring"])
-def test_a_device_that_promised_too_much_ends_the_phase_and_everything_is_removed(
-    engine: LocalEngine, backend: str
-) -> None:
+def test_an_overcommitted_device_ends_the_phase_and_everything_is_removed(engine: LocalEngine, backend: str) -> None:
     if backend not in engine.start().backends:
         pytest.skip(f"the engine is without {backend}")
     with failing_device() as (place, _):
@@ -117,16 +118,16 @@ def test_a_device_that_promised_too_much_ends_the_phase_and_everything_is_remove
         )
         directory = marked(place)
         result = run(engine, Plan(2, (write, data("never", "read", files="data"))), directory)
-        # Kernels differ in what a loop device makes of it.
+        # The error that a loop device returns for a full tmpfs depends on the kernel.
         check_told(result, errno={"EIO", "ENOSPC"}, phase="w", operations={"fsync", "msync", "write"}, entry="p/data.")
         assert [sample.name for sample in result.samples] == ["w"]
         assert result.cleaned
         assert [path.name for path in directory.iterdir()] == [".strakes-marker"]
 
 
-# Not mmap: pages that are there take writes until they are synchronised.
+# Not mmap: stores to mapped pages succeed until msync.
 @pytest.mark.parametrize("backend", ["posix", "stdio", "uring"])
-def test_a_file_system_that_shuts_down_while_it_is_written_to_is_told_and_what_is_left_is_named(
+def test_a_file_system_that_shuts_down_during_writes_is_reported_with_the_remains(
     engine: LocalEngine, backend: str
 ) -> None:
     if backend not in engine.start().backends:
@@ -150,7 +151,7 @@ def test_a_file_system_that_shuts_down_while_it_is_written_to_is_told_and_what_i
 
 
 @pytest.mark.parametrize("backend", ["posix", "uring"])
-def test_a_device_that_stops_reading_is_told_with_the_offset(engine: LocalEngine, backend: str) -> None:
+def test_a_read_error_of_the_device_is_reported_with_the_offset(engine: LocalEngine, backend: str) -> None:
     if backend not in engine.start().backends:
         pytest.skip(f"the engine is without {backend}")
     with failing_device() as (place, image):
@@ -183,13 +184,13 @@ def test_a_device_that_stops_reading_is_told_with_the_offset(engine: LocalEngine
         assert all("offset_bytes" in error.where for error in result.errors)
 
 
-def test_a_file_system_that_becomes_read_only_is_told_and_what_is_left_is_named(engine: LocalEngine) -> None:
+def test_a_file_system_that_becomes_read_only_is_reported_with_the_remains(engine: LocalEngine) -> None:
     with tmpfs_mounted("256m") as place:
         directory = marked(place)
         create = MetadataPhase("d", "dir-create", "unique", items=50_000_000, stop=Stop("stonewall", 60.0))
 
         def protect() -> None:
-            # Refused as busy whenever a directory is just being made.
+            # The remount fails with EBUSY while a mkdir is in progress.
             for _ in range(1000):
                 if subprocess.run(["mount", "-o", "remount,ro", place], capture_output=True).returncode == 0:
                     return

@@ -1,4 +1,4 @@
-"""A file that some ranks can open, or close, and others cannot: those say why, nobody waits for them, and nothing is left."""
+"""Open and close errors on some ranks only: these ranks report them, no other rank hangs, and no files are left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from strakes.targets.workspace import Workspace
 pytestmark = pytest.mark.more
 
 POSIX: Way = ("posix", "mpiexec")  # type: ignore[assignment]
-# They open files as posix does.
+# These backends open files as posix does.
 LIKE_POSIX = [pytest.param((backend, "mpiexec"), marks=pytest.mark.long) for backend in ("stdio", "mmap", "uring")]
 OPENS = {"open", "MPI_File_open", "H5Fcreate", "H5Fopen", "ncmpi_create", "ncmpi_open"}
 
@@ -37,7 +37,10 @@ def faulty() -> Iterator[FaultyMount]:
 
 @pytest.fixture(scope="module")
 def engines(faulty: FaultyMount) -> Iterator[Callable[[Way], MpiEngine]]:
-    """Gone before the file system is: a library that could not close a file has it open until then."""
+    """Return a function that returns the engine of an mpiexec, started at the first call.
+
+    The engines end before the file system is unmounted: a library keeps open the files that it could not close.
+    """
     with ExitStack() as stack:
         started: dict[str, MpiEngine] = {}
 
@@ -100,7 +103,7 @@ def test_ranks_that_cannot_open_a_new_file_say_so(
     ],
     ids=["read", "rewrite", "open-before"],
 )
-def test_ranks_that_cannot_open_what_is_there_say_so(
+def test_ranks_that_cannot_open_an_existing_file_say_so(
     engines: Callable[[Way], MpiEngine],
     way: Way,
     faulty: FaultyMount,
@@ -119,7 +122,7 @@ def test_ranks_that_cannot_open_what_is_there_say_so(
     check_usable(engine, ("mpiio", way[1]), workspace.path)
 
 
-# Not by Open MPI, which loses it.
+# Open MPI loses an error of close.
 @pytest.mark.parametrize("way", [WAYS[0], POSIX], ids=["mpiio", "posix"], indirect=True)
 def test_a_rank_that_cannot_close_the_file_says_so(
     engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace
@@ -138,7 +141,7 @@ def test_a_rank_that_cannot_close_the_file_says_so(
 @pytest.mark.parametrize(
     "collective", [pytest.param(False, marks=pytest.mark.long), True], ids=["independent", "collective"]
 )
-def test_a_quota_that_is_used_up_is_told_by_those_who_met_it(
+def test_an_exceeded_quota_is_reported_by_the_ranks_that_met_it(
     engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace, collective: bool
 ) -> None:
     engine = engines(way)
@@ -152,7 +155,7 @@ def test_a_quota_that_is_used_up_is_told_by_those_who_met_it(
     faulty.mend()
     assert (result.ended, [sample.name for sample in result.samples], result.cleaned) == ("failed", ["x"], True)
     for error in result.errors:
-        # Open MPI's library has no number for it, and may say nothing at all.
+        # Open MPI has no error class for EDQUOT, and may report nothing at all.
         assert error.errno == "EDQUOT" or (way != WAYS[0] and error.errno == ""), error
         assert "quota" in error.remedy, error
         assert error.where["path"] == "p/data.data"
@@ -178,14 +181,14 @@ def test_the_command_names_rank_path_and_cause_and_ends_with_status_1(
         for name, value in {**phase, "transfer_bytes": "16KiB", "block_bytes": "64KiB", "segments": 1}.items()
     ]
     plan.write_text("\n".join([f"ranks = {RANKS}", "[[phase]]", *rows]))
-    # Whoever makes the file has it; the others find it there.
+    # The rank that creates the file succeeds; the others open the existing file and fail.
     faulty.fail("open", errno=errno.EIO)
     done = strakes("run", plan, faulty.place, "--launcher", "mpi", "-n", str(RANKS), "--budget", "5s")
     faulty.mend()
     assert done.returncode == 1, done.stderr
     for words in ("rank ", "data.data", "open", os.strerror(errno.EIO)):
         assert words in done.stderr
-    # What opens nothing can't see its own mark, and leaves the directory to clean.
+    # strakes cannot open its own marker either, so it leaves the directory for `strakes clean`.
     assert "strakes clean" in done.stderr
     assert strakes("clean", faulty.place).returncode == 0
     assert list(faulty.place.iterdir()) == []

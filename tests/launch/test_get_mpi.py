@@ -1,4 +1,4 @@
-"""Where a launcher is missing, the message says how to get it, and names a command that is there."""
+"""If a launcher is missing, messages say how to get it with a command that exists, and do not recommend it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_message_names_a_command_of_this_checkout(monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine with neither MPI nor Slurm: a PATH without them, an engine that has no engine for MPI beside it."""
+    """Simulate a machine without MPI and Slurm: neither is on the PATH, and there is no MPI engine. Return the engine."""
     from strakes.launch.engine import find_engine
 
     engine = tmp_path / "strakes-engine"

@@ -1,4 +1,4 @@
-"""The hub by itself: who answers as which node, what it waits for, and what it measures. Nodes are threads here."""
+"""The hub with simulated nodes: assignment of agents to nodes, time-outs, and measurements of links and clocks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def connect(hub: Hub) -> socket.socket:
 
 
 def answer_as(hub: Hub, first: Mapping[str, object]) -> Channel:
-    """A node that proves itself and says the first thing."""
+    """Connect to the hub as an authenticated node, send the first message and return the channel."""
     channel = Channel(connect(hub), hub._secret, asks=False, limit_s=LIMIT_S)
     channel.send(first, LIMIT_S)
     return channel
@@ -40,7 +40,7 @@ def answer_as(hub: Hub, first: Mapping[str, object]) -> Channel:
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Hub]]:
-    """Makes hubs whose launchers are the given commands, one for each node."""
+    """Return a function that makes hubs; each argument is a launcher's command and the nodes that it starts."""
     hubs: list[Hub] = []
 
     def make(*wanted: tuple[list[str], list[str]]) -> Hub:
@@ -57,7 +57,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Hub]]:
 STAYS = ["sleep", "100"]
 
 
-def test_nodes_are_in_the_order_they_were_named_in_whoever_answers_first(waiting: Callable[..., Hub]) -> None:
+def test_nodes_are_in_the_order_of_the_hosts_whichever_answers_first(waiting: Callable[..., Hub]) -> None:
     hub = waiting((STAYS, ["b"]), (STAYS, ["a"]), (STAYS, ["c"]))
     address, _, port = hub.where.rpartition(":")
     channels = [answer_as_later(hub, name) for name in ("c", "a", "b")]
@@ -76,7 +76,7 @@ def test_nodes_are_in_the_order_they_were_named_in_whoever_answers_first(waiting
 
 
 def answer_as_later(hub: Hub, name: str) -> tuple[threading.Thread, list[str]]:
-    """A node in a thread; it notes the end of its connection."""
+    """Start a node in a thread; return the thread and a list that gets "end" when the hub closes the connection."""
     ended: list[str] = []
 
     def answer() -> None:
@@ -102,7 +102,7 @@ def test_late_nodes_are_waited_for_as_long_as_the_document_states(
     answers_at_s: dict[float, str],
     gives_up_after_s: float,
 ) -> None:
-    """By a clock that goes on half a second with each look for an answer; half seconds have no rounding."""
+    """Each poll advances the fake clock by half a second, a step without rounding errors."""
     hub = waiting((STAYS, ["a", "b", "c"]))
     now, began = [100.0], 100.0
 
@@ -120,7 +120,7 @@ def test_late_nodes_are_waited_for_as_long_as_the_document_states(
     assert now[0] - began == gives_up_after_s + 0.5
 
 
-def test_of_nodes_that_nobody_named_the_order_is_that_of_their_names(waiting: Callable[..., Hub]) -> None:
+def test_nodes_without_given_names_are_sorted_by_name(waiting: Callable[..., Hub]) -> None:
     hub = waiting((STAYS, ["c", "", ""]))
     for name in ("b", "c", "a"):
         hub._proved.put(NodeAgent(name, {}, cast("Channel", SimpleNamespace(close=lambda: None))))
@@ -137,7 +137,7 @@ def test_two_that_answer_as_one_node_are_refused(waiting: Callable[..., Hub]) ->
     assert refused.value.where == "a, a"
 
 
-def test_of_nodes_that_do_not_answer_the_names_and_the_last_words_are_told(waiting: Callable[..., Hub]) -> None:
+def test_nodes_that_do_not_answer_are_named_with_the_last_output_of_the_launcher(waiting: Callable[..., Hub]) -> None:
     hub = waiting((STAYS, ["a"]), (["sh", "-c", "for line in 1 2 3 '' 4 5; do echo $line >&2; done"], ["b"]))
     answer_as_later(hub, "a")
     with pytest.raises(EnvironmentLacksError, match="not all nodes answer") as refused:
@@ -155,13 +155,13 @@ def test_nodes_without_names_that_do_not_answer_are_counted(waiting: Callable[..
     assert refused.value.why == "no such node"
 
 
-def test_a_launcher_that_is_none_is_told(waiting: Callable[..., Hub], tmp_path: Path) -> None:
+def test_a_launcher_that_cannot_be_started_is_named(waiting: Callable[..., Hub], tmp_path: Path) -> None:
     with pytest.raises(EnvironmentLacksError, match="the launcher cannot be started") as refused:
         waiting(([str(tmp_path / "none")], ["a"])).__enter__()
     assert refused.value.where == str(tmp_path / "none") and "No such file" in refused.value.why
 
 
-def test_whoever_proves_himself_and_does_not_say_which_node_he_is_is_sent_away(waiting: Callable[..., Hub]) -> None:
+def test_an_authenticated_client_that_does_not_name_its_node_is_disconnected(waiting: Callable[..., Hub]) -> None:
     hub = waiting((STAYS, ["a"]))
     threading.Thread(target=hub._accept, args=(hub._listeners[0],), daemon=True).start()
     channel = answer_as(hub, {"name": "a"})
@@ -171,7 +171,7 @@ def test_whoever_proves_himself_and_does_not_say_which_node_he_is_is_sent_away(w
     assert not hub._take_one() and hub._unproved._connections == {}
 
 
-def test_a_stranger_is_counted_until_he_has_proved_himself_and_one_that_did_is_taken_once(
+def test_a_connection_is_counted_until_it_is_authenticated_and_is_accepted_once(
     waiting: Callable[..., Hub],
 ) -> None:
     hub = waiting((STAYS, ["a"]))
@@ -188,7 +188,7 @@ def test_a_stranger_is_counted_until_he_has_proved_himself_and_one_that_did_is_t
     channel.close()
 
 
-def test_the_secret_is_long_its_own_and_goes_both_ways(waiting: Callable[..., Hub], tmp_path: Path) -> None:
+def test_the_secret_is_long_and_unique_and_passed_in_both_ways(waiting: Callable[..., Hub], tmp_path: Path) -> None:
     hub, other = waiting(), waiting()
     assert len(hub._secret) == 32 and hub._secret != other._secret
     place = tmp_path / "ways"
@@ -197,7 +197,7 @@ def test_the_secret_is_long_its_own_and_goes_both_ways(waiting: Callable[..., Hu
     assert place.read_text().split() == [hub._secret.hex()] * 2
 
 
-def test_threads_of_the_hub_keep_no_program_from_its_end(waiting: Callable[..., Hub]) -> None:
+def test_threads_of_the_hub_do_not_prevent_the_exit_of_the_program(waiting: Callable[..., Hub]) -> None:
     before = set(threading.enumerate())
     hub = waiting((STAYS, ["a"]), (["true"], ["b"]))
     silent = connect(hub)
@@ -232,7 +232,7 @@ def test_a_hub_that_listens_at_several_addresses_says_the_port_of_each(monkeypat
 
 
 class FakeNode:
-    """Stands for an agent: what it was told, and what it will say."""
+    """An agent that records the messages it gets and answers with ``says()``."""
 
     def __init__(self, host: str, log: list[str], says: Callable[[], Mapping[str, Any]]) -> None:
         self.host, self.log, self.says = host, log, says
@@ -260,7 +260,7 @@ def with_nodes(hub: Hub, count: int, says: Callable[[], Mapping[str, Any]]) -> t
 
 
 @pytest.mark.parametrize("count", [2, 3, 8, 9, 10])
-def test_every_link_is_measured_as_often_and_none_disturbs_another_where_there_are_few(count: int) -> None:
+def test_every_link_is_measured_equally_often_and_few_links_one_at_a_time(count: int) -> None:
     hub = Hub(Launch("mpi", hosts=("localhost",)))
     nodes, log = with_nodes(hub, count, lambda: {"bytes": 30, "seconds": 2})
     rates = hub.links()
@@ -299,10 +299,12 @@ def test_all_nodes_look_at_once() -> None:
     hub.close()
 
 
-def test_of_readings_of_a_clock_that_with_the_shortest_way_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_clock_reading_with_the_shortest_round_trip_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     hub = Hub(Launch("mpi", hosts=("localhost",)))
     now = [1_000_000]
-    ways = iter([8_000_000, 2_000_000, 2_500_000, 2_000_000] + [5_000_000] * 28)  # of two as short the first
+    ways = iter(
+        [8_000_000, 2_000_000, 2_500_000, 2_000_000] + [5_000_000] * 28
+    )  # the first of two equally short ones counts
 
     def says() -> Mapping[str, Any]:
         ours = now[0]
@@ -364,7 +366,7 @@ def test_another_launcher_starts_one_agent_on_each_node(
     assert command[:3] == ["x", nodes, "1"] and command[-1] == "here:1" and found_names == names
 
 
-def test_mpi_starts_each_node_by_itself_and_slurm_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mpi_starts_the_nodes_one_by_one_and_slurm_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mpi, "find_mpiexec", lambda given: Path("/mpiexec"))
     monkeypatch.setattr(mpi, "placed", lambda mpiexec, ranks, hosts, per: [str(mpiexec), str(ranks), *hosts, str(per)])
     commands = starts(Launch("mpi", hosts=("a", "b"), options=("-x",)), "here:1")

@@ -1,4 +1,4 @@
-"""How each launcher is told, and what is refused before anything is started."""
+"""Command lines of the launchers, and options that are refused before anything starts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_JOB_CPUS_PER_NODE
 
 @pytest.fixture
 def in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An allocation of three nodes, with tools that say what they are told to."""
+    """Simulate a Slurm allocation of three nodes; return the directory of the fake srun and ldd."""
     for name, value in JOB.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("SLURM_NTASKS", raising=False)
@@ -48,7 +48,7 @@ def launched(**given: object) -> Launch:
     return launch_from(**{"launcher": "local", **nothing, **given})  # type: ignore[arg-type]
 
 
-def test_srun_is_told_what_the_engines_mpi_speaks(in_a_job: Path) -> None:
+def test_srun_gets_the_process_manager_interface_of_the_engines_mpi(in_a_job: Path) -> None:
     words = SlurmEngine(6, ranks_per_node=2, executable=Path("/engine")).command()
     assert words[1:] == [
         "--input=0",
@@ -65,14 +65,16 @@ def test_srun_is_told_what_the_engines_mpi_speaks(in_a_job: Path) -> None:
 @pytest.mark.parametrize(
     ("speaks", "told", "right"), [("libopen-pal.so.40", "pmi2", "pmix"), ("libmpi_abi.so.1", "pmix", "pmi2")]
 )
-def test_the_wrong_language_is_refused_with_the_right_flag(in_a_job: Path, speaks: str, told: str, right: str) -> None:
+def test_an_engine_for_another_interface_is_refused_with_the_right_flag(
+    in_a_job: Path, speaks: str, told: str, right: str
+) -> None:
     tool(in_a_job, "ldd", f"echo '{speaks} => /usr/lib/{speaks}'")
     with pytest.raises(BadInputError) as caught:
         SlurmEngine(6, options=[f"--mpi={told}"], executable=Path("/engine")).command()
     assert f"set to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
 
 
-def test_a_slurm_that_lacks_the_language_is_named(in_a_job: Path) -> None:
+def test_a_slurm_without_the_needed_interface_is_named(in_a_job: Path) -> None:
     tool(in_a_job, "srun", r"printf 'MPI plugin types are...\n\tnone\n\tpmi2\n' >&2")
     with pytest.raises(EnvironmentLacksError) as caught:
         SlurmEngine(6, executable=Path("/engine")).command()

@@ -1,4 +1,4 @@
-"""The real engine, in good days and bad."""
+"""The real engine with ranks as threads: plans, errors, cancellation, and engines and front ends that are killed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_plan(bytes_per_rank: int) -> Plan:
 
 
 def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Calls ``act`` at the first progress, once."""
+    """Return a progress callback that calls ``act`` once, at the first progress."""
     done = threading.Event()
 
     def on_progress(progress: Progress) -> None:
@@ -76,7 +76,7 @@ def test_one_engine_serves_plan_after_plan(engine: LocalEngine, workspace: Works
     assert engine.start().pid == pid
 
 
-def test_what_is_to_be_kept_stays(engine: LocalEngine, workspace: Workspace) -> None:
+def test_files_to_keep_stay(engine: LocalEngine, workspace: Workspace) -> None:
     result = engine.run(SHORT, workspace.path, "kept", 60, keep=True)
     assert result.ended == "ok"
     assert any((workspace.path / "kept").rglob("*"))
@@ -93,11 +93,11 @@ def test_every_visit_and_every_run_write_other_data(engine: LocalEngine, workspa
             data = path.read_bytes()
             units += [data[at : at + 4096] for at in range(0, len(data), 4096)]
     assert len(units) == 3 * 2 * 256
-    # Nothing that storage could find twice, within a file, between ranks, visits or runs.
+    # No block occurs twice within a file, or between ranks, visits or runs.
     assert len(set(units)) == len(units)
 
 
-def test_progress_is_told(engine: LocalEngine, workspace: Workspace) -> None:
+def test_progress_is_reported(engine: LocalEngine, workspace: Workspace) -> None:
     seen: list[Progress] = []
     plan = Plan(
         2, (*ENDLESS.phases[:1], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 1.2)))
@@ -136,7 +136,7 @@ def test_a_directory_that_is_no_workspace_is_refused(engine: LocalEngine, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_target_fails_in_words_and_is_left_clean(engine: LocalEngine, small_workspace: Workspace) -> None:
+def test_a_full_target_fails_with_a_message_and_is_left_clean(engine: LocalEngine, small_workspace: Workspace) -> None:
     result = engine.run(write_plan(8 * MIB), small_workspace.path, "full", 60)
     assert (result.ended, result.cleaned) == ("failed", True)
     error = result.errors[0]
@@ -177,7 +177,7 @@ def test_a_cancel_comes_from_a_signal_handler(engine: LocalEngine, workspace: Wo
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_an_exception_in_the_meantime_ends_the_plan_in_order(engine: LocalEngine, workspace: Workspace) -> None:
+def test_an_exception_during_a_plan_ends_it_in_order(engine: LocalEngine, workspace: Workspace) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -251,7 +251,7 @@ engine.run(plan, Path(sys.argv[1]), "v1", 3600, lambda progress: print("running"
 
 
 def front_end(workspace: Workspace) -> tuple[subprocess.Popen[str], int]:
-    """A front end as a process of its own, in the middle of an endless plan, and the pid of its engine."""
+    """Start a front end that runs an endless plan; return its process and the pid of its engine."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     process = subprocess.Popen(
         [sys.executable, "-c", FRONT_END, str(workspace.path), json.dumps(ENDLESS.to_json())],

@@ -1,4 +1,4 @@
-"""Ranks that are processes, in good days and bad."""
+"""Ranks as MPI processes: plans, errors, killed and stopped ranks, and several nodes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def pid_of(engine: MpiEngine, rank: int) -> int:
 
 
 def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
-    """Calls ``act`` at the first progress, once."""
+    """Return a progress callback that calls ``act`` once, at the first progress."""
     calls = [act]
 
     def on_progress(progress: Progress) -> None:
@@ -113,7 +113,7 @@ def test_one_launch_serves_plans_of_different_teams(engine: MpiEngine, workspace
 
 
 @needs_mpi
-def test_a_process_that_was_held_up_during_plans_of_others_comes_to_its_own(
+def test_a_process_that_was_stopped_during_plans_of_other_ranks_runs_its_next_plan(
     engine: MpiEngine, workspace: Workspace
 ) -> None:
     pid = pid_of(engine, 3)
@@ -136,7 +136,7 @@ def test_more_ranks_than_processes_are_refused_with_what_to_do(engine: MpiEngine
 
 
 @needs_mpi
-def test_what_one_process_wrote_another_reads(engine: MpiEngine, workspace: Workspace) -> None:
+def test_a_process_reads_the_data_of_another_one(engine: MpiEngine, workspace: Workspace) -> None:
     write = TransferPhase(
         "write", "write", "file-per-process", "segmented", 64 * KIB, 256 * KIB, preallocate=True, rank_shift=1
     )
@@ -161,7 +161,7 @@ def test_a_cancelled_plan_ends_in_order(engine: MpiEngine, workspace: Workspace)
 @pytest.mark.parametrize(
     ("victim", "how"), [(2, signal.SIGKILL), (0, signal.SIGKILL), (3, signal.SIGSTOP), (0, signal.SIGSTOP)]
 )
-def test_a_rank_that_goes_is_named_and_the_run_ends_in_order(
+def test_a_killed_or_stopped_rank_is_named_and_the_run_ends_in_order(
     workspace: Workspace, victim: int, how: signal.Signals
 ) -> None:
     with MpiEngine(ranks=4) as engine:
@@ -181,7 +181,7 @@ def test_a_rank_that_goes_is_named_and_the_run_ends_in_order(
         assert [sample.name for sample in result.samples] == ["create"]
         assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
         assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-    # The first process is waited for as long as others, and then all have to be ended from outside.
+    # A stopped rank 0 gets the same time-out as other ranks, but then the launcher must be killed as well.
     assert took_s < (12 if (victim, how) == (0, signal.SIGSTOP) else 10)
 
 
@@ -247,7 +247,10 @@ def test_an_engine_that_nobody_supervises_ends_when_its_first_process_is_silent_
 
 @contextmanager
 def frozen(place: Path) -> Iterator[Callable[[], object]]:
-    """Whoever writes to it after the call waits and cannot be killed; until the end."""
+    """Yield a function that freezes the file system at ``place``: writers then block and cannot be killed.
+
+    The file system is thawed at the end.
+    """
     descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield lambda: fcntl.ioctl(descriptor, _FREEZE, 0)
@@ -283,7 +286,7 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
 
 @pytest.fixture
 def two_nodes(tmp_path: Path) -> Iterator[MpiEngine]:
-    """Four processes, the last two of which have another host name."""
+    """Return an engine of four processes, ranks 2 and 3 of which have another host name."""
     wrapper = tmp_path / "engine"
     wrapper.write_text(
         f"""#!/bin/sh
@@ -316,7 +319,7 @@ def test_every_node_has_counters_and_a_timeline(two_nodes: MpiEngine, workspace:
     latencies = result.samples[1].latency_timeline
     rows = [dict(zip(latencies["columns"], row, strict=True)) for row in latencies["rows"]["file-stat"]]
     assert len(rows) in (3, 4)
-    assert sum(row["calls"] for row in rows) == result.samples[1].operations  # of all processes
+    assert sum(row["calls"] for row in rows) == result.samples[1].operations
 
 
 @needs_mpi
@@ -360,7 +363,7 @@ def test_a_stage_passes_on_what_few_ranks_of_each_node_read(
 @needs_mpi
 @pytest.mark.long
 def test_a_piece_of_a_stage_may_be_more_than_a_message_can_count(two_nodes: MpiEngine, workspace: Workspace) -> None:
-    # MPI counts bytes with an int: a piece of 2 GiB is a negative number of them.
+    # MPI counts bytes in an int, which a piece of 2 GiB overflows.
     block = (1 << 29) + 64 * KIB
     size = 4 * block
     if os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 6 * size:

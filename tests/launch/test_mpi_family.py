@@ -1,4 +1,4 @@
-"""Which engine goes with which mpiexec, by programs that say what the real ones say; and the real ones, where they are."""
+"""The choice of the engine for an mpiexec, with fake programs and, if installed, the real ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def says(path: Path, text: str) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for engines that only say which MPI they have, in place of the installed ones."""
+    """Return a directory for fake engines that only report their MPI and hide the installed ones."""
     monkeypatch.delenv("STRAKES_ENGINE_MPI", raising=False)
     monkeypatch.setenv("STRAKES_ENGINE", str(says(tmp_path / "bin" / "strakes-engine", "0.1.0")))
     mpi_family.library_of_engine.cache_clear()

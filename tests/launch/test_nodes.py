@@ -1,4 +1,4 @@
-"""What is said of nodes that are unlike each other."""
+"""Differences between nodes: versions, directories, memory, links and clocks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_directory_that_is_absent_or_another_one_is_wrong() -> None:
     assert "another directory of that name (tmpfs of none)" in said[0][1] and "No such file" in said[1][1]
 
 
-def test_little_memory_and_a_slow_link_are_told_but_not_wrong() -> None:
+def test_little_memory_and_a_slow_link_are_reported_but_not_wrong() -> None:
     poor = replace(NODES[0], memory_available_bytes=2 * GIB, link_bytes_per_s=(1e8, 1e8, 1e8))
     assert found(poor) == [
         ("n1", "free memory 2 GiB, usual among them is 20 GiB", False),
@@ -50,7 +50,7 @@ def test_little_memory_and_a_slow_link_are_told_but_not_wrong() -> None:
     ]
 
 
-def test_a_clock_that_is_off_is_named_with_how_much() -> None:
+def test_a_clock_offset_is_reported_with_its_size() -> None:
     assert found(replace(NODES[3], clock_ahead_s=-2.5)) == [
         ("n4", "its wall clock is 2.501 s behind the others", False)
     ]

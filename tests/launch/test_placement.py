@@ -1,4 +1,4 @@
-"""Ranks run where the plan puts them, and their buffers are of the pages that it names: looked at inside their calls."""
+"""Ranks run on the processors of the plan, with buffers in its kind of pages; a preloaded library observes both."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HERE = sorted(os.sched_getaffinity(0))
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the file into which every rank of later engines says where it is."""
+    """Preload a library into later engines; return the file in which it records the placement of each rank's writes."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("the library needs a C compiler")
@@ -36,7 +36,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def places(engine: Engine, plan: Plan, folder: Path, told: Path) -> list[str]:
-    """Run the plan; return the processors of each rank, sorted."""
+    """Run the plan; return the allowed processors of each rank, sorted."""
     told.write_text("")
     with Workspace.create(folder, "placed") as workspace:
         result = engine.run(plan, workspace.path, "p", limit_s=60)
@@ -61,7 +61,7 @@ def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: P
         assert places(engine, PLAN, tmp_path, told) == before
 
 
-def test_what_is_written_is_in_large_pages(told: Path, tmp_path: Path) -> None:
+def test_buffers_are_in_large_pages(told: Path, tmp_path: Path) -> None:
     rule = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     if not rule.exists() or "[never]" in rule.read_text():
         pytest.skip("this kernel has no transparent huge pages")

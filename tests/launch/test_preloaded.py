@@ -1,4 +1,4 @@
-"""What sits between programs and the C library, or MPI: it sees what it would see of an application, and what it refuses is told."""
+"""Preloaded libraries see the engine's calls to the C library and MPI as an application's; their errors are reported."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def counts_of(backend: Backend, library: Path, place: Path, tmp_path: Path, patc
     return [int(number) for number in counts.read_text().split()]
 
 
-def test_a_library_in_between_sees_every_call(
+def test_a_preloaded_library_sees_every_call(
     library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads, writes, opens, others, _, clashes = counts_of("posix", library, place, tmp_path, monkeypatch)
@@ -73,13 +73,13 @@ def test_a_library_in_between_sees_every_call(
     assert clashes == 0
 
 
-def test_it_sees_nothing_of_calls_in_place(
+def test_a_preloaded_library_sees_no_raw_system_calls(
     library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert counts_of("raw", library, place, tmp_path, monkeypatch)[:2] == [0, 0]
 
 
-def test_a_library_may_hand_out_descriptors_of_its_own(
+def test_a_preloaded_library_may_return_its_own_descriptors(
     library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PRELOADED_OWN", "1")
@@ -89,7 +89,7 @@ def test_a_library_may_hand_out_descriptors_of_its_own(
 
 @needs_mpi
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="ranks that share a processor let each other have it")
-def test_ranks_with_a_processor_each_take_no_naps_while_they_gather(
+def test_ranks_with_a_processor_each_do_not_sleep_while_they_gather(
     library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = tmp_path / "counts"
@@ -145,5 +145,5 @@ def test_a_plan_that_one_node_refuses_is_refused_and_the_node_is_named(
         assert result.ended == "refused"
         assert [error.where["rank"] for error in result.errors] == [2]
         assert result.errors[0].where["key"] == "phases[1].cache"
-        # The session goes on.
+        # The engine accepts further plans.
         assert engine.run(Plan(3, plan.phases[:1]), place, "p2", 60).ended == "ok"

@@ -1,4 +1,4 @@
-"""A probe's log and the timeline of a phase reach the front end."""
+"""The front end gets a probe's log and the timeline of a phase."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def test_every_operation_of_a_probe_is_in_the_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("each_s", "least", "most"), [(0.1, 6, 30), (1.0, 1, 2)])
-def test_what_a_probe_does_is_told_as_often_as_is_wanted(tmp_path: Path, each_s: float, least: int, most: int) -> None:
+def test_a_probes_operations_are_reported_at_the_requested_interval(
+    tmp_path: Path, each_s: float, least: int, most: int
+) -> None:
     phase = ProbePhase("watch", "write-fsync", rate_per_s=20, seconds=1.5, file_bytes=512, log=True)
     plan, told = Plan(ranks=1, phases=(phase,)), list[Sequence[LoggedOperation]]()
     with LocalEngine() as engine, Workspace.create(tmp_path, "probe") as workspace:

@@ -1,4 +1,4 @@
-"""Quotas that are used up while a plan runs: told as what they are, whichever call meets them, and everything is removed."""
+"""Quotas that a plan exceeds are reported as quotas, whichever call fails, and all files are removed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write(backend: str, **more: object) -> TransferPhase:
 def check_quota(
     result: PlanResult, directory: Path, phase: str, operations: set[str], entry: str, kind: str = ""
 ) -> None:
-    # XFS says of projects that the file system is full.
+    # XFS returns ENOSPC for an exceeded project quota.
     check_told(
         result, errno="ENOSPC" if kind == "xfs-project" else "EDQUOT", phase=phase, operations=operations, entry=entry
     )
@@ -43,7 +43,7 @@ def with_backend(engine: LocalEngine, backend: str) -> None:
 
 
 @BACKENDS
-def test_a_quota_met_by_a_write_is_told(engine: LocalEngine, backend: str) -> None:
+def test_a_quota_met_by_a_write_is_reported(engine: LocalEngine, backend: str) -> None:
     with_backend(engine, backend)
     with faulty_mounted() as faulty:
         directory = marked(faulty.place)
@@ -53,13 +53,13 @@ def test_a_quota_met_by_a_write_is_told(engine: LocalEngine, backend: str) -> No
 
 
 @BACKENDS
-def test_a_quota_met_when_the_cache_is_written_back_is_told(engine: LocalEngine, backend: str) -> None:
+def test_a_quota_met_at_write_back_is_reported(engine: LocalEngine, backend: str) -> None:
     with_backend(engine, backend)
     with faulty_mounted(writes_later=True) as faulty:
         directory = marked(faulty.place)
         faulty.fail("write", errno=errno.EDQUOT, after_bytes=6 * MIB)
         result = run(engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory)
-        # Who has to halt when the other fails closes without synchronising, and the kernel keeps no better number for that.
+        # A rank that halts because the other failed closes without fsync; its close then fails with EIO, not EDQUOT.
         told = [
             error
             for error in result.errors
@@ -69,7 +69,7 @@ def test_a_quota_met_when_the_cache_is_written_back_is_told(engine: LocalEngine,
 
 
 @BACKENDS
-def test_a_quota_met_by_making_a_file_is_told(engine: LocalEngine, backend: str) -> None:
+def test_a_quota_met_by_file_creation_is_reported(engine: LocalEngine, backend: str) -> None:
     with_backend(engine, backend)
     with faulty_mounted() as faulty:
         directory = marked(faulty.place)
@@ -80,7 +80,7 @@ def test_a_quota_met_by_making_a_file_is_told(engine: LocalEngine, backend: str)
 
 @pytest.fixture
 def nobodys_engine(tmp_path: Path) -> Iterator[LocalEngine]:
-    """The engine of somebody who quotas are for: root may exceed them."""
+    """Return an engine of user NOBODY, because root may exceed quotas."""
     program = tmp_path / "engine"
     program.write_text(f"#!/bin/sh\nexec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups {find_engine()}\n")
     program.chmod(0o755)
@@ -95,7 +95,7 @@ def nobodys(directory: Path) -> Path:
 
 @pytest.mark.parametrize("kind", QUOTAS)
 @BACKENDS
-def test_a_real_quota_is_told(nobodys_engine: LocalEngine, kind: str, backend: str) -> None:
+def test_a_real_quota_is_reported(nobodys_engine: LocalEngine, kind: str, backend: str) -> None:
     with_backend(nobodys_engine, backend)
     with quota_mounted(kind, 12 * MIB) as place:
         directory = nobodys(marked(place))
@@ -107,7 +107,7 @@ def test_a_real_quota_is_told(nobodys_engine: LocalEngine, kind: str, backend: s
 
 @pytest.mark.parametrize("kind", [kind for kind in QUOTAS if kind != "btrfs"])
 @pytest.mark.parametrize("backend", ["posix", "uring"])
-def test_a_real_quota_of_files_is_told(nobodys_engine: LocalEngine, kind: str, backend: str) -> None:
+def test_a_real_quota_of_files_is_reported(nobodys_engine: LocalEngine, kind: str, backend: str) -> None:
     with_backend(nobodys_engine, backend)
     with quota_mounted(kind, 12 * MIB, limit_files=50) as place:
         directory = nobodys(marked(place))

@@ -1,4 +1,4 @@
-"""Threads and processes do the same: every rank the same reads and writes in the same order, with the same content."""
+"""Ranks as threads and as processes make the same reads and writes in the same order, with the same content."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from strakes.plan import (
 
 MOST_RANKS = 4
 
-# Operation, file, offset, bytes, and a hash of what was read or written.
+# Operation, file, offset (bytes), size (bytes), and a hash of the data.
 Access = tuple[str, str, int, int, str]
 Sequence = tuple[Access, ...]
 
 
 @dataclass
 class Traced:
-    """Engines under which every access of every rank is noted: one with threads, one with so many processes for each size of a team."""
+    """Engines whose ranks trace all accesses: ``local`` with threads, ``processes`` by number of ranks."""
 
     place: Path
     trace: Path
@@ -48,8 +48,8 @@ class Traced:
     processes: dict[int, MpiEngine] = field(default_factory=dict)
 
     def run(self, plan: Plan, engine: Engine) -> tuple[Counter[Sequence], Mapping[str, bytes]]:
-        """What each rank did, in its order, and the files that were left."""
-        name = plan.fingerprint()  # the data follow from it, too
+        """Return the sequences of accesses, one for each rank, and the contents of the files by path."""
+        name = plan.fingerprint()  # the data depend on the name
         directory = self.place / name
         result = engine.run(plan, self.place, name, 60, keep=True)
         assert (result.ended, result.errors) == ("ok", ())
@@ -100,7 +100,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
 
 @st.composite
 def transfers(draw: st.DrawFn, name: str) -> list[PartPhase]:
-    """A set of files written, and what may follow."""
+    """Return a write of a set of files, followed by up to two phases that read, rewrite or mix."""
     transfer = draw(st.sampled_from([1, 512, 1000, 4096]))
     per_block = draw(st.integers(1, 4))
     layout = draw(st.sampled_from(["file-per-process", "shared-file"]))
@@ -167,7 +167,7 @@ def plans(draw: st.DrawFn) -> Plan:
     if ranks > 1 and draw(st.booleans()):
         first = draw(st.integers(1, ranks - 1))
         phases.append(MixedPhase("both", (Part(first, groups[0].pop(0)), Part(ranks - first, groups[1].pop(0)))))
-        # What only some ranks filled the others cannot work on.
+        # Small files of only some ranks are no input for a phase of all ranks.
         groups = [[phase for phase in group if not isinstance(phase, SmallFilesPhase)] for group in groups]
     phases += [phase for group in groups for phase in group]
     return Plan(ranks, tuple(phases), seed=draw(st.integers(0, 2**32 - 1)))

@@ -1,4 +1,4 @@
-"""Accelerators on a file system of known slowness: they are fed as far as arithmetic says."""
+"""Simulated accelerators on a file system of known latency have the utilisation that arithmetic predicts."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def fed(sample: Sample) -> float:
     return sample.trained["utilisation_percent"]
 
 
-# A batch of 4 takes a reader 200 ms at least, so no share is larger than arithmetic says; a busy machine makes some
-# smaller.
+# A batch of 4 takes a reader at least 200 ms. Hence the upper bounds; a busy machine lowers the utilisation.
 @pytest.mark.parametrize(
     ("readers", "low", "high"),
     [
@@ -62,7 +61,7 @@ def fed(sample: Sample) -> float:
         pytest.param(4, 70, 100, id="four readers: all the time"),
     ],
 )
-def test_slow_reads_leave_accelerators_the_share_that_arithmetic_says(
+def test_slow_reads_limit_the_utilisation_of_accelerators_as_predicted(
     slow_reads: Path, place: Path, monkeypatch: pytest.MonkeyPatch, readers: int, low: float, high: float
 ) -> None:
     monkeypatch.setenv("LD_PRELOAD", str(slow_reads))
@@ -79,7 +78,7 @@ def test_long_steps_are_fed_all_the_time(place: Path) -> None:
     assert fed(epoch_on(place, replace(EPOCH, compute_ns=100_000_000))) > 90
 
 
-def test_the_first_epoch_is_told_what_the_page_cache_has_of_it(place: Path) -> None:
+def test_the_first_epoch_reports_how_much_of_its_data_is_in_the_page_cache(place: Path) -> None:
     warm = epoch_on(place, EPOCH).cache
     assert warm.method != "none"
     assert warm.file_bytes == warm.resident_before_bytes == 40 * 4096

@@ -1,4 +1,4 @@
-"""Polling of io_uring: requests taken by a thread of the kernel, and completions that cannot be polled for refused."""
+"""io_uring with a kernel submission thread, and refusal of completion polling on a file system without it."""
 
 from __future__ import annotations
 

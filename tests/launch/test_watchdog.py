@@ -1,4 +1,4 @@
-"""Whatever a command waits for, it ends when its servers are dead, and names all of them."""
+"""A survey ends soon after its servers die, at whatever step, and names each lost target and its server."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from launch.dying_servers import END_S, LCTL, LFS, LOST_FOR_S, SSH, STEPS
 from mounts import faulty_mounted
 
 PROGRAM = Path(__file__).with_name("dying_servers.py")
-# What looks and orderly ends take; a hanging lctl is ended after its own limit.
+# Allowance in seconds for status checks and clean-up, and the time-out after which a hanging lctl is killed.
 MARGIN_S, LCTL_LIMIT_S = 9.0, 10.0
 CALLS = ("lookup", "getattr", "mknod", "mkdir", "unlink", "rmdir", "open", "read", "write", "flush", "fsync", "create")
-# Fake tools that fail as well, by the names of files that switch them on.
+# Sets of additional tool failures; a file of the name in FAKES enables the failure.
 FAKE_TOOLS = ((), ("lctl-hangs",), ("ssh-is-slow",), ("lctl-hangs", "ssh-is-slow"))
 
 

@@ -1,4 +1,4 @@
-"""How busy servers' processors were in each phase: by the clocks of processes, and by quotas that were used up."""
+"""Processor utilisation of servers in each phase, from process clocks and cgroup throttling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.targets.processors import ProcessorUse, ServerProcess, processor_us
 
 
 def watched(looks: list[tuple[float, list[ProcessorUse | None]]], *processes: ServerProcess) -> ProcessorWatch:
-    """Return a watch that has taken these looks."""
+    """Return a watch of the processes that has taken these samples."""
     watch = ProcessorWatch({f"mds.{number}": process for number, process in enumerate(processes)})
     watch._looks = looks
     return watch
@@ -27,7 +27,7 @@ def phase(name: str, began: float, elapsed_s: float) -> Sample:
 
 
 def test_each_phase_has_the_share_of_what_the_server_may_use() -> None:
-    # Half a second of nothing, then all that a limit of a fifth allows; the other server ends meanwhile.
+    # Server 0 is idle for 0.5 s, then uses all of its quota of 0.2 processors; server 1 ends after 0.6 s.
     looks: list[tuple[float, list[ProcessorUse | None]]] = [
         (100 + step / 100, [ProcessorUse(7 + 0.2 * max(0.0, step / 100 - 0.5)), ProcessorUse(1) if step < 60 else None])
         for step in range(101)
@@ -45,7 +45,7 @@ def test_the_clock_of_this_process_goes_on_while_it_computes() -> None:
     assert before is not None and after is not None and after.used_s - before.used_s >= 0.02
 
 
-def test_what_was_not_looked_at_from_begin_to_end_is_not_told() -> None:
+def test_a_phase_that_was_not_sampled_from_begin_to_end_is_not_reported() -> None:
     watch = ProcessorWatch({"mds": ServerProcess(os.getpid(), 1.0)})
     assert watch.shares([Sample("before", origin_unix_s=1.0, elapsed_s=1.0)]) == {}
     watch.begin()
@@ -53,7 +53,7 @@ def test_what_was_not_looked_at_from_begin_to_end_is_not_told() -> None:
     assert watch.shares([Sample("before", origin_unix_s=1.0, elapsed_s=1.0)]) == {}
 
 
-def test_long_visits_are_looked_at_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_visits_are_sampled_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(busy, "_MOST_LOOKS", 8)
     watch = ProcessorWatch({"mds": ServerProcess(os.getpid(), 1.0)})
     watch.begin()
@@ -95,7 +95,7 @@ def test_a_quota_of_either_version_limits_the_processors(
     assert found.group == limited and found.processors == pytest.approx(0.15)
 
 
-def test_a_process_that_has_ended_tells_nothing() -> None:
+def test_a_process_that_has_ended_has_no_reading() -> None:
     assert processor_use(ServerProcess(2**22 + 1, 1.0)) is None
     with pytest.raises(OSError, match="No such process"):
         server_process(2**22 + 1, 1.0)

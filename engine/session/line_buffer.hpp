@@ -16,11 +16,11 @@ class LineBuffer {
     static constexpr std::string_view kTooLong = "\x01";
 
     void add(std::string_view text) { text_.append(text); }
-    // Marks the end of input. The last line needs no newline.
+    // Mark the end of input. The last line needs no newline.
     void end() {
         if (skipping_ || (!text_.empty() && text_.back() != '\n')) text_.push_back('\n');
     }
-    // Returns the next complete line without its newline.
+    // Return the next complete line without its newline.
     std::optional<std::string> next() {
         const std::size_t end = text_.find('\n');
         if (end == std::string::npos) {

@@ -5,8 +5,8 @@
 
 namespace strakes {
 
-// Deletes all objects under the prefix DIRECTORY/ID/ if it holds the marker of strakes. Prints one line of JSON:
-// {"removed": 3} or {"why": ...} on failure. Returns the exit status, 0 or 1.
+// Delete all objects under the prefix DIRECTORY/ID/ if it holds the marker of strakes. Print one line of JSON:
+// {"removed": 3} or {"why": ...} on failure. Return the exit status, 0 or 1.
 int remove_objects(const std::string& prefix);
 
 }  // namespace strakes

@@ -85,7 +85,7 @@ bool PhaseReport::logs(std::size_t index, Rank rank) const {
     return probe != nullptr && probe->log;
 }
 
-// Sends the log to rank 0 in pieces, when rank 0 asks for it. An empty message ends it.
+// Send the log to rank 0 in pieces, when rank 0 asks for it. An empty message ends it.
 void PhaseReport::hand_over_log(std::size_t index) {
     Processes& processes = *team_.processes();
     if (!logs(index, team_.first())) return;
@@ -100,7 +100,7 @@ void PhaseReport::hand_over_log(std::size_t index) {
     processes.send(0, {});
 }
 
-// Receives the logs of one rank at a time, so that memory and message sizes do not grow with the number of operations.
+// Receive the logs of one rank at a time, so that memory and message sizes do not grow with the number of operations.
 void PhaseReport::take_logs(std::size_t index) {
     if (team_.processes() == nullptr) return;
     Processes& processes = *team_.processes();

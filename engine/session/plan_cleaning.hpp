@@ -30,7 +30,7 @@ class PlanCleaning {
         std::vector<std::string> left;
         std::optional<Failure> failure = std::nullopt;  // of the first path that could not be removed
     };
-    // Returns the result at rank 0, after all ranks have returned from work().
+    // Return the result at rank 0, after all ranks have returned from work().
     [[nodiscard]] Outcome outcome();
 
   private:

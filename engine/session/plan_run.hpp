@@ -32,9 +32,9 @@ class PlanRun {
     PlanRun(const PlanRun&) = delete;
     PlanRun& operator=(const PlanRun&) = delete;
 
-    // Starts the team. Returns a status only if the plan ended before its first phase: refused, or failed.
+    // Start the team. Return a status only if the plan ended before its first phase: refused, or failed.
     [[nodiscard]] std::optional<PlanStatus> start();
-    // Called when the ranks of this process have finished. Reports `done` at rank 0.
+    // Report `done` at rank 0. Called when the ranks of this process have finished.
     PlanStatus finish();
 
     [[nodiscard]] PlanWatch& watch() noexcept { return watch_; }

@@ -121,7 +121,7 @@ bool PlanSetup::among_processes(Team::Rank rank) {
     return false;
 }
 
-// Returns true if no process has a fault. Otherwise rank 0 reports all faults.
+// Return true if no process has a fault. Otherwise rank 0 reports all faults.
 bool PlanSetup::agree(const std::optional<Fault>& fault) {
     if (!team_.any(fault.has_value())) return true;
     Packer packer;

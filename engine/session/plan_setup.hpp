@@ -20,8 +20,8 @@ class PlanSetup {
 
     // Called before ranks that are threads start.
     [[nodiscard]] std::optional<Fault> before_ranks();
-    // Called by each rank. Returns false in all processes if one of them has a fault, which rank 0 has reported.
-    // Returns true at once if ranks are threads.
+    // Called by each rank. Return false in all processes if one of them has a fault, which rank 0 has reported. Return
+    // true at once if ranks are threads.
     [[nodiscard]] bool among_processes(Team::Rank rank);
 
     struct End {

@@ -284,7 +284,7 @@ void PlanWatch::set_silent(std::size_t node, bool silent, Rank first) {
     others_[node].first = first;
 }
 
-// Records the work of this process when the first of all ranks finishes a phase.
+// Record the work of this process when the first of all ranks finishes a phase.
 void PlanWatch::glimpse(std::size_t phases) {
     if (phases <= glimpsed_phases_.load()) return;
     glimpsed_phases_ = phases;

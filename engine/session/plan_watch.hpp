@@ -42,45 +42,45 @@ class PlanWatch {
 
     // For the first rank of this process, between barriers.
     void begin_phase(std::size_t index);
-    // Takes over the clock offset that was measured at the start line. The offset stays fixed during a phase.
+    // Take over the clock offset that was measured at the start line. The offset stays fixed during a phase.
     void take_timeline();
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
     void begin_timed();
     void end_timed();
-    // Returns when the first of all ranks finished, and the work done until then: by all ranks if they are threads,
+    // Return when the first of all ranks finished, and the work done until then: by all ranks if they are threads,
     // otherwise by this process (`row`).
     [[nodiscard]] FirstFinish first_finish(const RankRow& row);
     [[nodiscard]] std::vector<SecondRow> take_seconds(std::size_t index) { return seconds_.take(index + 1); }
     // Latency rows of the ranks of this process, one element for each part of the last phase.
     [[nodiscard]] std::vector<LatencyRows> take_latency_rows() { return latencies_.take(); }
-    // Reports the log rows that the ranks of this process added since the last call.
+    // Report the log rows that the ranks of this process added since the last call.
     void say_logs(std::size_t index);
     void end_phases() { phases_over_ = true; }
 
     // The rest is for the watching thread.
     // Whether all ranks of this process have finished.
     [[nodiscard]] bool finished() const noexcept { return finished_.load(); }
-    // Ends the plan in order: no further operation begins, and all files are removed.
+    // End the plan in order: no further operation begins, and all files are removed.
     void cancel() noexcept { raise(Halt::cancel); }
     // Called when the time limit has passed. Unless the phases are over, reports the slowest rank and cancels.
     void cancel_over_limit();
     void say_progress();
     // For processes other than rank 0: records latencies, and on the first rank of a node its counters, every second.
     void look_here();
-    // Returns a number that changes whenever a rank makes progress.
+    // Return a number that changes whenever a rank makes progress.
     [[nodiscard]] std::uint64_t heartbeat() const noexcept;
-    // Reports the slowest rank and `done` when ranks do not return from their calls. The process must then exit.
+    // Report the slowest rank and `done` when ranks do not return from their calls. The process must then exit.
     void give_up();
     // The same after the loss of another process.
     void give_up(const Crew::Gone& gone);
-    // Reports the loss of rank 0 if this is rank 1, otherwise returns false. `ended` is false if rank 0 is only silent.
+    // Report the loss of rank 0 if this is rank 1, otherwise return false. `ended` is false if rank 0 is only silent.
     [[nodiscard]] bool give_up_without_leader(Output& output, bool ended) const;
 
     // Messages to and from other processes.
     [[nodiscard]] Beat beat() const;
     [[nodiscard]] Order order() const;
     void hear(const Order& order);
-    // Takes the state of the ranks on another node. `first` is the lowest rank of the plan there.
+    // Take the state of the ranks on another node. `first` is the lowest rank of the plan there.
     void hear(std::size_t node, const NodeBeat& beat);
     void set_silent(std::size_t node, bool silent, Rank first);
 

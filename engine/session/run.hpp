@@ -8,7 +8,7 @@ namespace strakes {
 
 std::string_view engine_usage();
 
-// `signals` is a signalfd for the signals that end the session. Returns the exit status.
+// `signals` is a signalfd for the signals that end the session. Return the exit status.
 int run_engine(int signals, std::span<const std::string_view> arguments);
 
 }  // namespace strakes

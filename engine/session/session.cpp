@@ -81,7 +81,7 @@ void Session::attend_crew() {
     }
 }
 
-// Exits without joining threads that may be stuck in a system call.
+// Exit without joining threads that may be stuck in a system call.
 void Session::abandon() {
     crew_.abandon();
     ::_exit(kFailed);

@@ -22,7 +22,7 @@ class Session {
     Session(int input, int signals, int news, Output& output, Crew& crew)
         : input_(input), signals_(signals), news_(news), output_(output), crew_(crew) {}
 
-    // Runs until the input ends or a signal arrives, and all files are removed. Returns the exit status.
+    // Run until the input ends or a signal arrives, and all files are removed. Return the exit status.
     int run();
 
   private:

@@ -31,11 +31,11 @@ struct Joining {
     std::function<void()> before_plans = [] {};
 };
 
-// Returns how long a process or node may be silent: the value of STRAKES_SILENCE_S within its bounds, or the default if
+// Return how long a process or node may be silent: the value of STRAKES_SILENCE_S within its bounds, or the default if
 // `seconds` is null or not a number.
 [[nodiscard]] std::chrono::milliseconds chosen_silence(const char* seconds);
 
-// Must be called by the thread that may use the post. Returns the exit status.
+// Must be called by the thread that may use the post. Return the exit status.
 int run_together(const Joining& joining);
 
 }  // namespace strakes

@@ -9,7 +9,7 @@ namespace strakes {
 // may start on one processor although another one is idle, and the second waits for a time slice of the first.
 class Aside {
   public:
-    // Restricts the thread to `allowed` without `taken`. Does nothing if all are taken.
+    // Restrict the thread to `allowed` without `taken`. Do nothing if all are taken.
     Aside(const Processors& allowed, const Processors& taken) {
         Processors free = allowed;
         free.remove(taken);

@@ -15,7 +15,7 @@ namespace {
 #define MADV_COLLAPSE 25
 #endif
 
-// Returns the value of a line of /proc/meminfo, or 0.
+// Return the value of a line of /proc/meminfo, or 0.
 std::uint64_t memory_line(const std::string& wanted) {
     std::ifstream lines("/proc/meminfo");
     for (std::string name; lines >> name; lines.ignore(4096, '\n')) {
@@ -31,8 +31,8 @@ std::span<std::byte> aligned(std::span<std::byte> mapped, std::size_t page) noex
     return mapped.subspan(past == 0 ? 0 : page - past);
 }
 
-// Backs `memory` with transparent huge pages. Linux before 6.1 has no MADV_COLLAPSE (EINVAL); the result is then
-// unknown and taken as success.
+// Back `memory` with transparent huge pages. Linux before 6.1 has no MADV_COLLAPSE (EINVAL); the result is then unknown
+// and taken as success.
 bool put_together(std::span<std::byte> memory) {
     if (::madvise(memory.data(), memory.size(), MADV_HUGEPAGE) != 0) return false;
     const std::size_t small = page_bytes(Pages::normal);

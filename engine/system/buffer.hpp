@@ -29,7 +29,7 @@ class Buffer {
         if (!mapped_.empty()) ::munmap(mapped_.data(), mapped_.size());
     }
 
-    // Returns an empty buffer if the memory is not available. All pages are populated, so that no timed section takes
+    // Return an empty buffer if the memory is not available. All pages are populated, so that no timed section takes
     // page faults.
     static Buffer of(std::size_t size, Pages pages = Pages::normal);
 
@@ -45,7 +45,7 @@ std::size_t page_bytes(Pages pages);
 // Number of reserved huge pages that are free.
 std::uint64_t free_huge_pages();
 
-// Rounds `size` up to whole pages of `page` bytes.
+// Round `size` up to whole pages of `page` bytes.
 constexpr std::uint64_t in_pages(std::uint64_t size, std::uint64_t page) noexcept {
     return page == 0 ? size : (size + page - 1) / page * page;
 }

@@ -5,7 +5,7 @@
 
 namespace strakes {
 
-// Returns the current absolute path without symbolic links, or an empty string if the kernel reports none.
+// Return the current absolute path without symbolic links, or an empty string if the kernel reports none.
 [[nodiscard]] std::string path_of(int directory);
 
 }  // namespace strakes

@@ -26,7 +26,7 @@ constexpr int kOpen = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 // openat2 fails with EAGAIN if a mount or rename happens at the same time.
 constexpr int kMostTries = 100;
 
-// Reads the mount id from /proc/self/fdinfo (Linux 3.15), for kernels whose statx(2) does not return it (before 5.8).
+// Read the mount id from /proc/self/fdinfo (Linux 3.15), for kernels whose statx(2) does not return it (before 5.8).
 std::optional<std::uint64_t> mount_number_in_proc(int descriptor) noexcept {
     std::array<char, 64> path{};
     std::snprintf(path.data(), path.size(), "/proc/self/fdinfo/%d", descriptor);

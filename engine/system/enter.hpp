@@ -3,8 +3,8 @@
 
 namespace strakes {
 
-// Returns a descriptor or a negative errno: ELOOP or ENOTDIR if `name` is not a directory, EXDEV if it is a mount
-// point. This includes bind mounts of the same file system, which have the same device number.
+// Return a descriptor or a negative errno: ELOOP or ENOTDIR if `name` is not a directory, EXDEV if it is a mount point.
+// This includes bind mounts of the same file system, which have the same device number.
 int enter_directory(int parent, const char* name) noexcept;
 
 namespace detail {

@@ -18,10 +18,10 @@ struct Failure {
     std::optional<std::uint64_t> offset_bytes = std::nullopt;
 };
 
-// Describes a system call that failed with `error`.
+// Describe a system call that failed with `error`.
 Failure call_failure(std::string_view operation, std::string path, int error);
 
-// Returns "ENOSPC" for ENOSPC, or "E123" for a number without a known name.
+// Return "ENOSPC" for ENOSPC, or "E123" for a number without a known name.
 std::string errno_name(int error);
 
 }  // namespace strakes

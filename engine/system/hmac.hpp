@@ -15,7 +15,7 @@ using Digest = std::array<std::uint8_t, 32>;
 [[nodiscard]] Digest sha256(std::string_view text);
 [[nodiscard]] Digest hmac_sha256(std::string_view key, std::string_view text);
 
-// Compares in constant time.
+// Compare in constant time.
 [[nodiscard]] bool same_proof(std::span<const std::uint8_t> one, std::span<const std::uint8_t> other) noexcept;
 
 }  // namespace strakes

@@ -8,9 +8,10 @@
 
 namespace strakes {
 
-// The kernel counts references to files of a shared descriptor table in every call, which costs 25-30 % of create and
-// open-close. Does nothing if a library is preloaded: it may track files by descriptor number, which must then be
-// unique in the process. If unshare(2) is refused (in a sandbox), calls are slower.
+// Give the calling thread its own descriptor table. With a shared table the kernel counts references to files in every
+// call, which costs 25-30 % of create and open-close. Do nothing if a library is preloaded: it may track files by
+// descriptor number, which must then be unique in the process. If unshare(2) is refused (in a sandbox), calls are
+// slower.
 inline void take_own_table() noexcept {
     const char* preloaded = std::getenv("LD_PRELOAD");  // NOLINT(concurrency-mt-unsafe): set by nobody
     if (preloaded != nullptr && *preloaded != '\0') return;

@@ -18,18 +18,18 @@ struct Placement {
     std::vector<std::uint32_t> processors, numa_nodes;
     Pages buffer_pages = Pages::normal;
 
-    // Returns the processors of the rank with this index on its machine. Empty if it is not bound, or if the NUMA node
+    // Return the processors of the rank with this index on its machine. Empty if it is not bound, or if the NUMA node
     // does not exist.
     [[nodiscard]] Processors processors_of(std::size_t place) const;
     // Whether some of `ranks` ranks on a machine share a processor when all of them compute.
     [[nodiscard]] bool crowds(std::size_t ranks) const;
 };
 
-// Parses a list such as 0-3,8 and keeps its order. Returns nullopt for other forms, for numbers of `most` or more, and
-// for descending ranges.
+// Parse a list such as 0-3,8 and keep its order. Return nullopt for other forms, for numbers of `most` or more, and for
+// descending ranges.
 std::optional<std::vector<std::uint32_t>> numbers_in(std::string_view list, std::uint32_t most);
 
-// Returns the processors of a NUMA node that this process may use. Empty if the node does not exist or has only memory.
+// Return the processors of a NUMA node that this process may use. Empty if the node does not exist or has only memory.
 Processors processors_of_numa_node(std::uint32_t node);
 
 // Binds the calling thread, and threads that it starts, to processors and memory while the object exists. Memory is
@@ -41,7 +41,7 @@ class Pinned {
     Pinned& operator=(const Pinned&) = delete;
     ~Pinned();
 
-    // Binds the thread; to be called once. Returns error 0, or the call that failed and its error number.
+    // Bind the thread; to be called once. Return error 0, or the call that failed and its error number.
     struct Taken {
         const char* call = nullptr;
         int error = 0;
@@ -56,7 +56,7 @@ class Pinned {
     static constexpr int kNone = -1;
 };
 
-// Returns 0 if this thread may take its memory from this NUMA node, otherwise an error number.
+// Return 0 if this thread may take its memory from this NUMA node, otherwise an error number.
 int memory_error(std::uint32_t node);
 
 }  // namespace strakes

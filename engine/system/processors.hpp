@@ -24,7 +24,7 @@ class Processors {
     [[nodiscard]] static std::uint32_t most() noexcept;
     // The processor that runs the calling thread at this moment.
     [[nodiscard]] static Processors current();
-    // Restricts the calling thread to this set. Returns false if the set is empty or not permitted.
+    // Restrict the calling thread to this set. Return false if the set is empty or not permitted.
     bool keep_to() const noexcept;
 
     void add(const Processors& others);

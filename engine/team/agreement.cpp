@@ -1,4 +1,5 @@
-// Everybody tells the one at twice the distance each time; to have heard a number twice does no harm.
+// All-reduce by dissemination: in each step a rank sends to the rank at twice the distance. The maximum may count a
+// value twice.
 #include "team/agreement.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace strakes {
 
 Numbers most_of_all(Exchange& exchange, Exchange::Rank mine, Numbers numbers) {
-    // Who gave up here would leave others in a call that waits for all.
+    // A rank that stopped on a halt would leave the others waiting, so the halt is ignored.
     static const std::atomic<Halt> kNever{Halt::none};
     const std::size_t ranks = exchange.nodes().size();
     for (std::size_t distance = 1; distance < ranks; distance *= 2) {

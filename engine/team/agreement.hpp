@@ -1,4 +1,4 @@
-// What all ranks find out together inside a timed section.
+// All-reduce among all ranks inside a timed section.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@ namespace strakes {
 
 using Numbers = std::array<std::uint64_t, 3>;
 
-// Of each number the most that any rank says, for all ranks: every one of them calls it, whatever has gone wrong there.
-// In as many steps as their number has binary digits.
+// Return the maximum of each number over all ranks. Every rank must call it, even after an error. Takes
+// ceil(log2(ranks)) steps.
 Numbers most_of_all(Exchange& exchange, Exchange::Rank mine, Numbers numbers);
 
 }  // namespace strakes

@@ -1,5 +1,5 @@
-// Dissemination (Hensgen, Finkel, Manber 1988) for what does not mind being counted twice, Bruck's concatenation (Bruck
-// et al. 1997) for what each said, and a binomial tree from the first.
+// most() uses dissemination (Hensgen, Finkel, Manber 1988), which may count a value twice. all() uses Bruck's
+// concatenation (Bruck et al. 1997). to_first() and from_first() use a binomial tree.
 #include "team/circle.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::uint64_t Circle::most(std::uint64_t mine, Post::Wait wait) {
 }
 
 std::vector<std::string> Circle::all(std::string_view mine) {
-    // Of this member, the one before it, the one before that …
+    // Texts of this member, of the one before it, and so on.
     std::vector<std::string> backwards{std::string(mine)};
     backwards.reserve(size());
     for (Rank distance = 1; distance < size(); distance *= 2) {
@@ -37,7 +37,8 @@ std::vector<std::string> Circle::all(std::string_view mine) {
     return forwards;
 }
 
-// Along the tree of from_first: a member speaks for those that come after it, up to its lowest digit.
+// The tree of from_first() in reverse. A member whose lowest set bit is b forwards the texts of members mine_ to mine_
+// + b - 1.
 std::vector<std::string> Circle::to_first(std::string_view mine) {
     std::vector<std::string> said{std::string(mine)};
     for (Rank step = 1; step < size(); step *= 2) {
@@ -55,7 +56,7 @@ std::vector<std::string> Circle::to_first(std::string_view mine) {
 }
 
 std::string Circle::from_first(std::string mine) {
-    // The lowest digit of a member's number decides from whom it hears; those below that digit hear from it.
+    // A member whose lowest set bit is b receives from mine_ - b and sends to mine_ + s for each power of two s < b.
     const Rank lowest = mine_ == 0 ? std::bit_ceil(size()) : mine_ & (~mine_ + 1);
     if (mine_ != 0) mine = post_.receive(ranks_[mine_ - lowest], Post::Wait::patient);
     for (Rank step = lowest / 2; step > 0; step /= 2)

@@ -1,4 +1,4 @@
-// What several processes find out together, in as many steps as their number has binary digits.
+// Circle: collective operations among several processes, in ceil(log2(processes)) steps.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace strakes {
 
-// Members are counted from 0; `ranks` says who they are for the post. All of them call the same in the same order.
+// Members are numbered from 0; `ranks` are their ranks in the post. All members must make the same calls in the same
+// order.
 class Circle {
   public:
     using Rank = Post::Rank;
@@ -21,14 +22,14 @@ class Circle {
     [[nodiscard]] Rank mine() const noexcept { return mine_; }
     [[nodiscard]] Rank size() const noexcept { return static_cast<Rank>(ranks_.size()); }
 
-    // A barrier, too.
+    // Return the maximum over all members. Also a barrier.
     [[nodiscard]] std::uint64_t most(std::uint64_t mine, Post::Wait wait = Post::Wait::patient);
     [[nodiscard]] std::uint64_t least(std::uint64_t mine) { return ~most(~mine); }
-    // What each of them said, by member.
+    // Return the texts of all members, by member.
     [[nodiscard]] std::vector<std::string> all(std::string_view mine);
-    // The same at member 0 alone, nothing at all others: that grows less.
+    // Return the texts of all members at member 0, and nothing elsewhere. Moves less data than all().
     [[nodiscard]] std::vector<std::string> to_first(std::string_view mine);
-    // What member 0 said.
+    // Return member 0's text.
     [[nodiscard]] std::string from_first(std::string mine);
 
     void send(Rank to, std::string_view bytes) { post_.send(ranks_[to], bytes); }

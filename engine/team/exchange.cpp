@@ -1,4 +1,4 @@
-// Messages that are long, and messages to many.
+// Messages longer than the limit, and broadcasts.
 #include "team/exchange.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ std::size_t messages_for(std::size_t bytes, std::size_t most) {
     return std::max<std::size_t>(1, (bytes + most - 1) / most);
 }
 
-// Whom a rank hears, and whom it tells.
+// The rank that a rank receives from, and the ranks that it sends to.
 struct Neighbours {
     std::optional<Exchange::Rank> before;
     std::array<Exchange::Rank, 32> after{};
@@ -29,7 +29,7 @@ Neighbours in_a_chain(std::span<const Exchange::Rank> group, std::size_t mine) {
     return neighbours;
 }
 
-// In step s the first 2^s of the group tell the next 2^s.
+// In step s the first 2^s members send to the next 2^s.
 Neighbours in_a_tree(std::span<const Exchange::Rank> group, std::size_t mine) {
     Neighbours neighbours;
     if (mine > 0) neighbours.before = group[mine - std::bit_floor(mine)];
@@ -84,7 +84,7 @@ bool broadcast(Exchange& exchange, std::span<const Exchange::Rank> group, std::s
         const std::size_t at = number * piece;
         return bytes.subspan(at, std::min(piece, bytes.size() - at));
     };
-    // One piece comes while the one before it is passed on.
+    // One piece is received while the previous one is forwarded.
     std::array<Exchange::Ticket, 2> rooms;
     std::array<Exchange::Ticket, 32> told;
     std::size_t under_way = 0;

@@ -1,4 +1,4 @@
-// What all ranks look at before they begin another operation, and while they wait for one another.
+// Flag that ranks check before each operation and while they wait for each other.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Waiting for the bucket: asleep, in naps that are short enough to notice a halt.
+// Sleeps until the rate limit allows the next operation. Each sleep is short enough to notice a halt.
 #include "team/pace.hpp"
 
 #include <ctime>
@@ -8,7 +8,7 @@ namespace strakes {
 namespace {
 
 constexpr double kCreditNs = 100e6;
-// Less than that is waited for together with what comes next: a nap is not more exact.
+// Shorter delays are carried over to the next operation, because sleeping is no more precise than this.
 constexpr double kShortestNapNs = 200e3;
 constexpr double kLongestNapNs = 20e6;
 

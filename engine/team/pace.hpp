@@ -1,4 +1,5 @@
-// Keeps a rank below its part of a limit: what an operation costs is time, and the next one waits until it has passed.
+// Pace: keeps a rank below its share of a rate limit. Every operation costs time, and the next one starts after that
+// time.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +12,12 @@
 
 namespace strakes {
 
-// A token bucket kept as the moment at which it is even (the virtual scheduling of ITU-T I.371). It is empty at the
-// start; what a slow operation leaves unused may be caught up with for a tenth of a second.
+// A token bucket in the form of the virtual scheduling algorithm of ITU-T I.371. The bucket is empty at the start.
+// After a slow operation a rank may catch up on at most 0.1 s.
 class Pace {
   public:
     Pace() = default;
-    // `sharers` ranks have the limit between them. Nothing is waited for after `deadline` (ticks), nor once the halt is
-    // there.
+    // `sharers` ranks share the limit. No delay lasts beyond `deadline` (ticks) or a halt.
     Pace(const Impact& impact, std::uint32_t sharers, const Clock& clock, const std::atomic<Halt>* halt,
          std::uint64_t start, std::uint64_t deadline) noexcept
         : clock_(&clock),
@@ -33,12 +33,12 @@ class Pace {
 
     struct Spent {
         std::uint64_t operations, bytes;
-        std::uint64_t ticks;  // they took
+        std::uint64_t ticks;  // duration of the operations
     };
-    // After what has ended at `now`: comes back when its cost has passed, with the clock's reading then.
+    // Wait until the operations that ended at `now` are paid for. Return the time in ticks after the wait.
     [[nodiscard]] std::uint64_t hold(std::uint64_t now, const Spent& spent) noexcept;
 
-    // How long it has held the rank back.
+    // Total delay of this rank.
     [[nodiscard]] std::uint64_t held_ns() const noexcept { return held_ns_; }
 
   private:
@@ -53,13 +53,13 @@ class Pace {
     const std::atomic<Halt>* halt_ = nullptr;
     std::uint64_t start_ = 0, deadline_ = 0;
     double ns_per_byte_ = 0, ns_per_operation_ = 0, stretch_ = 1;
-    double even_ns_ = 0;  // after the start
+    double even_ns_ = 0;  // theoretical time of the next operation, after the start
     std::uint64_t held_ns_ = 0;
     bool on_ = false;
 };
 
-// For loops with many operations under way: what a round has completed is paid for before more is begun; what is under
-// way goes on meanwhile.
+// For loops with several operations in flight. Completed operations are paid for before new ones start; those in flight
+// continue meanwhile.
 class RoundPace {
   public:
     RoundPace(const Pace& pace, const Clock& clock) noexcept : pace_(pace), clock_(clock), round_(clock.now()) {}
@@ -67,7 +67,7 @@ class RoundPace {
     [[nodiscard]] bool on() const noexcept { return pace_.on(); }
     [[nodiscard]] std::uint64_t held_ns() const noexcept { return pace_.held_ns(); }
 
-    // `operations` and `bytes` are all that the rank has completed.
+    // `operations` and `bytes` are totals of the rank.
     void hold(std::uint64_t operations, std::uint64_t bytes) noexcept {
         const std::uint64_t now = clock_.now();
         round_ = pace_.hold(

@@ -1,4 +1,4 @@
-// Bytes from process to process: all that the rest of the engine asks of MPI. Called by one thread of each process.
+// Post: messages between processes, and all that the engine needs of MPI. One thread of each process uses it.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class LibraryFiles;
 class Post {
   public:
     using Rank = std::uint32_t;
-    // Patient waiting leaves the processor to others, brisk waiting does so for short times only: for steps that come
-    // one right after the other while nobody is timed. Eager waiting answers at once.
+    // How to wait. `patient` sleeps and leaves the processor to others. `brisk` sleeps only briefly, for consecutive
+    // steps outside timed sections. `eager` polls without sleeping.
     enum class Wait : std::uint8_t { patient, brisk, eager };
 
     Post() = default;
@@ -30,15 +30,16 @@ class Post {
     [[nodiscard]] virtual Rank size() const = 0;
 
     virtual void send(Rank to, std::string_view bytes) = 0;
-    // Messages of one sender come in the order in which it sent them.
+    // Messages from one sender arrive in the order of sending.
     virtual std::string receive(Rank from, Wait wait) = 0;
-    // Both at once, so that processes may do it in a ring.
+    // Send and receive at the same time, so that processes may exchange data in a ring.
     virtual std::string swap(Rank to, std::string_view bytes, Rank from, Wait wait) = 0;
 
-    // For the ranks of one plan: `ranks` are those of the circle's members, `nodes` the numbers of their nodes.
+    // Return the exchange for the ranks of a plan. `ranks` are the ranks of the circle's members, `nodes` the numbers
+    // of their nodes.
     virtual std::unique_ptr<Exchange> exchange(Circle circle, std::vector<Rank> ranks,
                                                std::vector<std::uint32_t> nodes) = 0;
-    // For the same ranks.
+    // Return the MPI-based libraries for the same ranks.
     virtual std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The processes of a plan whose ranks are processes: rank r is process r. Everything here is called by one thread of
-// each process, by all of them in the same order; waiting costs little processor time.
+// Processes: the processes of a plan with one rank each. Rank r is process r. All of them make the same calls in the
+// same order, each from one thread. Waiting uses little processor time.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace strakes {
 
 class LibraryFiles;
 
-// How a rank was let go into its timed section.
+// How a rank entered its timed section.
 struct Start {
     bool begun = false;
-    std::uint64_t clock_uncertainty_ns = 0;  // by how much its timeline may be wrong then
-    bool crowded = false;                    // its machine has fewer processors than the plan has ranks there
+    std::uint64_t clock_uncertainty_ns = 0;  // uncertainty of its timeline at that moment
+    bool crowded = false;                    // ranks on its machine share processors
 
     void merge(const Start& other) noexcept {
         begun |= other.begun;
@@ -38,32 +38,32 @@ class Processes {
     Processes& operator=(const Processes&) = delete;
     virtual ~Processes() = default;
 
-    // Runs the body on the thread that may call the rest; wait() comes back when it has ended.
+    // Run the body on the thread that may make the other calls. wait() returns when the body has ended.
     virtual void perform(std::function<void()> body) = 0;
     virtual void wait() = 0;
 
-    // A barrier that gives every process the same answer: has any of them said true?
+    // A barrier that returns true in every process if any of them passed true.
     virtual bool any(bool mine) = 0;
-    // All leave at the same moment, as far as their clocks agree; right after a barrier.
+    // Called right after a barrier. All processes leave at the same time, as far as their clocks agree.
     virtual Start start_line() = 0;
     virtual std::uint64_t least(std::uint64_t mine) = 0;
-    // What each of them said, by rank.
+    // Return the texts of all processes, by rank.
     virtual std::vector<std::string> all(std::string_view mine) = 0;
     virtual void send(Rank to, std::string_view bytes) = 0;
     virtual std::string receive(Rank from) = 0;
 
-    // For the rank, inside its timed section and around it.
+    // Messages inside timed sections and in the steps around them.
     [[nodiscard]] virtual Exchange& exchange() = 0;
-    // Files by libraries over MPI, where there is MPI.
+    // MPI-based file libraries, or null.
     [[nodiscard]] virtual LibraryFiles* libraries() { return nullptr; }
 
     [[nodiscard]] virtual const Timeline& timeline() const = 0;
-    // The first rank of its node; and how many ranks there are on it.
+    // Whether this is the first rank of its node, and the number of the plan's ranks on the node.
     [[nodiscard]] virtual bool leads_node() const = 0;
     [[nodiscard]] virtual Rank ranks_on_node() const = 0;
-    // Of this one among the ranks of its machine, which may pass for several nodes.
+    // Index of this rank among the ranks on its machine. A machine may appear as several nodes.
     [[nodiscard]] virtual Rank place_on_machine() const = 0;
-    // That the ranks of the plan are on.
+    // Number of nodes that run ranks of the plan.
     [[nodiscard]] virtual std::size_t nodes() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Threads of a team: small stacks, tables and credentials of their own, all or none. Ranks of other processes: one
-// barrier more.
+// Threads of a team have small stacks, and descriptor tables and credentials that are not shared. Either all of them
+// start or none. With several processes, a barrier in this process is followed by one among processes.
 #include "team/team.hpp"
 
 #include <sys/prctl.h>
@@ -14,18 +14,18 @@ namespace strakes {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr std::size_t kStackBytes = std::size_t{2} * 1024 * 1024;  // sanitizers need room of their own
+constexpr std::size_t kStackBytes = std::size_t{2} * 1024 * 1024;  // sanitizers need larger stacks
 #else
 constexpr std::size_t kStackBytes = std::size_t{256} * 1024;
 #endif
 
-// Of shared credentials the kernel counts references on every open and close (a third of what two ranks reach
-// together).
+// The kernel counts references to shared credentials in every open and close. That costs two ranks a third of their
+// total rate.
 void share_nothing() noexcept {
-#if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in two tables for one descriptor
+#if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in different tables for one descriptor
     take_own_table();
 #endif
-    // Setting the flag to what it is changes nothing, but in a copy of the credentials that is this thread's alone.
+    // Setting the flag to its present value makes the kernel copy the credentials for this thread.
     const int keeps = ::prctl(PR_GET_KEEPCAPS);
     if (keeps >= 0) static_cast<void>(::prctl(PR_SET_KEEPCAPS, keeps));
 }

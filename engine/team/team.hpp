@@ -1,5 +1,5 @@
-// Who runs a plan together: threads of this process, each with a descriptor table of its own, or one rank in each of
-// several processes.
+// Team: the ranks that run a plan together. They are threads of this process, each with its own descriptor table, or
+// processes with one rank each.
 #pragma once
 
 #include <pthread.h>
@@ -27,17 +27,18 @@ class Team {
   public:
     using Rank = std::uint32_t;
 
-    // All ranks are threads of this process; so many of them pass for one node. `crowded`: they are put where they must
-    // wait for each other.
+    // All ranks are threads of this process. Exchange sees `ranks_per_node` of them as one node. `crowded`: their
+    // placement makes some of them share a processor.
     explicit Team(Rank size) : Team(size, size) {}
     Team(Rank size, Rank ranks_per_node, bool crowded = false);
-    // This process is one of the ranks.
+    // This process is rank `mine`.
     Team(Rank size, Rank mine, Processes& processes);
     ~Team() { join(); }
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    // Runs body(rank) on every rank of this process, or on none: then the error number says why. Once per team.
+    // Run body(rank) on every rank of this process. If a thread cannot be started, return an error number and run none.
+    // Once per team.
     [[nodiscard]] int start(std::function<void(Rank)> body);
     void join();
 
@@ -45,33 +46,33 @@ class Team {
     // The ranks of this process are first() .. first() + count() - 1.
     [[nodiscard]] Rank first() const noexcept { return first_; }
     [[nodiscard]] Rank count() const noexcept { return count_; }
-    // None when all ranks are here.
+    // Null if all ranks are in this process.
     [[nodiscard]] Processes* processes() const noexcept { return processes_; }
 
-    // For the ranks: returns when all have come.
+    // Wait until all ranks have called it.
     void barrier() { meeting_.arrive_and_wait(); }
 
-    // A barrier that gives every rank the same answer: has any of them said true?
+    // A barrier that returns true on every rank if any of them passed true.
     [[nodiscard]] bool any(bool mine) {
         if (mine) raised_.store(true, std::memory_order_relaxed);
         meeting_.arrive_and_wait();
         return answer_;
     }
 
-    // Right after a barrier, which ranks leave at different moments: this they leave at the same one.
+    // Called right after a barrier. Ranks leave a barrier at different times, but the start line at the same time.
     [[nodiscard]] Start start_line() { return processes_ != nullptr ? processes_->start_line() : start_->pass(); }
 
-    // For one rank of this process: how it exchanges bytes with the others.
+    // Messages of a rank of this process to others.
     [[nodiscard]] Exchange& exchange(Rank rank) {
         return processes_ != nullptr ? processes_->exchange() : exchange_->of(rank);
     }
 
-    // Null where the ranks are threads.
+    // Null if the ranks are threads.
     [[nodiscard]] LibraryFiles* libraries() { return processes_ != nullptr ? processes_->libraries() : nullptr; }
 
     [[nodiscard]] Timeline timeline() const { return processes_ != nullptr ? processes_->timeline() : Timeline(); }
     [[nodiscard]] Rank ranks_on_node() const { return processes_ != nullptr ? processes_->ranks_on_node() : count_; }
-    // Of a rank of this process among those of its machine.
+    // Index of a rank of this process among the ranks on its machine.
     [[nodiscard]] Rank place_on_machine(Rank rank) const {
         return processes_ != nullptr ? processes_->place_on_machine() : rank;
     }
@@ -101,13 +102,13 @@ class Team {
     std::vector<pthread_t> threads_;
     std::atomic<Gate> gate_{Gate::closed};
     std::atomic<bool> raised_{false};
-    bool answer_ = false;  // written while all ranks wait, read before any comes back
+    bool answer_ = false;  // written while all ranks wait, read before any of them continues
     std::barrier<Count> meeting_;
-    std::unique_ptr<ThreadExchange> exchange_;  // where the ranks are threads
-    std::unique_ptr<ThreadStart> start_;        // as well
+    std::unique_ptr<ThreadExchange> exchange_;  // if the ranks are threads
+    std::unique_ptr<ThreadStart> start_;        // likewise
 };
 
-// One value of every rank from `first` on: those of a process, for its first rank to read after a barrier.
+// One value for each rank of a process, starting with rank `first`. The first rank reads them after a barrier.
 template <class Value>
 class Gathered {
   public:
@@ -119,7 +120,7 @@ class Gathered {
     [[nodiscard]] Team::Rank size() const noexcept { return static_cast<Team::Rank>(slots_.size()); }
 
   private:
-    // A cache line of its own: ranks write while others are being timed.
+    // On a separate cache line, because ranks write while others are timed.
     struct alignas(64) Slot {
         Value value{};
     };
@@ -127,9 +128,9 @@ class Gathered {
     std::vector<Slot> slots_;
 };
 
-// The values of all processes merged into one at rank 0, lower ranks first, along a binomial tree: log2 of the number
-// of processes steps, and no process holds more than one value beside its own. For the first rank of every process;
-// true where the whole is.
+// Merge the values of all processes at rank 0, in rank order, along a binomial tree. Takes log2(processes) steps; each
+// process holds at most one other value at a time. Called by the first rank of every process. Return true where `value`
+// is complete.
 template <class Value>
 bool collect(const Team& team, Value& value) {
     Processes* processes = team.processes();

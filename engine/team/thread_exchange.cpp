@@ -1,4 +1,5 @@
-// Messages that wait for their counterpart stand in two lists at the receiver; who finds one takes it out and copies.
+// Messages without a counterpart wait in two lists at the receiver. The rank that finds the counterpart removes it and
+// copies the bytes.
 #include "team/thread_exchange.hpp"
 
 #include <sched.h>
@@ -11,13 +12,13 @@ namespace strakes {
 
 namespace {
 
-// How long a halt may stay unseen by a rank that waits.
+// A sleeping rank checks for a halt at this interval.
 constexpr std::chrono::milliseconds kLook{20};
-// Waking up takes longer than most messages do, and would be measured as the file system's: first it is waited
-// actively, about a millisecond, with the processor free for others.
+// Waking a thread takes longer than most messages, and would be measured as time of the file system. So a rank polls
+// first, for about 1 ms, and yields the processor between polls.
 constexpr int kLooks = 1000;
 
-// A message that a rank has sent, or its room for one.
+// A message that was sent, or a buffer for one.
 struct Message {
     enum class State : std::uint8_t { unused, under_way, done };
 
@@ -29,7 +30,7 @@ struct Message {
     Message* next = nullptr;
 };
 
-// In the order of coming; few from any one rank.
+// In order of arrival. There are few from any one rank.
 class Messages {
   public:
     void add(Message& post) noexcept {
@@ -140,7 +141,7 @@ class ThreadExchange::End final : public Exchange {
     }
 
   private:
-    // There is one: kMostTickets says how many may be under way.
+    // A free entry exists, because a rank has at most kMostTickets messages in flight.
     [[nodiscard]] Ticket new_ticket() noexcept {
         const std::lock_guard lock(mutex_);
         Ticket ticket;
@@ -167,10 +168,10 @@ class ThreadExchange::End final : public Exchange {
 
     ThreadExchange& all_;
     Rank rank_;
-    std::mutex mutex_;  // of all below; the posts' contents are of their rank until they stand in a list
+    std::mutex mutex_;  // for all below; a message belongs to its rank until it is in a list
     std::condition_variable changed_;
     std::array<Message, kMostTickets> posts_{};
-    Messages messages_, rooms_;  // without a counterpart so far
+    Messages messages_, rooms_;  // without a counterpart yet
     bool holds_memory_ = false;
 };
 

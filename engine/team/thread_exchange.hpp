@@ -1,5 +1,5 @@
-// Messages between threads: whoever comes second, with the message or with the room for it, copies it there. Nodes are
-// said, not real, so that what happens between nodes can be tried on one machine.
+// ThreadExchange: messages between threads. The second to arrive, sender or receiver, copies the bytes. Nodes are
+// simulated, so that one machine can test communication between nodes.
 #pragma once
 
 #include <array>
@@ -28,10 +28,10 @@ class ThreadExchange {
   private:
     class End;
 
-    // What all ranks of one node share.
+    // Memory shared by the ranks of one node.
     struct Node {
         std::mutex mutex;
-        Rank holders = 0;  // of the memory
+        Rank holders = 0;  // ranks that use the memory
         Buffer memory;
     };
 

@@ -1,5 +1,4 @@
-// A barrier wakes threads one after the other, and not always each on a processor of its own: nobody goes before all
-// are awake.
+// A barrier wakes threads one after another, and may wake two on one processor. No thread starts before all are awake.
 #include "team/thread_start.hpp"
 
 #include <sched.h>
@@ -10,7 +9,7 @@ namespace strakes {
 
 namespace {
 
-// For the word of the last to reach the others, who look for it all the time.
+// Time for the start time to reach all threads, which poll for it.
 constexpr std::uint64_t kLeadNs = 20'000;
 
 }  // namespace
@@ -28,7 +27,7 @@ Start ThreadStart::pass() {
     std::optional<Aside> aside;
     take_processor(aside);
     if (come_.fetch_add(1) + 1 == threads_) start_ = clock.now();
-    // Who has not come yet may be waiting for this very processor.
+    // A thread that has not arrived may need this processor.
     while (start_ == 0) ::sched_yield();
     clock.wait(start_, kLeadNs);
     return start;

@@ -1,4 +1,4 @@
-// The start line of threads: the last to come lets all others go.
+// ThreadStart: start line for threads. The last one to arrive releases all.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,13 @@ namespace strakes {
 
 class ThreadStart {
   public:
-    // `crowded`: some of them are put on one processor, whatever there is.
+    // `crowded`: some threads must share a processor.
     ThreadStart(std::uint32_t threads, bool crowded) : threads_(threads), crowded_(crowded) {}
 
-    // While all of them wait elsewhere.
+    // Prepare the next start. Called while all threads wait elsewhere.
     void reset();
-    // By each of them, once; where there is a processor for each, all leave at one moment.
+    // Called once by each thread. If every thread has a processor, all leave at the same time; otherwise each leaves at
+    // once.
     [[nodiscard]] Start pass();
 
   private:
@@ -28,9 +29,9 @@ class ThreadStart {
     std::uint32_t threads_;
     bool crowded_;
     std::mutex mutex_;
-    Processors taken_;  // by those who have come
+    Processors taken_;  // by the threads that have arrived
     std::atomic<std::uint32_t> come_{0};
-    std::atomic<std::uint64_t> start_{0};  // ticks; 0 until the last has come
+    std::atomic<std::uint64_t> start_{0};  // ticks; 0 until the last thread has arrived
 };
 
 }  // namespace strakes

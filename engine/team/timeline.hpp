@@ -1,4 +1,4 @@
-// One time for all ranks of a plan: nanoseconds on the clock of rank 0's node.
+// Common time of all ranks of a plan: nanoseconds on the clock of rank 0's node.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace strakes {
 
 struct Timeline {
     Clock clock = Clock::system();  // of this node
-    std::int64_t offset_ns = 0;     // rank 0's clock less this one
+    std::int64_t offset_ns = 0;     // rank 0's clock minus this one
 
     [[nodiscard]] std::uint64_t at(std::uint64_t ticks) const noexcept {
         return clock.to_ns(ticks) + static_cast<std::uint64_t>(offset_ns);

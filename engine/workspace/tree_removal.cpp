@@ -1,4 +1,4 @@
-// Removal of trees: unlinkat and rmdir below open directories.
+// Removes trees with unlinkat(2), relative to open directories.
 #include "workspace/tree_removal.hpp"
 
 #include <dirent.h>
@@ -21,11 +21,11 @@ namespace strakes {
 
 namespace {
 
-// Plans make 17 levels at most; what is deeper is not ours.
+// Plans create at most 17 levels of directories. Deeper ones are not ours.
 constexpr int kMostLevels = 32;
 constexpr int kMostGrowingLooks = 3;
-// More directories are not shared: enough to be divided as they are. Nor do more processes read one directory, which
-// each of them reads whole.
+// Directories are shared by all workers until there are kEnoughEach subdirectories per worker, or kMostShared shared
+// directories. Each process reads every shared directory completely, so at most kMostShareReaders take part.
 constexpr std::size_t kMostShared = 256;
 constexpr std::uint32_t kMostShareReaders = 64;
 constexpr std::size_t kEnoughEach = 8;
@@ -35,7 +35,7 @@ struct CloseDirectory {
 };
 using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
 
-// A stream of its own: reading does not move the given descriptor.
+// Open the directory again, so that reading does not move the offset of `directory`.
 DirectoryStream read_directory(int directory) {
     Descriptor own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DirectoryStream stream(own ? ::fdopendir(own.get()) : nullptr);
@@ -43,7 +43,8 @@ DirectoryStream read_directory(int directory) {
     return stream;
 }
 
-// FNV-1a (Fowler, Noll, Vo 1991). Directories are not read in the same order everywhere, so names decide.
+// FNV-1a (Fowler, Noll, Vo 1991). Entries are divided by name, because processes may read a directory in different
+// orders.
 std::uint32_t hash(std::string_view name) noexcept {
     std::uint32_t value = 2166136261U;
     for (const char c : name) value = (value ^ static_cast<unsigned char>(c)) * 16777619U;
@@ -62,7 +63,8 @@ TreeRemoval::TreeRemoval(int directory, std::string name, std::atomic<std::uint6
     share_out(share);
 }
 
-// Level by level: few directories are gone into by all, so that what is in them is divided; of many each gets some.
+// Divide the tree level by level. If a level has few directories, all workers enter them and divide their entries. If
+// it has many, each worker gets some of them.
 void TreeRemoval::share_out(Share share) {
     struct Found {
         std::size_t shared;
@@ -81,7 +83,7 @@ void TreeRemoval::share_out(Share share) {
                     found.push_back({i, entry->d_name});
         }
         first = shared_.size();
-        // Directories are not read in the same order everywhere.
+        // Processes may read a directory in different orders.
         std::ranges::sort(found, std::less<>());
     };
     look();
@@ -90,7 +92,7 @@ void TreeRemoval::share_out(Share share) {
         const std::size_t enough = workers == 1 ? 0 : share.of > kMostShareReaders ? workers : kEnoughEach * workers;
         if (found.size() >= enough || shared_.size() + found.size() > kMostShared) break;
         if (share.of > kMostShareReaders) {
-            // Far from each other, since neighbours are on one node.
+            // Every stride-th process continues, because processes with adjacent numbers are on one node.
             const std::uint32_t stride = (share.of + kMostShareReaders - 1) / kMostShareReaders;
             if (share.number % stride != 0) return;
             share = {.number = share.number / stride, .of = (share.of + stride - 1) / stride, .threads = share.threads};
@@ -153,7 +155,7 @@ void TreeRemoval::Left::take(Left&& other) {
         if (paths.size() < kMostLeft) paths.push_back(std::move(path));
 }
 
-// As empty(), of those whose names fall to this part.
+// Remove the files whose names fall to this part, repeatedly like empty(), but without its limit.
 void TreeRemoval::remove_part(const Piece& piece, Left& left, Walk& walk) {
     const int directory = directory_of(piece.shared, walk.opened);
     const std::string above = shared_[piece.shared].path + "/";
@@ -197,7 +199,7 @@ bool TreeRemoval::remove_directory(int parent, const std::string& name, const st
     const std::size_t left_before = left.paths.size();
     {
         const Descriptor directory(enter_directory(parent, name.c_str()));
-        struct stat status{};  // a subvolume of Btrfs is no mount
+        struct stat status{};  // a Btrfs subvolume is not a mount point
         if (directory && ::fstat(directory.get(), &status) == 0 && status.st_dev == device_ && depth < kMostLevels)
             empty(directory.get(), path, depth, left, walk);
     }
@@ -207,12 +209,12 @@ bool TreeRemoval::remove_directory(int parent, const std::string& name, const st
         return true;
     }
     if (errno == ENOENT) return true;
-    if (left.paths.size() == left_before) left.add("rmdir", path, errno);  // otherwise what it holds is named already
+    if (left.paths.size() == left_before) left.add("rmdir", path, errno);  // otherwise an entry of it is listed already
     return false;
 }
 
-// Some file systems skip entries while others are removed, so it looks again until a look finds none or removes none;
-// where look after look finds more, somebody fills the directory faster than it can be emptied.
+// Some file systems skip entries while others are removed, so repeat until a pass removes nothing. If the number of
+// entries has grown kMostGrowingLooks times, something is filling the directory, so give up.
 void TreeRemoval::empty(int directory, const std::string& path, int depth, Left& left, Walk& walk) {
     Left left_now;
     std::size_t met_before = SIZE_MAX;

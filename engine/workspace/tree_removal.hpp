@@ -1,5 +1,5 @@
-// Removing what a plan left: through directory descriptors, following no symbolic link, entering nothing that is
-// mounted.
+// TreeRemoval: removes the files of a plan, relative to directory descriptors, without following symbolic links or
+// entering mount points.
 #pragma once
 
 #include <sys/types.h>
@@ -20,35 +20,35 @@
 
 namespace strakes {
 
-// Shared by the ranks: each calls work(), which returns when nothing is left to take.
+// Shared by the ranks. Each calls work(), which returns when no work is left.
 class TreeRemoval {
   public:
-    // One of several processes that do this together takes one of as many shares; each of them has so many threads
-    // that call work().
+    // The share of one of `of` processes, each with `threads` threads that call work().
     struct Share {
         std::uint32_t number = 0;
         std::uint32_t of = 1;
         std::uint32_t threads = 1;
     };
 
-    // Of everything in the directory; `name` is its own, for messages. Counts what is gone in `removed`, which others
-    // may watch. Looks at the upper levels to share them evenly, so nobody removes anything before all have made
-    // theirs. Directories that were shared stay, empty: one removal by one process follows.
+    // Remove everything in `directory`, which messages call `name`. Count removed files and directories in `removed`,
+    // which other threads may read. The constructor reads the upper levels to divide the work, so all processes must
+    // have constructed theirs before any of them calls work(). Directories shared by several workers remain, empty. One
+    // process must remove them with a second TreeRemoval.
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed)
         : TreeRemoval(directory, std::move(name), removed, Share{}) {}
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed, Share share);
 
     void work(const Pace& pace = {});
 
-    // What could not be removed, at most kMostLeft of it.
+    // Paths that could not be removed, at most kMostLeft.
     [[nodiscard]] std::vector<std::string> left();
-    // Why the first of it could not be.
+    // Why the first of them could not be removed.
     [[nodiscard]] std::optional<Failure> failure();
 
     static constexpr std::size_t kMostLeft = 64;
 
   private:
-    // What could not be removed, and by which failure of the first.
+    // Paths that could not be removed, and why the first of them.
     struct Left {
         std::vector<std::string> paths;
         std::optional<Failure> failure;
@@ -56,15 +56,16 @@ class TreeRemoval {
         void add(const char* operation, const std::string& path, int error);
         void take(Left&& other);
     };
-    // A directory in which several remove at a time; the first is the topmost.
+    // A directory in which several workers remove files at the same time. Element 0 is the top of the tree.
     struct Shared {
         std::size_t parent;
         std::string name;
         std::string path;
     };
-    // Of shared directories, by their numbers: ranks that are threads have no descriptors in common.
+    // Descriptors of shared directories, by index. Each rank has its own, because ranks that are threads do not share a
+    // descriptor table.
     using Opened = std::map<std::size_t, Descriptor>;
-    // One rank's way through the tree.
+    // State of one rank.
     struct Walk {
         Pace pace;
         std::uint64_t before = Clock::system().now();
@@ -73,20 +74,20 @@ class TreeRemoval {
         void count_one() noexcept;
     };
 
-    // A directory below a shared one, whole; or of a shared one the entries that are no directories, as far as their
-    // names fall to this part of so many.
+    // A directory below a shared one, with its contents; or the files of a shared directory whose names fall to part
+    // `part`.
     struct Piece {
         std::size_t shared;
-        std::string name;  // empty: entries
+        std::string name;  // empty for files
         std::uint32_t part = 0;
     };
 
     void share_out(Share share);
-    // Opened once; -1 where it is gone, or another file system's by now.
+    // Open a shared directory once per rank. Return -1 if it is gone or on another device.
     [[nodiscard]] int directory_of(std::size_t shared, Opened& opened) const;
     void remove_part(const Piece& piece, Left& left, Walk& walk);
 
-    // Whether it is gone; what is not goes to `left`.
+    // Return whether the entry is gone. Otherwise add it to `left`.
     bool remove(int parent, const std::string& name, const std::string& path, bool maybe_directory, int depth,
                 Left& left, Walk& walk);
     bool remove_directory(int parent, const std::string& name, const std::string& path, int depth, Left& left,
@@ -98,7 +99,7 @@ class TreeRemoval {
     dev_t device_ = 0;
     std::vector<Shared> shared_;
     std::vector<Piece> pieces_;
-    std::uint32_t parts_ = 1;  // of the entries of shared directories
+    std::uint32_t parts_ = 1;  // into which shared directories are divided
     std::atomic<std::size_t> next_{0};
     std::atomic<std::uint64_t>& removed_;
     std::mutex mutex_;

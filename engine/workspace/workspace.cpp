@@ -1,4 +1,4 @@
-// Checks the marker, makes and removes the plan's directory.
+// Checks the marker; creates and removes the plan's directory.
 #include "workspace/workspace.hpp"
 
 #include <fcntl.h>
@@ -73,7 +73,7 @@ std::optional<Workspace::Fault> Workspace::make(const std::string& directory, co
     return failed;
 }
 
-// The note before the first object: a plan that is killed leaves none that nobody knows of.
+// Write the note before the first object, so that a killed plan leaves no unknown objects.
 std::optional<Workspace::Fault> Workspace::make_objects([[maybe_unused]] const std::string& directory,
                                                         [[maybe_unused]] const std::string& id) {
 #ifdef STRAKES_S3
@@ -107,7 +107,7 @@ std::optional<Workspace::Fault> Workspace::make_here(const std::string& director
     if (auto failed = open_parent(directory)) return failed;
     const bool made = ::mkdirat(parent_.get(), id.c_str(), 0700) == 0;
     if (!made && (!prepared || errno != EEXIST)) return exists_or_fails(id, errno);
-    // Where root's files become somebody else's (NFS), what was made just now tells whose.
+    // NFS may map root to another user (root_squash). The owner of a new directory shows which user that is.
     auto planted = open_root(id, made ? std::nullopt : std::optional(::geteuid()));
     if (planted && made) ::unlinkat(parent_.get(), id.c_str(), AT_REMOVEDIR);
     return planted;
@@ -132,7 +132,7 @@ std::optional<Workspace::Fault> Workspace::join_here(const std::string& director
 #endif
     auto failed = open_parent(directory);
     if (failed) return failed;
-    // Rank 0 has looked whose it is.
+    // Rank 0 has checked the owner. Expect the owner of the directory above.
     struct stat above{};
     failed = open_root(id, ::fstat(parent_.get(), &above) == 0 ? above.st_uid : ::geteuid());
 #ifdef STRAKES_S3

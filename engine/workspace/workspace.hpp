@@ -1,4 +1,4 @@
-// The plan's own directory inside a directory that strakes made and marked.
+// Workspace: the plan's own directory, inside a directory that strakes created and marked.
 #pragma once
 
 #include <sys/types.h>
@@ -16,34 +16,35 @@
 namespace strakes {
 
 inline constexpr const char* kMarker = ".strakes-marker";
-// Of the file beside a plan's directory that says where its objects are, as long as there are any; its id follows.
+// Prefix of the name of a file next to the plan's directory, followed by the plan's id. It says where the plan's
+// objects are, and exists as long as they do.
 inline constexpr const char* kObjectsNote = ".strakes-objects-";
 
 class Workspace {
   public:
-    // Why there is none. Refused: the request is at fault; otherwise the target is.
+    // Why the directory cannot be used. If refused(), the request is at fault, otherwise the file system.
     struct Fault {
         Failure failure;
-        std::string key;  // of the request, where that is at fault
+        std::string key;  // key of the request that is at fault; empty if none is
         [[nodiscard]] bool refused() const noexcept { return !key.empty(); }
     };
 
-    // `inside_ceph`: the directory is that of a Ceph file system, reached through libcephfs; there is no root() then.
-    // `with_objects`: a prefix of the same name in the bucket of the environment is made as well.
+    // `inside_ceph`: the directory is in a Ceph file system and reached through libcephfs. root() is then invalid.
+    // `with_objects`: make() also creates a prefix in the bucket that environment variables name.
     explicit Workspace(bool inside_ceph = false, bool with_objects = false) noexcept
         : inside_ceph_(inside_ceph), with_objects_(with_objects) {}
 
-    // Makes directory/id; one that is `prepared` is taken where it is there. Nothing comes back on success.
+    // Create directory/id. An existing one is accepted if `prepared`.
     [[nodiscard]] std::optional<Fault> make(const std::string& directory, const std::string& id, bool prepared = false);
 
-    // Opens the directory/id that another process made.
+    // Open a directory/id that another process created.
     [[nodiscard]] std::optional<Fault> join(const std::string& directory, const std::string& id);
 
     [[nodiscard]] bool inside_ceph() const noexcept { return inside_ceph_; }
     [[nodiscard]] bool with_objects() const noexcept { return with_objects_; }
-    // Removes all objects of the plan, and the note about them. What went wrong comes back.
+    // Remove all objects of the plan, then the note about them.
     [[nodiscard]] std::optional<Failure> remove_objects(std::atomic<std::uint64_t>& removed);
-    // Gives up the descriptors, so that another process can remove the directory.
+    // Close the descriptors, so that another process can remove the directory.
     void close() {
         root_ = Descriptor();
         parent_ = Descriptor();
@@ -52,7 +53,7 @@ class Workspace {
     [[nodiscard]] int root() const noexcept { return root_.get(); }
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
-    // Removes directory/id, which must be empty by now, or says why it could not.
+    // Remove directory/id, which must be empty.
     [[nodiscard]] std::optional<Failure> remove();
 
   private:
@@ -60,7 +61,7 @@ class Workspace {
     [[nodiscard]] std::optional<Fault> make_objects(const std::string& directory, const std::string& id);
     [[nodiscard]] std::optional<Fault> join_here(const std::string& directory, const std::string& id);
     [[nodiscard]] std::optional<Fault> open_parent(const std::string& directory);
-    // `owner`: of what this process makes there; whatever belongs to somebody else was planted.
+    // `owner`: the user that files of this process belong to. Files of another user, except root, were planted.
     [[nodiscard]] std::optional<Fault> open_root(const std::string& id, std::optional<uid_t> owner);
 
     Descriptor parent_, root_;

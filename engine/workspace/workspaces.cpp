@@ -1,4 +1,4 @@
-// One after the other; what was made is removed again where a later one cannot be made.
+// Creates directories in order, and removes them again if a later one cannot be created.
 #include "workspace/workspaces.hpp"
 
 #include <utility>
@@ -30,7 +30,7 @@ std::optional<Workspaces::Fault> Workspaces::join() {
     return std::nullopt;
 }
 
-// Which of the directories is meant: the first one is the request's, of the others paths are absolute.
+// Make the path of a fault absolute, unless it is in the first directory, which the request names.
 std::optional<Workspaces::Fault> Workspaces::named(std::size_t number, std::optional<Fault> fault) const {
     if (!fault || number == 0) return fault;
     std::string& path = fault->failure.path;

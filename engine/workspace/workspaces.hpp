@@ -1,4 +1,4 @@
-// The plan's directory, or one in each of several file systems (or mounts of one), which the ranks take in turn.
+// Workspaces: the plan's directory in one or several file systems (or mounts of one), assigned to ranks round-robin.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +15,21 @@ class Workspaces {
   public:
     using Fault = Workspace::Fault;
 
-    // `id` in each of the directories; the first one's may be inside a Ceph file system or have objects, and is alone
-    // then.
+    // Uses `id` in each of the directories. A Ceph file system or a bucket must be the only one.
     Workspaces(std::vector<std::string> directories, std::string id, bool inside_ceph, bool with_objects);
 
-    // As Workspace does; all of them or none.
+    // As in Workspace, for all directories. If make() fails, no directory remains.
     [[nodiscard]] std::optional<Fault> make(bool prepared);
     [[nodiscard]] std::optional<Fault> join();
     void close();
-    // All of them, or why the first that is left could not be.
+    // Remove all directories. Return the first failure.
     [[nodiscard]] std::optional<Failure> remove();
 
     [[nodiscard]] std::size_t count() const noexcept { return all_.size(); }
     [[nodiscard]] Workspace& first() noexcept { return all_.front(); }
-    // Of the one that a rank works in.
+    // Descriptor of the directory of a rank.
     [[nodiscard]] int root(std::uint32_t rank) const noexcept { return all_[rank % all_.size()].root(); }
-    // For messages: relative to the request's directory in the first one, absolute in others.
+    // Name for messages: relative to the request's directory in the first one, absolute in the others.
     [[nodiscard]] const std::string& name(std::uint32_t rank) const noexcept { return names_[rank % names_.size()]; }
 
   private:

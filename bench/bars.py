@@ -1,8 +1,7 @@
-"""What is asked of each ratio, and when it is answered.
+"""Bars for the ratios of rates, and the group-sequential test that compares them with the ratios.
 
-The looks are at fixed numbers of blocks. Each spends an equal part of the error that is allowed (Bonferroni over the
-looks), so that the interval of any of them misses the ratio in no more than 10 % of all benches, whenever the
-measuring of it ends.
+The ratios are tested after fixed numbers of blocks. Each of these looks spends an equal part of the allowed error
+(Bonferroni), so that the interval misses the true ratio in at most 10 % of all benches, at whichever look it stops.
 """
 
 from __future__ import annotations
@@ -19,10 +18,9 @@ from strakes.statistics.interval import Estimate
 from strakes.units import KIB
 
 CONFIDENCE = 0.9
-# How far behind an equal may be: less than this is not worth a user's notice, and no measurement shows that two are
-# equal.
+# Margin of equivalence, as a share of the ratio: users do not notice a smaller difference.
 MARGIN = 0.05
-# Programs that make their calls through the C library can have no more; calls in place are what none of them makes.
+# Bar against the floor, whose system calls are inline. All peers call the C library, which costs up to a tenth.
 _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")
@@ -31,10 +29,10 @@ Verdict = Literal["met", "missed", "at its bar", "too noisy", ""]
 
 
 def bar_of(peer: str, work: Work, operation: str) -> float | None:
-    """Return the least that the engine's rate over the peer's may be; None where nothing is asked.
+    """Return the smallest allowed ratio of the engine's rate to the peer's, or None if there is no bar.
 
-    It is fixed before anything is measured. Peers are to be left behind where a call is short; where the kernel's
-    copying or a device hides what a program does, they are equals.
+    Bars are fixed before anything is measured. The engine must be faster where calls are short. It must be equal where
+    copying in the kernel or a device hides the program's overhead.
     """
     if peer in (FLOOR, LOOP):
         if work.kind == "data" and work.transfer_bytes != 4 * KIB:
@@ -53,9 +51,9 @@ def bar_of(peer: str, work: Work, operation: str) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The engine's rate over another one's, at the look that answered it, or else at the last one.
+    """Ratio of the engine's rate to a peer's, at the look that decided it, or else at the latest one.
 
-    ``is_last``: nothing more will be measured of it, whatever it says.
+    ``is_last``: the look is the final one.
     """
 
     work: Work
@@ -68,7 +66,7 @@ class Comparison:
 
     @property
     def answer(self) -> Literal["met", "missed", None]:
-        """By the whole interval; None where the bar is inside it, or where there is none."""
+        """Return "met" or "missed" if the whole interval is on one side of the bar, else None."""
         if self.bar is None or self.ratio.interval is None:
             return None
         if self.ratio.interval.low >= self.bar:
@@ -77,10 +75,9 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """Empty where nothing is asked.
+        """Return the verdict, empty without a bar.
 
-        At its bar: the bar is inside the interval, and no end of that is further from it than the margin, so that more
-        blocks would say nothing that matters.
+        "At its bar": after the final look the interval contains the bar, and both ends are within the margin of it.
         """
         if self.bar is None or self.answer is not None:
             return self.answer or ""
@@ -90,7 +87,7 @@ class Comparison:
 
 
 def look_times(blocks: int) -> tuple[int, ...]:
-    """Return the numbers of blocks after which is looked: a sixteenth, a quarter and all of them.
+    """Return the numbers of blocks after which the ratios are tested: a sixteenth, a quarter and all of them.
 
     >>> look_times(144), look_times(3)
     ((9, 36, 144), (1, 3))
@@ -101,7 +98,7 @@ def look_times(blocks: int) -> tuple[int, ...]:
 def compare(
     results: Results, ours: str, peer: str, looks: Sequence[int], *, asked: bool = True
 ) -> dict[tuple[Work, str], Comparison]:
-    """Of everything that both have done."""
+    """Compare the rates of all operations that both programs have run."""
     comparisons = {}
     for series, rates in results.items():
         theirs = results.get(Series(peer, series.work, series.operation))
@@ -132,7 +129,7 @@ def compare(
 
 
 def is_open(work: Work, results: Results, ours: str, peers: Sequence[str], looks: Sequence[int]) -> bool:
-    """Whether more blocks of this work could still answer one of its bars."""
+    """Return whether more blocks of this work could still decide one of its bars."""
     of_work = {series: rates for series, rates in results.items() if series.work == work}
     return not of_work or any(
         comparison.verdict == "too noisy" and not comparison.is_last

@@ -1,4 +1,4 @@
-"""The command: measures the engine beside the floor and its peers, prints the table and writes docs/performance.md."""
+"""The command: compares the engine with the floor and its peers, prints the table and writes docs/performance.md."""
 
 from __future__ import annotations
 
@@ -36,17 +36,15 @@ _QUICK_BLOCKS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 when no bar was missed, 1 otherwise."""
+    """Run the bench; return 0 if no bar was missed, else 1, or the exit status of an error."""
     parser = argparse.ArgumentParser(
-        prog="bench", description="The engine's rates over those of a minimal C loop and of its peers."
+        prog="bench", description="Compare the engine's rates with a minimal C program and with its peers."
     )
-    parser.add_argument("--quick", action="store_true", help="next to no work: to try the bench itself")
+    parser.add_argument("--quick", action="store_true", help="very little work, to try the bench itself")
     parser.add_argument(
-        "--blocks", type=int, help=f"the most repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})"
+        "--blocks", type=int, help=f"maximum of repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})"
     )
-    parser.add_argument(
-        "--out", type=Path, help="where the page goes (default: docs/performance.md; with --quick nowhere)"
-    )
+    parser.add_argument("--out", type=Path, help="file of the page (default: docs/performance.md; with --quick none)")
     parser.add_argument(
         "--at", action="append", default=[], metavar="NAME=DIR", help="measure there instead of on an own tmpfs and XFS"
     )
@@ -57,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--add-to",
         type=Path,
         metavar="FILE",
-        help="keep the measured blocks there, and count those that are there already",
+        help="keep the measured blocks in FILE, and continue with the blocks that it has",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random order (default: 1)")
     parser.add_argument(
@@ -154,7 +152,7 @@ def _joined(earlier: Results, later: Results) -> Results:
 
 
 def _state_of_the_code() -> str:
-    """Return the commit, and whether something was changed since."""
+    """Return the commit, marked as dirty if files have changed since."""
     words = ["git", "-C", str(_PAGE.parents[1]), "describe", "--always", "--dirty", "--abbrev=12"]
     described = subprocess.run(words, capture_output=True, text=True, check=False)
     return described.stdout.strip() or "not known"

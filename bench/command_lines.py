@@ -1,10 +1,10 @@
-"""Do command lines of IOR and mdtest mean the same work here?
+"""Compare command lines of IOR and mdtest with the same lines run by strakes.
 
-The original and our engine run them in turn; ratios with intervals.
+The original and our engine run each line alternately. The table shows the ratios with intervals.
 
 python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
 
-With --whole, the time of whole commands instead: ior -b 1m and strakes run ior -b 1m, from start to exit.
+With --whole, compare the time of whole commands instead: ior -b 1m and strakes run ior -b 1m, from start to exit.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from strakes.statistics.comparison import judge, within_blocks
 from strakes.statistics.interval import median
 from strakes.targets.workspace import Workspace
 
-# Small enough to stay in memory: what is compared is the work, not the file system. Phases long enough that what begins
-# and ends them is not seen: 40,000 items are 40 ms at the least.
+# Small enough for the page cache, because the programs are compared and not the file system. Long enough that the
+# barriers around a phase do not matter: 40,000 items take at least 40 ms.
 LINES = (
     ("ior", "-F -t 1m -b 512m -o {place}/f"),
     ("ior", "-t 256k -b 512m -o {place}/f"),
@@ -45,7 +45,7 @@ MARGIN = 0.1
 
 
 def original(words: list[str], directory: Path) -> dict[str, float]:
-    """One run of the tool: rate of each figure it prints."""
+    """Run the tool once; return the rate of each figure that it prints."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         done = subprocess.run(words, cwd=directory, capture_output=True, text=True, check=True)
         file.write(done.stdout)
@@ -54,7 +54,7 @@ def original(words: list[str], directory: Path) -> dict[str, float]:
 
 
 def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path, index: int) -> dict[str, float]:
-    """One run of the same command line on our engine."""
+    """Run the same command line on our engine; return the rate of each phase."""
     plan = tool_of(tool).translate(shlex.split(line), ranks, 1).plan
     result = engine.run(plan, workspace, f"{tool}{index}", 120.0)
     metric = "bytes_per_s" if tool == "ior" else "operations_per_s"
@@ -64,7 +64,10 @@ def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path,
 def pairs(
     place: Place, theirs: Callable[[], dict[str, float]], own: Callable[[int], dict[str, float]], rounds: int
 ) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """Both in turn, each first in every other round; what one left to be written back is written before the next."""
+    """Run both alternately and return their figures by round.
+
+    Each is first in every other round. Dirty data are written back before each run.
+    """
     done = []
     for index in range(rounds):
         both: dict[bool, dict[str, float]] = {}
@@ -76,7 +79,7 @@ def pairs(
 
 
 def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[str]:
-    """Return a row for each figure that both have."""
+    """Return a row of the table for each figure that both have."""
     names = [name for name in rounds[0][1] if all(name in theirs and name in own for theirs, own in rounds)]
     sides = {
         name: ({i: pair[0][name] for i, pair in enumerate(rounds)}, {i: pair[1][name] for i, pair in enumerate(rounds)})
@@ -124,7 +127,7 @@ def main() -> int:
     parser.add_argument("--mdtest")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--only", default="", help="command lines with this in them")
+    parser.add_argument("--only", default="", help="only command lines that contain this text")
     parser.add_argument("--whole", action="store_true", help="measure whole commands, from start to exit")
     options = parser.parse_args()
     if options.whole:

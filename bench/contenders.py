@@ -1,4 +1,4 @@
-"""Who is measured: the floor, the engine and its peers, all doing the same work."""
+"""Contenders: the floor, the engine and its peers, which all do the same work."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from typing import Protocol
 
 from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
 
-# The same loop, its calls made in place, and through the C library as those of most programs are.
+# The same C program with inline system calls, and with calls through the C library.
 FLOOR, LOOP = "floor", "C library loop"
 
 Rates = Mapping[str, float]
 
 
 class Contender(Protocol):
-    """Somebody who can do some of the works."""
+    """A program that can do some of the works."""
 
     name: str
     version: str
 
     def takes(self, work: Work) -> bool:
-        """Whether the same work exists there."""
+        """Return whether the program can do this work."""
 
     def run(self, work: Work, directory: Path) -> Rates:
-        """Do it in an empty directory; operations per second of each operation that exists there."""
+        """Do the work in an empty directory; return operations per second of each operation that the program has."""
 
 
 def output_of(command: list[str], *, text: str | None = None, cwd: Path | None = None) -> str:
-    """Return standard output. A contender that fails ends the bench: a table with holes would be read as a result."""
+    """Run a command and return its standard output.
+
+    A failure ends the bench, because a table with holes would be taken for a result.
+    """
     done = subprocess.run(command, input=text, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"bench: {' '.join(command)}: exit status {done.returncode}: {done.stderr.strip()}")
@@ -39,9 +42,7 @@ def output_of(command: list[str], *, text: str | None = None, cwd: Path | None =
 
 
 class Floor:
-    """``floor.c``, compiled here; ``through_library``: its calls go through the C library, as those of most programs
-    do.
-    """
+    """``floor.c``, compiled on this machine; ``through_library``: it makes its system calls through the C library."""
 
     def __init__(self, build: Path, *, through_library: bool) -> None:
         self.name = LOOP if through_library else FLOOR
@@ -75,5 +76,5 @@ class Floor:
 
 
 def one_after_the_other(*rates: float) -> float:
-    """Return the rate of items that go through all of these, one phase after the other."""
+    """Return the rate of items that pass through several phases in sequence."""
     return 1 / sum(1 / rate for rate in rates)

@@ -1,9 +1,9 @@
 """Read public result files and compare each figure with the summary that the file itself contains.
 
 python -m bench.corpora DIR, where DIR has bare clones called OWNER+NAME of the repositories in corpora.toml. The
-comparison does not use the readers: it looks for the tool's own summary lines with patterns of its own. A file of IOR
-or mdtest in a directory of IO500 is also compared with the summary of IO500. Not a test of CI: the repositories are
-fetched by hand.
+comparison does not use the readers: it finds the tool's summary lines with separate patterns. A file of IOR or mdtest
+in a directory of IO500 is also compared with the summary of IO500. CI does not run this: the repositories are fetched
+by hand.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MDTEST_ROW = re.compile(
 
 
 def main() -> int:
-    """Print a table of verdicts; 1 if a figure is wrong or a reader crashed."""
+    """Print a table of verdicts; return 1 if a figure is wrong or a reader crashed."""
     clones = Path(sys.argv[1])
     listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     total: Counter[str] = Counter()
@@ -65,7 +65,7 @@ def _print_row(name: str, verdicts: Counter[str]) -> None:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of a repository, and the summary of IO500 in its directory or above it; "" without one."""
+    """A file of a repository, and the summary of IO500 in its directory or the parent, "" without one."""
 
     path: str
     content: bytes
@@ -121,7 +121,7 @@ def _verdict(file: _File, refused: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """The figures that a summary states and those that were read. ``exceeds``: of those only upper bounds are read."""
+    """Figures stated by a summary, and figures read. ``exceeds``: the read figures are upper bounds."""
 
     tool: str
     stated: list[float]
@@ -166,7 +166,7 @@ def _ior(text: str, tests: list[Foreign]) -> _Figures:
     if stated := re.findall(r"^.*Max (?:Write|Read):\s+([\d.]+) MiB/sec", text, re.MULTILINE):
         read = [max(figure.values) / MIB for test in tests for figure in test.figures]
         return [float(rate) for rate in stated if float(rate) > 0], read
-    # Without a maximum below it, a row of the table, or of the summary.
+    # Without lines of the maximum, use the rows of the table of results, or else of the summary.
     rows = re.findall(r"^(?:write|read)\s+([\d.]+)(?: +\S+){6,8} *$", text, re.M) or re.findall(
         r"^\s*(?:write|read)\s+([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +\S+ +[\d.]+ +[\d.]+ .*\b(?:POSIX|MPIIO)", text, re.M
     )

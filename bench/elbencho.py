@@ -1,4 +1,4 @@
-"""elbencho: its directory mode, a thread for each rank."""
+"""elbencho in directory mode, one thread per rank."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bench.contenders import Rates, one_after_the_other, output_of
 from bench.work import SMALL, Work
 from strakes.interop.formats import read_file
 
-# Its options, and what its reader calls what they do.
+# Our operation -> option of elbencho, and name of its phase in our reader.
 _FILES = {
     "file-create": ("-w", "write"),
     "file-stat": ("--stat", "stat"),
@@ -20,7 +20,7 @@ _DIRECTORIES = {"dir-create": ("-d", "mkdirs"), "dir-remove": ("-D", "rmdirs")}
 
 
 class Elbencho:
-    """Each thread works in a directory of its own; what its read of empty files does is to open and close them."""
+    """elbencho with one directory per thread. Its read of an empty file only opens and closes the file."""
 
     name = "elbencho"
 
@@ -66,7 +66,7 @@ class Elbencho:
         return {operation: rates[phase, "entries"] for operation, (_, phase) in _FILES.items()}
 
     def _rates(self, work: Work, directory: Path, options: list[str]) -> dict[tuple[str, str], float]:
-        """Until the last thread was done, by phase and by what is counted."""
+        """Return the rates until the last thread finished, by phase and by unit ("bytes" or "entries")."""
         results = directory / "elbencho.json"
         results.unlink(missing_ok=True)
         output_of(

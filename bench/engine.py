@@ -1,4 +1,4 @@
-"""strakes-engine, driven as strakes drives it."""
+"""strakes-engine, driven in the same way as by the front end."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from strakes.plan import AMOUNT, MetadataPhase, Phase, Plan, SmallFilesPhase, St
 from strakes.targets.workspace import Workspace
 
 _LIMIT_S = 120.0
-# As the floor: what the C library costs is no cost of the engine. Pools of small files go through it.
+# Inline system calls as in the floor, without the overhead of the C library. Pools use the C library.
 _IN_PLACE = "raw"
 
 
 def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
-    """Return the work as a plan's phases; the timed section is the calls alone, as in the floor."""
+    """Return the work as phases of a plan; as in the floor, only the calls are timed."""
     if work.kind == "data":
         return tuple(
             TransferPhase(
@@ -73,7 +73,7 @@ def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
 
 
 def run_plan(engine: LocalEngine, plan: Plan, directory: Path) -> tuple[Sample, ...]:
-    """One plan in a workspace of its own. Raises MeasurementError when it does not end well."""
+    """Run a plan in a new workspace and return its samples. Raises MeasurementError if the plan fails."""
     with Workspace.create(directory, "bench") as workspace:
         result = engine.run(plan, workspace.path, "bench", _LIMIT_S)
     if result.ended != "ok":
@@ -84,9 +84,9 @@ def run_plan(engine: LocalEngine, plan: Plan, directory: Path) -> tuple[Sample, 
 
 
 class Engine:
-    """The engine, which stays up for the whole bench.
+    """The engine, one process for the whole bench.
 
-    ``stamped``: every word says where it belongs, and is verified when read.
+    ``stamped``: every word written contains its file and offset, and is verified when read.
     """
 
     def __init__(self, engine: LocalEngine, *, stamped: bool) -> None:
@@ -101,7 +101,7 @@ class Engine:
     def run(self, work: Work, directory: Path) -> Rates:
         plan = Plan(work.ranks, phases_of(work, stamped=self._stamped))
         allowed = os.sched_getaffinity(0)
-        # It was started before the bench was kept to one processor.
+        # The engine was started before the bench was restricted to one processor, so it does not inherit this.
         samples = run_plan(
             self._engine, plan if len(allowed) > 1 else replace(plan, processors=str(*allowed)), directory
         )

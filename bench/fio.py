@@ -1,4 +1,4 @@
-"""fio: its file engines for metadata, psync for data."""
+"""fio: file engines for metadata, psync or io_uring for data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.contenders import Rates, output_of
 from bench.work import Work
 
-# What fio calls the operations it has.
+# Our operation -> options of fio.
 _FILES = {
     "file-create": ["--ioengine=filecreate"],
     "file-stat": ["--ioengine=filestat", "--stat_type=stat"],
@@ -22,7 +22,7 @@ _DATA = {
 
 
 class Fio:
-    """One fio job per rank, a process each; a run of fio for every operation, on what the one before left."""
+    """fio with one process per rank, and one run per operation on the files of the previous run."""
 
     name = "fio"
 
@@ -38,13 +38,13 @@ class Fio:
         for path in own:
             path.mkdir()
         if work.kind == "files":
-            # Without "sequential" fio looks through all files to find the next one.
+            # By default, fio searches all files for the next one.
             common = [f"--nrfiles={work.items}", "--filesize=4k", "--openfiles=1", "--file_service_type=sequential"]
             return {
                 operation: self._rate([*common, *options], own, fresh=operation == "file-create")
                 for operation, options in _FILES.items()
             }
-        # Not pre-allocated, the buffer as it is, and no dropping of the cache: the same work as the others do.
+        # As in the other programs: no pre-allocation, no change of the buffer between writes, no dropping of caches.
         engine = ["--ioengine=psync"]
         if work.depth > 1:
             engine = ["--ioengine=io_uring", f"--iodepth={work.depth}", "--fixedbufs", "--registerfiles"]
@@ -53,10 +53,10 @@ class Fio:
         return {operation: self._rate([*common, *options], own) for operation, options in _DATA.items()}
 
     def _rate(self, arguments: list[str], directories: list[Path], *, fresh: bool = False) -> float:
-        """``fresh``: each job replaces its directory just before it begins.
+        """Run fio and return operations per second.
 
-        fio has looked for every file by then, so that the kernel knows that they are not there: a part of the work of
-        creating them.
+        ``fresh``: each job replaces its directory just before it begins. Otherwise fio's earlier lookup of every file
+        would leave negative dentries, which make creates cheaper.
         """
         jobs = []
         for path in directories:
@@ -70,7 +70,7 @@ class Fio:
             "--filename_format=f0.$filenum",
             "--fallocate=none",
         ]
-        # fio leaves the output of what it ran before in the directory it is called in.
+        # fio writes the output of exec_prerun to its working directory.
         output = output_of([*command, *arguments, *jobs], cwd=directories[0].parent)
         job = json.loads(output[output.index("{") :])["jobs"][0]
         done = job["read"] if job["read"]["total_ios"] else job["write"]

@@ -1,19 +1,18 @@
-// The floor of the machine: the least a program can do to perform the same system calls. One process per rank, a
-// barrier in shared memory, names relative to a directory descriptor, one pair of clock readings per phase and nothing
-// else in the loops. Prints one JSON object: operations per second of each phase, over the time from the first start to
-// the last end.
+// The floor of the machine: a minimal program that makes the same system calls. It has one process per rank, a barrier
+// in shared memory, names relative to a directory descriptor, and loops without anything else: the clock is read twice
+// per phase. Prints one JSON object: operations per second of each phase, from the first start to the last end.
 //
-// The calls are made in place. With -DTHROUGH_LIBRARY they go through the C library, as most programs make them: where
-// the kernel guards its returns against speculation, the return from a library function after a call costs 0.1-0.2 us.
+// System calls are inline. With -DTHROUGH_LIBRARY they go through the C library, as in most programs. On kernels with
+// mitigations against speculation, returning from a library function after a system call costs 0.1-0.2 us.
 //
 //   floor files DIR RANKS ITEMS                     empty files, a directory for every rank
 //   floor directories DIR RANKS ITEMS
 //   floor small DIR RANKS ITEMS BYTES               files of BYTES bytes: create and write, remove
 //   floor pool DIR RANKS ITEMS SUBDIRECTORIES LEAST MOST UNIT
-//                                                   pools of files of LEAST to MOST bytes, as Postmark has them: create
-//                                                   ITEMS, as many transactions, remove all; UNIT bytes a call
+//                                                   pools of files of LEAST to MOST bytes, as in Postmark: create
+//                                                   ITEMS, do ITEMS transactions, remove all; UNIT bytes a call
 //   floor data DIR RANKS TRANSFER BYTES DIRECT MS   a file of BYTES for every rank: write it once, then rewrite it and
-//                                                   read it, each over and over for MS milliseconds; DIRECT 0 or 1
+//                                                   read it, each repeatedly for MS milliseconds; DIRECT 0 or 1
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +61,7 @@ static void die(const char* what) {
     exit(1);
 }
 
-// What the call gives; negative when it failed, with errno set.
+// Makes a system call; returns its result, negative with errno set if it failed.
 static inline __attribute__((always_inline)) long call(long which, long a, long b, long c, long d, long e) {
 #if defined(__x86_64__) && !defined(THROUGH_LIBRARY)
     long result = which;
@@ -109,8 +108,8 @@ static void barrier(const struct work* w) {
     }
 }
 
-// The names that the engine uses, "f0.00123": some file systems are faster with some names than with others. A name is
-// counted up in place: the cheapest way to a new one.
+// Names as in the engine, "f0.00123", because the speed of some file systems depends on names. The number in a name is
+// incremented in place, which is the cheapest way to get a new name.
 struct name {
     char text[24];
     size_t length;
@@ -127,7 +126,7 @@ static inline void next_name(struct name* n) {
     ++*digit;
 }
 
-// One operation on one name; 0 when it succeeded. Constant at every call of each_name, so that it is inlined.
+// One operation on one name; returns 0 on success. A constant argument of each_name, so that it is inlined.
 typedef int (*operation)(const struct work* w, int directory, const struct name* n);
 
 static inline __attribute__((always_inline)) void each_name(const struct work* w, int phase, int directory, char letter,
@@ -234,7 +233,7 @@ static char* new_buffer(size_t bytes) {
     return buffer;
 }
 
-// A file of a pool. Sizes, directories and choices are drawn from a generator of a few instructions.
+// A file of a pool. Sizes, directories and choices come from a cheap generator (a shortened SplitMix64).
 struct pooled {
     uint64_t item;
     uint64_t size;
@@ -252,7 +251,7 @@ static inline uint64_t below(struct pool* p, uint64_t range) {
     return (((z ^ (z >> 27)) >> 32) * range) >> 32;
 }
 
-// With as many digits as the engine's names have.
+// The name has the length of the engine's names.
 static inline struct name pool_name(const struct work* w, uint64_t item) {
     struct name n = {"", 17};
     n.text[0] = 'f';
@@ -345,8 +344,8 @@ static void do_pool(const struct work* w) {
     remove_own_directory(w, d);
 }
 
-// The files of all ranks are in one directory, as those of a file per process are: on XFS they share a part of the
-// disk.
+// The files of all ranks are in one directory, as in the engine's layout file-per-process. XFS therefore places them in
+// the same allocation group.
 static void name_of_data(const struct work* w, char* name, size_t size) { snprintf(name, size, "data.%d", w->rank); }
 
 static int open_data(const struct work* w, int flags) {
@@ -357,7 +356,7 @@ static int open_data(const struct work* w, int flags) {
     return fd;
 }
 
-// Once, or over and over until the time is up, which is looked at now and then.
+// Transfers the file once, or repeatedly until the time is up, which is checked every 32 transfers.
 static inline __attribute__((always_inline)) void each_transfer(const struct work* w, int phase, int flags, int reading,
                                                                 int repeat) {
     const int fd = open_data(w, flags | w->direct_flag);
@@ -389,7 +388,7 @@ static void do_data(const struct work* w) {
     if (unlinkat(w->directory, name, 0) != 0) die("unlinkat");
 }
 
-// In one process per rank; the first that fails fails all.
+// Runs the job in one process per rank. The first failure ends all ranks.
 static void run_ranks(struct work* w, void (*job)(const struct work*)) {
     for (int rank = 0; rank < w->ranks; ++rank) {
         w->rank = rank;

@@ -1,5 +1,5 @@
-// How fast the engine makes and verifies its data on one core, in a buffer that stays in the cache. Prints one JSON
-// object: bytes per second of processor time of each, the median of some trials.
+// Speed of generating and verifying the engine's data on one core, in a buffer that stays in the cache. Prints one JSON
+// object: bytes per second of processor time for each operation, as the median of the trials.
 //
 //   pattern BYTES MS TRIALS
 #include "data/pattern.hpp"
@@ -12,14 +12,14 @@
 
 namespace {
 
-// What others do on the core meanwhile is not counted.
+// Thread CPU time, so that other processes on the core do not count.
 double processor_s() {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Over and over for so long, at offsets that go on as those of a file do.
+// Repeats work for duration_s seconds of processor time, at increasing file offsets; returns bytes per second.
 template <class Work>
 double bytes_per_s(std::size_t bytes, double duration_s, Work work) {
     const double start = processor_s();
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     const auto fill = [&](const strakes::Content& content) {
         return [&](std::uint64_t offset) { strakes::fill(buffer, content, offset); };
     };
-    // The same data each time: what is verified was filled once.
+    // The buffer is filled once, so every call verifies the same data.
     const auto verify = [&](const strakes::Content& content) {
         strakes::fill(buffer, content, 0);
         return [&](std::uint64_t) { wrong |= strakes::verify(buffer, content, 0).has_value(); };

@@ -1,1 +1,1 @@
-"""How fast strakes itself is, beside the floor of the machine and its peers: ``python -m bench``."""
+"""Speed of strakes itself, compared with a minimal C program and with its peers: ``python -m bench``."""

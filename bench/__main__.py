@@ -5,6 +5,6 @@ import sys
 
 from bench.command import main
 
-# An end that unmounts and removes what was made.
+# Exit through SystemExit, so that file systems are unmounted and temporary files removed.
 signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 sys.exit(main())

@@ -1,8 +1,7 @@
-"""Instructions of the engine in user space for each operation, counted by callgrind: the same whatever else the machine
-does.
+"""Count the engine's user-space instructions per operation with callgrind. Other load does not change the counts.
 
-The slope over the amount: what starting, opening and reporting cost is the same for both amounts. A phase's own is what
-it adds to a plan.
+The count is the slope over the number of operations, so that start-up, opening and reporting cancel. The count of a
+phase is the difference between plans with and without it.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from bench.contenders import output_of
 from bench.work import SMALL, Work
 from strakes.launch.engine import find_engine
 
-_FEW, _MANY = 2_000, 102_000  # what watching and reporting cost by time is small beside the difference
+_FEW, _MANY = 2_000, 102_000  # far enough apart that heartbeats and reports, which depend on time, do not matter
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
-# In the order in which they can follow each other in a plan.
+# In this order each phase finds the files or directories that it needs.
 _METADATA = (
     "file-create",
     "file-stat",
@@ -40,7 +39,7 @@ _CREATE_AND_WRITE = "file-create, 4 KiB"
 
 
 def per_operation(*, quick: bool) -> dict[str, float]:
-    """One rank, one directory on a tmpfs; transfers of 4 KiB; without valgrind nothing."""
+    """Return instructions per operation: one rank, one directory on tmpfs, 4 KiB transfers. Empty without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return {}
@@ -57,7 +56,7 @@ def per_operation(*, quick: bool) -> dict[str, float]:
 
 
 def name_of(work: Work, operation: str) -> str:
-    """Return what is counted that this operation consists of; what it is called elsewhere costs the same."""
+    """Return the name of the count that applies to this operation: a rewrite counts as a write."""
     if work.kind != "data":
         return operation
     counted = "read" if operation == "read" else "write"
@@ -65,7 +64,7 @@ def name_of(work: Work, operation: str) -> str:
 
 
 def table(counts: Mapping[str, float]) -> str:
-    """Return all of them in Markdown."""
+    """Return the counts as a table in Markdown."""
     lines = ["| operation | instructions |", "| --- | ---: |"]
     lines += [f"| {name} | {count:,.0f} |" for name, count in counts.items()]
     return "\n".join(lines) + "\n"
@@ -80,7 +79,7 @@ def _count(valgrind: str, names: Sequence[str], amount: int) -> int:
             "team": {"ranks": 1},
             "phases": [_phase(name, number, amount) for number, name in enumerate(names)],
         }
-        # Kept, so that removing everything in the end does not count.
+        # "keep": the final removal of all files must not count.
         message = {
             "type": "plan",
             "version": 1,

@@ -1,6 +1,6 @@
-"""strakes beside ``juicefs bench`` and mdtest on a mounted JuiceFS: the same work by both, in turn.
+"""Compare strakes with ``juicefs bench`` and mdtest on a mounted JuiceFS: the same work by both, alternately.
 
-``python -m bench.juicefs DIR`` prints a table of ratios. A ratio near 1 says that both measure the same thing.
+``python -m bench.juicefs DIR`` prints a table of ratios. A ratio near 1 shows that both measure the same thing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from strakes.statistics.contrast import paired_ratio
 from strakes.units import KIB, MIB
 
 CONFIDENCE = 0.9
-# What `juicefs bench` does unless it is told otherwise, but with less data.
+# Defaults of `juicefs bench`, except for the amount of data.
 BLOCK_BYTES, SMALL_BYTES = MIB, 128 * KIB
-# How it calls what it did, and how we do.
+# Name printed by `juicefs bench` -> our name.
 ITEMS = {
     "Write big file": "write",
     "Read big file": "read",
@@ -44,7 +44,7 @@ MDTEST_OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", 
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much each rank does."""
+    """The amount of work of each rank."""
 
     ranks: int
     big_bytes: int
@@ -53,7 +53,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same work by strakes and by a peer, each in a directory of its own; rates by operation."""
+    """The same work by strakes and by a peer. Each gets a new directory and returns rates by operation."""
 
     peer: str
     ours: Callable[[Path], Rates]
@@ -61,9 +61,9 @@ class Pair:
 
 
 def plan_of(amounts: Amounts) -> Plan:
-    """Return what ``juicefs bench`` does as a plan; caches are dropped where it drops them.
+    """Return the work of ``juicefs bench`` as a plan, which drops caches at the same places.
 
-    What is read in ``drop`` is a file of one block, because phases on names drop no caches.
+    The phases ``drop`` and ``drop-again`` read one block with dropped caches, because metadata phases cannot drop them.
     """
     small = amounts.small_files
 
@@ -96,7 +96,7 @@ def plan_of(amounts: Amounts) -> Plan:
 
 
 def as_mdtest(amounts: Amounts) -> Plan:
-    """Return mdtest's work the way that mdtest does it: by paths of several parts, files opened to read and write."""
+    """Return mdtest's work with its system calls: paths of several components, files opened with O_RDWR."""
     phases = [
         MetadataPhase(
             operation,
@@ -112,7 +112,7 @@ def as_mdtest(amounts: Amounts) -> Plan:
 
 
 def rates_in(output: str) -> Rates:
-    """Return the rates that ``juicefs bench`` prints, by our names: bytes or files a second.
+    """Return the rates in the output of ``juicefs bench``, by our names, in bytes or files per second.
 
     >>> rates_in("|   Write big file |     2.50 MiB/s | 1 s/file |\\n| Stat file | 30.0 files/s | 1 ms/file |")
     {'write': 2621440.0, 'stat': 30.0}
@@ -122,7 +122,7 @@ def rates_in(output: str) -> Rates:
 
 
 def pairs_of(engine: LocalEngine, amounts: Amounts, juicefs: str, mpiexec: str, mdtest: str | None) -> Iterator[Pair]:
-    """Return the pairs of those peers that are there."""
+    """Yield a pair for each installed peer."""
 
     def ours(directory: Path) -> Rates:
         samples = {sample.name: sample for sample in run_plan(engine, plan_of(amounts), directory)}
@@ -150,7 +150,7 @@ def pairs_of(engine: LocalEngine, amounts: Amounts, juicefs: str, mpiexec: str, 
 
 
 def measured(pairs: Sequence[Pair], place: Path, blocks: int, seed: int) -> Mapping[tuple[str, str, str], list[float]]:
-    """Return rates by block of (peer, operation, who); who begins is drawn anew for each pair."""
+    """Return the rates of each block by peer, operation and side; the order of the sides is random."""
     rates: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     draw = random.Random(seed)
     for block in range(blocks):
@@ -165,7 +165,7 @@ def measured(pairs: Sequence[Pair], place: Path, blocks: int, seed: int) -> Mapp
 
 
 def table(rates: Mapping[tuple[str, str, str], Sequence[float]]) -> str:
-    """Return a row for each operation that both of a pair did."""
+    """Return a table in Markdown with a row for each operation that both sides have run."""
     rows = ["| peer | operation | strakes | peer | strakes / peer | pairs |", "|---|---|---:|---:|---|---:|"]
     for peer, operation, who in rates:
         theirs = rates.get((peer, operation, "peer"))
@@ -182,15 +182,15 @@ def table(rates: Mapping[tuple[str, str, str], Sequence[float]]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; needs root, because both drop the caches of the kernel."""
+    """Print the table. Needs root, because both sides drop the kernel's caches."""
     parser = argparse.ArgumentParser(prog="bench.juicefs", description=__doc__)
     parser.add_argument("directory", type=Path, help="a directory on a JuiceFS, e.g. $(strakes lab mount juicefs)")
-    parser.add_argument("--pairs", type=int, default=9, help="how often each does the work (default: 9)")
+    parser.add_argument("--pairs", type=int, default=9, help="repetitions of each side (default: 9)")
     parser.add_argument("--ranks", type=int, default=2, help="ranks of strakes and mdtest, threads of juicefs bench")
     parser.add_argument("--big-mib", type=int, default=128, help="data of each rank in MiB (default: 128)")
     parser.add_argument("--files", type=int, default=200, help="small files of each rank (default: 200)")
     parser.add_argument("--mpiexec", default="mpiexec", help="launcher of the MPI that mdtest is built with")
-    parser.add_argument("--seed", type=int, default=1, help="of who begins (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random order (default: 1)")
     chosen = parser.parse_args(arguments)
     juicefs, mdtest = shutil.which("juicefs"), shutil.which("mdtest")
     if juicefs is None:

@@ -12,7 +12,7 @@ from bench.work import Work
 
 
 def load(path: Path) -> dict[Series, dict[int, float]]:
-    """Return what was kept; nothing where there is no such file."""
+    """Return the results in the file, empty if it does not exist."""
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     if path.exists():
         for entry in json.loads(path.read_text()):
@@ -22,7 +22,7 @@ def load(path: Path) -> dict[Series, dict[int, float]]:
 
 
 def save(path: Path, results: Results) -> None:
-    """All of it, in place of what was there."""
+    """Write all results to the file, replacing its content."""
     records = [
         {"contender": series.contender, "work": asdict(series.work), "operation": series.operation, "rates": rates}
         for series, rates in results.items()
@@ -31,5 +31,5 @@ def save(path: Path, results: Results) -> None:
 
 
 def blocks_of(results: Results) -> int:
-    """How many there are; the next one has this number."""
+    """Return the number of blocks, which is the number of the next block."""
     return 1 + max((block for rates in results.values() for block in rates), default=-1)

@@ -1,4 +1,4 @@
-"""IOR and mdtest: MPI programs, a process for each rank."""
+"""IOR and mdtest: MPI programs, one process per rank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bench.work import SMALL, Work
 from strakes.interop.foreign import Foreign
 from strakes.interop.formats import read_file
 
-# What mdtest calls the operations, as its reader spells them.
+# Name of mdtest's operation in our reader -> our name.
 _FILES = {
     "file-creation": "file-create",
     "file-stat": "file-stat",
@@ -29,7 +29,7 @@ class Mdtest:
     def __init__(self, mpiexec: str, program: str) -> None:
         self._mpiexec, self._program = mpiexec, program
         with TemporaryDirectory(prefix="strakes-bench-") as directory:
-            # It has no option that only tells its version.
+            # mdtest has no option that only prints its version.
             self.version = f"mdtest {self._read(1, ['-F', '-n', '1', '-d', directory]).version}"
 
     def takes(self, work: Work) -> bool:
@@ -55,7 +55,7 @@ class Mdtest:
 
 
 class Ior:
-    """IOR with a file for each rank (-F), each operation one pass over it; its time of the transfers alone."""
+    """IOR with a file for each rank (-F) and one pass per operation; only the transfers are timed (wr/rd)."""
 
     name = "IOR"
 
@@ -91,7 +91,7 @@ class Ior:
         return {operation: transfers / taken for operation, taken in seconds.items()}
 
     def _seconds(self, ranks: int, options: list[str]) -> dict[str, float]:
-        """From the first transfer to the last, by access."""
+        """Return the seconds from the first transfer to the last, for "write" and "read"."""
         seconds: dict[str, float] = {}
         heads: list[str] = []
         for line in self._output(ranks, options).splitlines():
@@ -107,9 +107,10 @@ class Ior:
 
 
 def _launched(mpiexec: str, ranks: int, program: str, options: list[str], tasks: str) -> str:
-    """Return what it prints.
+    """Return the output of an MPI program.
 
-    A launcher of another MPI starts so many programs of one task each, all doing the same: that ends the bench.
+    Raises SystemExit if the program reports another number of tasks: the launcher of another MPI implementation starts
+    independent programs with one task each.
     """
     output = output_of([mpiexec, "-n", str(ranks), program, *options])
     match = re.search(tasks, output, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Interleaving: in every block each work is done once by each contender, in an order drawn anew."""
+"""Interleaved measurement: in each block each contender does each work once, in random order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.work import Work
 
 @dataclass(frozen=True)
 class Series:
-    """What one contender did in one operation of one work: the rates by block."""
+    """Key of the rates of one contender in one operation of one work."""
 
     contender: str
     work: Work
@@ -36,10 +36,10 @@ def measure(
     seed: int,
     on_block: Callable[[int, Results], Sequence[Work]],
 ) -> Results:
-    """All works by all contenders who take them.
+    """Measure all works by all contenders that support them; return the rates by block.
 
-    The contenders of a work follow each other directly: their ratio is paired in time. ``on_block`` returns the works
-    of the next block; without any the measuring ends.
+    The contenders of a work follow each other directly, so that ratios are paired in time. ``on_block`` returns the
+    works of the next block, empty to stop.
     """
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     for block in blocks:

@@ -1,4 +1,4 @@
-"""How much memory the engine takes: 64 MiB and two transfers per rank are allowed."""
+"""Memory of the engine: the bar is 64 MiB and two transfers per rank."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.units import KIB, MIB, format_bytes
 
 @dataclass(frozen=True)
 class Footprint:
-    """The most an engine had resident that did nothing but one plan."""
+    """Peak resident memory of an engine that ran a single plan."""
 
     what: str
     peak_bytes: int
@@ -28,7 +28,7 @@ class Footprint:
 
 
 def footprints(place: Place, *, quick: bool) -> list[Footprint]:
-    """Of large transfers, of many ranks and of many items."""
+    """Return the footprints of plans with large transfers, with many ranks and with many files."""
     items = 20_000 if quick else 200_000
     works = [
         Work("data", place.name, 2, transfer_bytes=64 * MIB, data_bytes=128 * MIB, repeat_ms=100),

@@ -1,4 +1,4 @@
-"""The page: tables of ratios, what each compares, and on what it was measured."""
+"""The page docs/performance.md: tables of ratios, a description of the works, the machine and the versions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PREAMBLE = """\
 
 This page is made by `./dev bench`; do not edit it. *Instructions* is the number that the engine executes in user space
 for one operation when it calls the C library. Callgrind counts them (the slope over the number of operations, one rank,
-transfers of 4 KiB), so they do not depend on what else the machine does. All other columns are rates. *Floor* is a
-minimal C program that makes the same system calls directly, without the C library. The columns after it are the
-engine's rate divided by that of the floor, of the same C program with calls through the C library, and of the peers.
+transfers of 4 KiB), so they do not depend on other load of the machine. All other columns are rates. *Floor* is a
+minimal C program that makes the same system calls directly, without the C library. The columns after it have the
+engine's rate divided by the rates of the floor, of the same C program with calls through the C library, and of peers.
 All are measured in one run: in each block every program does each work once, in a new random order, and only rates of
 the same block are divided by each other.
 
@@ -40,7 +40,7 @@ often (Bonferroni). *Met*: at one of the looks the whole interval is at or above
 After {most} blocks the bar can still be inside the interval: then the verdict is *at its bar* if neither end is more
 than {margin:.0%} away from it, else *too noisy*. A work is no longer measured once all its bars have a verdict.
 
-The lead over mdtest in empty files and directories is mostly not that of the program: these works name files by a
+The lead over mdtest in empty files and directories is mostly not a merit of the program: these works name files by a
 directory descriptor and one name, as an application with `openat` can, and mdtest names them by their full path, which
 the kernel walks in every call. `strakes run mdtest` makes mdtest's own calls, full paths included, and is as fast as
 mdtest (seven pairs on tmpfs: stat 1.02, 0.99 to 1.05; read 1.02, 1.01 to 1.04). `python -m bench.command_lines`
@@ -54,7 +54,7 @@ _FRACTIONS = {1: "all", 2: "half", 3: "third"}
 
 @dataclass(frozen=True)
 class Page:
-    """Everything the page says."""
+    """The content of the page."""
 
     works: Mapping[Work, str]  # with the reason
     instructions: Mapping[str, float]
@@ -82,16 +82,16 @@ def render(page: Page) -> str:
     details = (
         (
             "Why these works",
-            _table(("work", "what it stands for"), ((_where(w), why) for w, why in page.works.items())),
+            _table(("work", "reason for its choice"), ((_where(w), why) for w, why in page.works.items())),
         ),
         ("Every bar", _bars_section(page)),
         ("Instructions for each operation", table(page.instructions)),
-        ("What stamping and verifying data costs", _stamped_section(page)),
-        ("How fast data are generated and verified", _pattern_section(page.speeds)),
+        ("Cost of stamping and verifying data", _stamped_section(page)),
+        ("Speed of generating and verifying data", _pattern_section(page.speeds)),
         ("The engine's memory", _memory_section(page.footprints)),
         (f"How late a probe with {RATE_PER_S:,} operations a second begins each of them", _schedule_section(page.lags)),
         ("Cost against ranks", Path(__file__).with_name("ranks.md").read_text()),
-        ("What is compared, and what differs in the work", Path(__file__).with_name("compared.md").read_text()),
+        ("The compared works and their differences", Path(__file__).with_name("compared.md").read_text()),
         ("Machine and versions", _table(("", ""), page.machine.items())),
     )
     preamble = _PREAMBLE.format(
@@ -109,7 +109,7 @@ def _folded(title: str, text: str) -> str:
 
 
 def _summary(page: Page) -> str:
-    """Return what fits into one screen: every figure, and the bars that are not met."""
+    """Return the first screen of the page: all ratios, and the bars that are not met."""
     floor = page.comparisons[FLOOR]
     rows = []
     for work, operation in _keys(page):
@@ -135,7 +135,7 @@ def _summary(page: Page) -> str:
 
 
 def _keys(page: Page) -> list[tuple[Work, str]]:
-    """Return every operation that was compared, in the order of the works."""
+    """Return all compared operations, in the order of the works."""
     done = {key for comparisons in page.comparisons.values() for key in comparisons}
     return [(work, operation) for work in page.works for operation in work.operations if (work, operation) in done]
 

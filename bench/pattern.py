@@ -1,4 +1,4 @@
-"""How fast one core makes and verifies the engine's data in a buffer that stays in its cache: at least 8 GB/s each."""
+"""Speed of generating and verifying the engine's data on one core, in a cached buffer: the bar is 8 GB/s for each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TRIAL_MS = 100
 
 @dataclass(frozen=True)
 class Speed:
-    """Of one thing done to a buffer."""
+    """Speed of one operation on a buffer."""
 
     what: str
     bytes_per_s: float
@@ -30,7 +30,7 @@ class Speed:
 
 
 def speeds(build: Path) -> list[Speed]:
-    """``pattern.cpp`` with the engine's own source, compiled as the engine is."""
+    """Compile ``pattern.cpp`` with the engine's source and options, run it, and return the speeds."""
     compiler = shutil.which("c++") or shutil.which("g++")
     if compiler is None:
         raise SystemExit("bench: no C++ compiler: install g++")

@@ -1,4 +1,4 @@
-"""The peers that are on this machine."""
+"""The peers that are installed on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.postmark import Postmark
 
 
 def found_peers(mpiexec: str) -> tuple[list[Contender], list[str]]:
-    """Those found on PATH, and the names of those that are not; an MPI program needs a launcher, too."""
+    """Return the peers found on PATH, and the names of the missing ones. MPI programs also need the launcher."""
     peers: list[Contender] = []
     absent = []
     launcher = shutil.which(mpiexec)

@@ -1,4 +1,4 @@
-"""Where it is measured: a tmpfs and an XFS of our own, on memory, or directories that are given."""
+"""Places to measure in: a tmpfs and an XFS in memory that the bench mounts, or given directories."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNMOUNT_TRIES, _UNMOUNT_PAUSE_S = 600, 0.1
 
 @dataclass(frozen=True)
 class Place:
-    """A directory and what lies under it, in words."""
+    """A directory to measure in. ``description``: its file system and device."""
 
     name: str
     directory: Path
@@ -29,7 +29,7 @@ class Place:
     on_loop: bool = False  # a loop device of our own
 
     def settle(self) -> None:
-        """Write back what is dirty, so that nobody pays for what the one before left."""
+        """Write back dirty data, so that no program pays for the previous one."""
         descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
             ctypes.CDLL(None).syncfs(descriptor)
@@ -37,7 +37,7 @@ class Place:
             os.close(descriptor)
 
     def takes_direct(self) -> bool:
-        """Try O_DIRECT, since which file systems take it differs between kernels."""
+        """Return whether O_DIRECT works, which depends on the file system and the kernel."""
         path = self.directory / f"direct-{os.getpid()}"
         try:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT, 0o600))
@@ -51,10 +51,10 @@ class Place:
 
 @contextmanager
 def own_places(largest_bytes: int) -> Iterator[list[Place]]:
-    """Mount a tmpfs, and an XFS on a loop device over a file in another tmpfs; needs root.
+    """Mount a tmpfs, and an XFS on a loop device over a file in another tmpfs. Needs root.
 
-    XFS on memory: a device's own speed would hide what the engine costs. ``largest_bytes``: the most that is there at a
-    time.
+    XFS is in memory because the speed of a real device would hide the engine's overhead. ``largest_bytes``: the maximum
+    of data in a place at a time.
     """
     size = 2 * largest_bytes + 512 * MIB
     if shutil.which("mkfs.xfs") is None:
@@ -62,7 +62,7 @@ def own_places(largest_bytes: int) -> Iterator[list[Place]]:
     with ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strakes-bench-")))
         stack.enter_context(_mounted(base / "tmpfs", "tmpfs", ["-t", "tmpfs", "-o", f"size={size}"]))
-        # Its log and its free space in the middle of allocation groups want room.
+        # XFS needs additional space for its log and in each allocation group.
         image_bytes = max(size, 2 * GIB)
         stack.enter_context(_mounted(base / "memory", "tmpfs", ["-t", "tmpfs", "-o", f"size={image_bytes + 64 * MIB}"]))
         image = base / "memory" / "xfs.img"
@@ -83,7 +83,7 @@ def own_places(largest_bytes: int) -> Iterator[list[Place]]:
 
 
 def given_places(arguments: list[str]) -> list[Place]:
-    """``NAME=DIR`` each."""
+    """Return the places given as ``NAME=DIR``."""
     places = []
     for argument in arguments:
         name, separator, directory = argument.partition("=")
@@ -109,8 +109,9 @@ def _mounted(at: Path, device: str, options: list[str]) -> Iterator[None]:
 
 
 def _unmount(at: Path) -> None:
-    """Unmount what lies under a loop device, which lets go of its file only some time after its own file system is
-    unmounted.
+    """Unmount a file system, trying for a minute.
+
+    A loop device holds its backing file for some time after the file system on the device was unmounted.
     """
     for _ in range(_UNMOUNT_TRIES):
         if subprocess.run(["umount", str(at)], capture_output=True, check=False).returncode == 0:

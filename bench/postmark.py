@@ -1,4 +1,4 @@
-"""Postmark: pools of small files, with and without transactions, one process per rank."""
+"""Postmark: pools of small files with and without transactions, one process per rank."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FEWEST = 10
 
 
 class Postmark:
-    """Timed from outside, because it counts whole seconds; what its start, its end and the ten transactions take is
-    measured and taken off.
+    """Postmark, timed from outside, because it reports whole seconds.
 
-    With fewer transactions it divides by zero.
+    The time of a run with ten files and ten transactions is subtracted as start-up. Fewer transactions make Postmark
+    divide by zero.
     """
 
     name = "Postmark"

@@ -1,8 +1,8 @@
-"""What the control plane costs against the number of ranks: ``python -m bench.ranks``.
+"""Cost of the control plane by number of ranks: ``python -m bench.ranks``.
 
-``strakes-engine-emulated`` runs every node and every rank as threads of this machine, with all that real ones run but
-MPI. Rank 0 has a process of its own, whose processor time, memory and descriptors are measured while all ranks do next
-to nothing; the last node has one, too, which is then stopped.
+``strakes-engine-emulated`` runs all nodes and ranks as threads on this machine, with the code of real ones except MPI.
+Rank 0 and the last node are separate processes. Processor time, memory and descriptors of rank 0 are measured while all
+ranks are almost idle; then the last node is stopped.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _LIMIT_S = 600
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one run with so many nodes; seconds, bytes.
+    """Cost of one run, in seconds and bytes.
 
-    ``processor`` is the share of one processor that rank 0 took, ``naming_s`` the time from the moment at which the
-    last node was stopped to the error that names it (None: it was not stopped).
+    ``processor``: share of one processor that rank 0 used. ``naming_s``: time from the stop of the last node to the
+    error that names it, None if it was not stopped.
     """
 
     nodes: int
@@ -55,7 +55,7 @@ class Cost:
         return self.nodes * self.ranks_per_node
 
     def missed(self) -> list[str]:
-        """Say in words which bars for up to 500 nodes and 10,000 ranks it misses."""
+        """Return a message for each missed bar; the bars are for up to 500 nodes and 10,000 ranks."""
         naming_s = self.naming_s or 0
         bars = (
             (self.startup_s < 15, f"start-up took {self.startup_s:.1f} s, not less than 15 s"),
@@ -68,7 +68,7 @@ class Cost:
 
 
 class EngineFailed(Exception):
-    """The emulated engine ended, or was silent for too long; its own words."""
+    """The emulated engine ended, reported an error, or sent nothing for ``_LIMIT_S`` seconds."""
 
 
 class _Emulated:
@@ -92,7 +92,7 @@ class _Emulated:
         self.process.stdin.flush()
 
     def messages(self) -> Iterator[tuple[dict[str, Any], int]]:
-        """Each with its length in bytes, until the engine ends."""
+        """Yield each message with its length in bytes, until the engine ends."""
         assert self.process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -128,7 +128,7 @@ class _Emulated:
         raise EngineFailed(self.errors.read().decode(errors="replace").strip() or "the engine ended without a word")
 
     def end(self) -> None:
-        """Whatever state its processes are in."""
+        """Kill all processes of the engine."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
@@ -137,9 +137,9 @@ class _Emulated:
 def measure(
     engine: Path, nodes: int, ranks_per_node: int, *, seconds: float = 20, stops_node: bool = True, strays: bool = True
 ) -> Cost:
-    """Start that many, let them work for so long, and stop the last node.
+    """Start an engine, measure rank 0 for ``seconds`` of work, and stop the last node.
 
-    :raises EngineFailed: the engine ended or named an error that was not provoked.
+    Raises EngineFailed if the engine ends or reports another error.
     """
     with _directory() as directory, _running(engine, nodes, ranks_per_node) as emulated:
         knocking = threading.Event()
@@ -178,7 +178,7 @@ def measure(
 
 
 def _request(name: str, directory: Path, ranks: int, seconds: float) -> dict[str, Any]:
-    """One small operation of each rank, evenly spread over so many seconds."""
+    """Return the request of a plan in which each rank does one small operation, spread over ``seconds``."""
     phase = {
         "kind": "probe",
         "name": "quiet",
@@ -215,10 +215,10 @@ def _directory() -> Iterator[Path]:
 
 
 def _knock(pid: int, done: threading.Event) -> None:
-    """Two connections to the start-up port that say nothing."""
+    """Open two connections to the start-up port and send nothing."""
     connections: list[socket.socket] = []
     while not done.wait(0.02) and len(connections) < _STRAYS:
-        with suppress(ConnectionError):  # everybody was there before them
+        with suppress(ConnectionError):  # the port is closed once all nodes are connected
             connections.extend(socket.create_connection(("127.0.0.1", port)) for port in _listening_ports(pid))
     done.wait()
     for connection in connections:
@@ -249,7 +249,7 @@ def _peak_bytes(pid: int) -> int:
 
 
 def table(costs: Sequence[Cost]) -> str:
-    """As Markdown."""
+    """Return the costs as a table in Markdown."""
     heads = (
         "nodes x ranks",
         "ranks",
@@ -272,7 +272,7 @@ def table(costs: Sequence[Cost]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 when all was measured, 1 where an engine failed."""
+    """Print the table; return 1 if an engine failed or a bar was missed, else 0."""
     parser = argparse.ArgumentParser(prog="bench.ranks", description="Cost of the control plane against ranks.")
     parser.add_argument("engine", type=Path, help="strakes-engine-emulated, built with STRAKES_TESTS")
     parser.add_argument(
@@ -281,9 +281,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NODESxRANKS",
         help="such as 500x20; may be repeated (default: a curve from 16 to 10,000 ranks)",
     )
-    parser.add_argument("--stop-none", action="store_true", help="stop no node, where this machine is too busy for it")
+    parser.add_argument("--stop-none", action="store_true", help="stop no node, for a machine that is too busy for it")
     parser.add_argument("--bars", action="store_true", help="fail where a bar of docs/performance.md is missed")
-    parser.add_argument("--seconds", type=float, default=20, help="of work while it is measured (default: 20)")
+    parser.add_argument("--seconds", type=float, default=20, help="length of the measured work (default: 20)")
     chosen = parser.parse_args(arguments)
     shapes = [tuple(map(int, shape.split("x"))) for shape in chosen.shape] if chosen.shape else SHAPES
     costs = []

@@ -1,4 +1,4 @@
-"""``./dev bench``: starts bench/command.py as part of its package, wherever it is called from."""
+"""``./dev bench``: run bench/command.py as a module of its package, from any working directory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """0 when no bar was missed, 1 otherwise."""
+    """Run the bench; return its exit status."""
     sys.path[0] = str(Path(__file__).parents[1])
     from bench.command import main as command
 

@@ -1,4 +1,4 @@
-"""How well an idle probe keeps its schedule: 10,000 operations a second begin within 1 ms of their moment at p99.9."""
+"""Punctuality of a probe: at 10,000 operations a second, 99.9 % must begin within 1 ms of their due time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHARE = 0.999
 
 @dataclass(frozen=True)
 class Lag:
-    """From the moment an operation was due to its beginning, of one run."""
+    """Delay from the due time of operations to their begin, in one run. ``late_s``: the 99.9th percentile."""
 
     what: str
     median_s: float
@@ -30,7 +30,7 @@ class Lag:
 
 
 def lags(place: Place, *, quick: bool) -> list[Lag]:
-    """One rank that looks a file up, on a file system that answers from memory."""
+    """Return the delays of one rank that looks up a file on a file system in memory."""
     phase = ProbePhase("lookups", "file-stat", rate_per_s=RATE_PER_S, seconds=2 if quick else 10)
     with LocalEngine() as engine:
         (sample,) = run_plan(engine, Plan(1, (phase,)), place.directory)
@@ -39,7 +39,7 @@ def lags(place: Place, *, quick: bool) -> list[Lag]:
 
 
 def quantile_s(histogram: Mapping[str, object], share: float) -> float:
-    """Return the upper end of the bucket that holds the quantile.
+    """Return the upper end of the bucket that holds the quantile, in seconds.
 
     >>> quantile_s({"sub_bits": 6, "buckets": [[3, 98], [64, 1], [1234, 1]]}, 0.98)
     3e-09
@@ -55,7 +55,7 @@ def quantile_s(histogram: Mapping[str, object], share: float) -> float:
 
 
 def _highest_ns(bucket: int, sub_bits: int) -> int:
-    """Return the largest value of a bucket (docs/reference/engine.md)."""
+    """Return the largest value of a bucket in nanoseconds (docs/reference/engine.md)."""
     size = 1 << sub_bits
     if bucket < size:
         return bucket

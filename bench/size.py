@@ -1,4 +1,4 @@
-"""Print the size of each room, the import structure, and numeric constants that do not say where they come from."""
+"""Print the size of each room, the import cycles, and numeric constants that have neither unit nor source."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lines(paths: list[Path]) -> int:
 
 
 def statements(paths: list[Path]) -> int:
-    """Return the number of statements and except clauses, without docstrings."""
+    """Return the number of statements and except clauses, not counting docstrings."""
     nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text())))
     return sum(isinstance(node, ast.stmt | ast.ExceptHandler) and not _is_docstring(node) for node in nodes)
 
@@ -76,7 +76,7 @@ def imports(package: str, root: Path) -> dict[str, set[str]]:
 
 
 def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
-    """Return the groups of modules that import each other."""
+    """Return the import cycles: groups of modules that import each other, directly or not."""
     reach = {name: _reachable(name, arrows) for name in arrows}
     members = [name for name in arrows if name in reach[name]]
     groups = {tuple(sorted(other for other in reach[name] if name in reach[other])) for name in members}

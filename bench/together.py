@@ -1,8 +1,8 @@
-"""One processor for a program and for the kernel's threads that serve it.
+"""Restrict a program and the kernel threads that serve it to one processor.
 
-Whoever waits for a loop device waits for a thread of the kernel. On another processor it has to be woken there: on a
-virtual machine that takes 5 to 50 us by chance, more than anything that programs differ in. On one processor it is a
-switch to that thread, which takes the same time for everybody.
+A request to a loop device is served by a kernel thread. Waking that thread on another processor of a virtual machine
+takes 5 to 50 us at random, and programs differ by less. On one processor a context switch to the thread is enough,
+which takes the same time for every program.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OF_THREADS = Path("/sys/devices/virtual/workqueue/cpumask")
 
 @contextmanager
 def together(threads: Path = _OF_THREADS) -> Iterator[int]:
-    """Give the number of the processor that whatever is started meanwhile runs on, and the kernel's unbound threads."""
+    """Restrict this process, its children and the kernel's unbound work queues to one processor; yield its number."""
     allowed = os.sched_getaffinity(0)
     processor = min(allowed)
     mask = threads.read_text()

@@ -1,4 +1,4 @@
-"""What is measured: pieces of work that every contender does in its own way, at one place with one number of ranks."""
+"""The works: each contender does the same operations, in one place with one number of ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = "create-write-remove"
 POOL = "create-transactions-remove"
 POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES = 100, 2 * KIB, 6 * KIB, KIB
 
-# The operations of each kind, in the order in which they are done.
+# The operations of each kind, in the order of execution.
 OPERATIONS: dict[Kind, tuple[str, ...]] = {
     "files": ("file-create", "file-stat", "file-open-close", "file-rename", "file-remove"),
     "directories": ("dir-create", "dir-stat", "dir-rename", "dir-remove"),
@@ -26,10 +26,9 @@ OPERATIONS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Work:
-    """One piece of work: ``items`` per rank in a directory of the rank's own, or ``data_bytes`` per rank in a file of
-    its own.
+    """One piece of work: ``items`` in a directory for each rank, or ``data_bytes`` in a file for each rank.
 
-    ``file_bytes``: what each small file holds. Data are written once; rewritten and read over and over for
+    ``file_bytes``: size of each small file. Data are written once, then rewritten and read repeatedly, each for
     ``repeat_ms``.
     """
 
@@ -41,7 +40,7 @@ class Work:
     transfer_bytes: int = 0
     data_bytes: int = 0
     direct: bool = False
-    depth: int = 1  # more: io_uring with so many requests at a time
+    depth: int = 1  # above 1: io_uring with this queue depth
     repeat_ms: int = 0
 
     @property
@@ -50,7 +49,7 @@ class Work:
 
     @property
     def label(self) -> str:
-        """What the rows of this work share, apart from place and ranks."""
+        """Return the description of the work in tables, without place and ranks."""
         if self.kind == "small":
             return f"{format_bytes(self.file_bytes)} files"
         if self.kind == "pool":
@@ -63,10 +62,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much of each, per rank: phases long beside the few milliseconds that fio's time is off by."""
+    """Amounts per rank. Phases must be much longer than the few milliseconds by which fio's times are off."""
 
     items: int
-    transfers: tuple[tuple[int, int], ...]  # bytes of a call, and of all of them
+    transfers: tuple[tuple[int, int], ...]  # bytes per call, and in total
     repeat_ms: int
 
     @property
@@ -74,16 +73,16 @@ class Amounts:
         return max(total for _, total in self.transfers)
 
 
-# Short, so that there are many blocks: a pair's noise is mostly what the machine did between its two halves.
+# Short phases allow many blocks: the noise of a pair is mostly what else the machine does between its two runs.
 SHORT = Amounts(items=30_000, transfers=((4 * KIB, 128 * MIB), (MIB, 256 * MIB)), repeat_ms=200)
 QUICK = Amounts(items=2_000, transfers=((4 * KIB, 8 * MIB), (MIB, 16 * MIB)), repeat_ms=20)
 _DEPTH = 32
 
 
 def works_of(memory: Place, device: Place | None, amounts: Amounts) -> dict[Work, str]:
-    """Return the few works that stand for all others, each with the reason.
+    """Return the representative works, each with the reason for its choice.
 
-    ``device``: a place where O_DIRECT goes to a device.
+    ``device``: a place where O_DIRECT reaches a device.
     """
     (small_transfer, small_total), (large_transfer, large_total) = amounts.transfers
     files = Work("files", memory.name, 1, items=amounts.items)

@@ -1,1 +1,1 @@
-"""How good the tuner is: landscapes measured once, searched many times."""
+"""Quality of the tuner: landscapes are measured once and searched many times."""

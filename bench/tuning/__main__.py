@@ -1,6 +1,4 @@
-"""``python -m bench.tuning measure GRID DIR`` measures one block more of a landscape; ``page`` writes docs/tuning.md
-from all of them.
-"""
+"""``python -m bench.tuning measure GRID DIR`` measures a block of a landscape; ``page`` writes docs/tuning.md."""
 
 from __future__ import annotations
 
@@ -15,15 +13,15 @@ _SEED = 20261121
 
 
 def main() -> int:
-    """0; 1 when there is no block left to measure."""
+    """Run a command; return 1 if ``measure`` finds the landscape complete, else 0."""
     parser = argparse.ArgumentParser(prog="python -m bench.tuning", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser(
-        "measure", help="one block more of a grid, kept beside those before; again and again until it is whole"
+        "measure", help="measure the next block of a grid and store it; repeat this until the grid is complete"
     )
     measure.add_argument("grid", choices=[grid.name for grid in GRIDS])
     measure.add_argument("directory", type=Path)
-    live = commands.add_parser("live", help="one search of a grid on the file system itself, kept with those before")
+    live = commands.add_parser("live", help="search a grid once on the real file system, and store the result")
     live.add_argument("grid", choices=[grid.name for grid in GRIDS])
     live.add_argument("directory", type=Path)
     live.add_argument("seed", type=int)

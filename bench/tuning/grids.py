@@ -1,4 +1,4 @@
-"""The grids that are measured exhaustively: which application, which of its settings, on which file system."""
+"""The grids that are measured exhaustively: an application, a range of its settings, and a file system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
 from strakes.tune.space import SearchSpace
 from strakes.units import KIB, MIB
 
-# The evaluations of a search, of those of the exhaustive one.
+# Budget of a search, as a share of the evaluations of the exhaustive search.
 SHARE = 0.15
 
 _CHECKPOINT = """
@@ -32,13 +32,12 @@ record_size = "64KiB"
 
 @dataclass(frozen=True)
 class Grid:
-    """``able`` is what the tuner finds there; ``only`` the levels of the grid.
+    """A grid of settings.
 
-    ``lab`` are the words after `strakes lab up`.
-
-    No trial begins anything new after ``phase_s``. A search may draw from as many blocks as ``searched`` has numbers;
-    what only decides afterwards are those of ``held_out``. A number is how many settings a block has, those that were
-    best before. ``layout``: what the directory measured is given before.
+    ``able``: abilities that the tuner detects on the file system. ``only``: levels that are kept of its offers.
+    ``lab``: arguments of ``strakes lab up``. ``phase_s``: time limit of a trial. ``searched``: for each block from
+    which searches draw, the number of settings, the best ones so far. ``held_out``: the same for the blocks that decide
+    how good a setting is. ``layout``: layout that the directory gets before the measurement.
     """
 
     name: str
@@ -68,8 +67,7 @@ GRIDS = (
         {},
         0.25,
     ),
-    # On which data target an object lands is by chance: of many small ones every target gets its share, so that
-    # repetitions are alike.
+    # CephFS places objects at random. Many small objects load the data targets evenly, so that repetitions are similar.
     Grid(
         "cephfs",
         "CephFS with three data targets, each on a device of 150 reads and 150 writes a second, and objects of 256 KiB",

@@ -1,4 +1,4 @@
-"""A landscape: every repetition of every setting of a grid, measured once and kept; and how it is measured."""
+"""Landscapes: all repetitions of all settings of a grid, measured once and stored."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from strakes.tune.space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
 _LIMIT_S = 60.0
-# In how many of the blocks that a search may draw from there are cheap runs too.
+# Number of blocks that also have cheap runs, those with ``low_share`` of the data.
 LOW_BLOCKS = 1
 
 
 @dataclass
 class Landscape:
-    """For each setting of the grid the values of its repetitions, by block: of the search (``full``, ``low``), and held
-    out.
+    """Values of each setting of a grid, by block, in B/s.
+
+    Searches draw from ``full`` (all data) and ``low`` (a share of the data). ``held`` are the held-out repetitions.
     """
 
     grid: str
@@ -44,15 +45,15 @@ class Landscape:
 
 
 def begun(grid: Grid) -> Landscape:
-    """Nothing measured yet."""
+    """Return an empty landscape."""
     count = len(grid.space.points)
     return Landscape(grid.name, [{} for _ in range(count)], [{} for _ in range(count)], [{} for _ in range(count)])
 
 
 def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) -> bool:
-    """Measure one more block: every setting once in random order, or only the best ones.
+    """Measure the next block: every setting once in random order, or only the best ones.
 
-    Return False if no setting was left to measure.
+    Return False if all blocks were measured already.
     """
     seconds: list[float] = list(landscape.facts.get("block_s", ()))
     block = len(seconds)
@@ -75,9 +76,9 @@ def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) 
 
 @contextmanager
 def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
-    """Open a workspace and an engine in it.
+    """Open a workspace in ``directory`` and an engine.
 
-    ``directory`` is where a lab is mounted: its devices are below the same place.
+    ``directory`` is the mount point of a lab. The files of the lab's devices are below the parent of the mount point.
     """
     target = detect(directory)
     if grid.layout is not None:
@@ -90,7 +91,7 @@ def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
 
 
 class Runner:
-    """One repetition after the other, each begun when the devices have done with the one before."""
+    """Runs repetitions one after another, each when the devices are idle."""
 
     def __init__(self, grid: Grid, places: Places, engine: LocalEngine, devices: Sequence[str], seed: int) -> None:
         self._grid, self._places, self._engine, self._devices = grid, places, engine, devices
@@ -115,16 +116,16 @@ class Runner:
 
 
 def foremost(landscape: Landscape, most: int) -> list[int]:
-    """Return the settings with the best medians of the runs that a search may draw from."""
+    """Return the numbers of the ``most`` settings with the best medians of ``full``, the best first."""
     medians = [median(values.values()) for values in landscape.full]
     return sorted(range(len(medians)), key=lambda number: -medians[number])[:most]
 
 
 def save(landscape: Landscape, path: Path) -> None:
-    """Four digits of each value are more than its noise allows."""
+    """Write a landscape with four digits of each value, which is more precise than the noise."""
 
     def rows(values: list[dict[int, float]]) -> list[list[float | None]]:
-        # A row is a block: its number, then every setting.
+        # A row has the number of a block and the value of each setting.
         blocks = sorted({block for by_block in values for block in by_block})
         return [
             [block, *(float(f"{by_block[block]:.4g}") if block in by_block else None for by_block in values)]
@@ -146,14 +147,14 @@ def save(landscape: Landscape, path: Path) -> None:
 
 
 def is_whole(grid: Grid) -> bool:
-    """Whether every block of it was measured."""
+    """Return whether all blocks of the grid were measured."""
     path = PLACE / f"{grid.name}.json.gz"
     blocks = len(grid.searched) + len(grid.held_out)
     return path.exists() and len(load(grid.name).facts["block_s"]) == blocks
 
 
 def load(name: str, place: Path = PLACE) -> Landscape:
-    """Read it. Raises ValueError where the settings are not those of the grid any more."""
+    """Read a landscape. Raises ValueError if its settings differ from those of the grid."""
     document = json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))
     grid = grid_named(document["grid"])
     if document["settings"] != [grid.space.settings(point) for point in grid.space.points]:

@@ -1,4 +1,4 @@
-"""Searches of a grid on the file system itself, each held against the exhaustive best on fresh runs in turn."""
+"""Searches of a grid on the real file system, each compared with the exhaustive best by fresh, alternating runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from strakes.statistics.contrast import paired_ratio
 from strakes.tune.search import Rules, Search, Trial, TrialResult
 
 KEPT = PLACE / "live.json"
-# Pairs of fresh runs of what was found and of the exhaustive best.
+# Pairs of fresh runs, with the setting found and the exhaustive best.
 _PAIRS = 10
 _CONFIDENCE = 0.9
 
 
 def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]:
-    """One search with that share of the repetitions of the exhaustive one; what it found is kept with those before."""
+    """Search once with a ``share`` of the exhaustive search's repetitions; store and return the result."""
     budget = share * sum(grid.searched)
     best = grid.space.points[Worth(load(grid.name)).best]
     with running(grid, directory, seed) as runner:

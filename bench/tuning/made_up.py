@@ -1,11 +1,11 @@
-"""Landscapes that are made up, to search: the search is chosen on these, never on those that are told of.
+"""Simulated landscapes, on which the search is developed. The published results use other seeds.
 
-Every other one is of effects: the logarithm of a value adds up from what each factor does, what pairs of them do
-together, and a little that is every setting's own; often there is a ceiling, so that many settings are nearly as good
-as the best. The others are of costs: the time is the sum of what several things take, each by a few factors, with
-cliffs; some settings do not work at all well, some costs do not become smaller with less data, and often caches take in
-so much of less data that the good settings rank by chance. Repetitions scatter by 3 to 20 %, some are held up by
-something else, blocks drift, and with less data everything is a little different.
+Even seeds give additive effects: the logarithm of a value is the sum of main effects, interactions of pairs, and a
+small random term for each setting. Often a ceiling makes many settings nearly as good as the best. Odd seeds give
+costs: the time is the sum of several costs, each a function of one to three factors, with cliffs. Some settings are far
+slower, and some costs do not shrink with less data. In some landscapes caches absorb small amounts of data, so that
+good settings rank at random with less data. Repetitions scatter by 3 to 20 %, some are delayed by other load, blocks
+drift, and with less data all effects differ slightly.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bench.tuning.resampled import OutOfBudgetError
 from strakes.tune.space import Factor, Point, SearchSpace
 from strakes.tune.surrogate import Array, Numbers
 
-# Settings of a landscape, about as many as a grid has.
+# Least and most settings of a landscape, similar to those of the real grids.
 _SETTINGS = (300, 420)
-# With a quarter of the data the scatter is so many times as large.
+# Factor on the scatter of repetitions with a quarter of the data.
 _LOW_SCATTER = 1.5
 
 
@@ -32,7 +32,7 @@ _LOW_SCATTER = 1.5
 class MadeUp:
     """Logarithms of the true values, with all data and with ``low_share`` of them.
 
-    ``held_up``: the share of runs that something slows.
+    ``scatter`` and ``drift``: standard deviations of repetitions and of blocks. ``held_up``: share of delayed runs.
     """
 
     space: SearchSpace
@@ -45,7 +45,7 @@ class MadeUp:
 
 
 def made_up(seed: int) -> MadeUp:
-    """Make a landscape of 3 to 6 factors."""
+    """Return a landscape with 3 to 6 factors."""
     chance = np.random.default_rng([seed, 7])
     shape = _shape(chance)
     ordered = [bool(chance.random() < 0.7) for _ in shape]
@@ -109,7 +109,7 @@ def _costs(
 
 
 def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
-    """Return what one factor does."""
+    """Return the main effect of a factor, by level: a random walk for an ordered one, else independent values."""
     steps: Array = chance.normal(size=count)
     effect = 1.5 * np.cumsum(steps) / math.sqrt(count) if ordered else steps
     result: Array = effect - effect.mean()
@@ -119,7 +119,7 @@ def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
 def _two(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], which: tuple[int, int]
 ) -> Array:
-    """Return what two factors do together, for each setting."""
+    """Return the interaction of two factors, for each setting."""
     table: Array = chance.normal(size=(shape[which[0]], shape[which[1]]))
     for axis, factor in enumerate(which):
         table = np.cumsum(table, axis) / math.sqrt(shape[factor]) if ordered[factor] else table
@@ -130,7 +130,7 @@ def _two(
 def _some(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int
 ) -> npt.NDArray[np.bool_]:
-    """Which settings have some levels of some factors, ``most`` of them: of an ordered one those on end."""
+    """Return which settings are in a random subset of levels of up to ``most`` factors; ordered levels are adjacent."""
     chosen: npt.NDArray[np.bool_] = np.ones(len(levels), dtype=np.bool_)
     for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, most + 1))), replace=False):
         count = shape[which]
@@ -146,7 +146,7 @@ def _some(
 
 
 class MadeUpSampler:
-    """Repetitions of a landscape that is made up; a block is a few of them on end."""
+    """Draws repetitions of a simulated landscape. Six successive repetitions form a block with its own drift."""
 
     def __init__(self, landscape: MadeUp, seed: int, budget: float) -> None:
         self._landscape, self._random = landscape, random.Random(seed)
@@ -171,7 +171,7 @@ class MadeUpSampler:
         )
 
     def share(self, point: Point) -> float:
-        """How good a setting really is, as a share of the best."""
+        """Return the true value of a setting as a share of the best."""
         full = self._landscape.full
         return math.exp(float(full[self._landscape.space.numbers[point]] - full.max()))
 

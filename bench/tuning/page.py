@@ -1,4 +1,4 @@
-"""docs/tuning.md, made from the landscapes that were kept and from simulation."""
+"""The page docs/tuning.md: results on the stored landscapes and on simulated ones."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from strakes.tune.words import typed
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tuning.md"
 GOOD = 0.95
 AIM = 0.9
-# The first of the made-up landscapes that are told: those before were for choosing the search.
+# First seed of the made-up landscapes on the page. The search was developed on smaller seeds.
 _MADE_UP = 1000
 
-# Shares of the best, as the distributions are told.
+# Lower ends of the classes of the distributions, as shares of the best.
 _CLASSES = (0.99, 0.95, 0.9, 0.85, 0.0)
 
 _PREAMBLE = """\
@@ -43,10 +43,10 @@ many times, and compared with an exhaustive search and with other methods.
   search** uses all of these.
 - Which setting is **best**, and how close a search came to it, is decided on **held-out** repetitions, which no search
   could draw. The best of many medians looks better than it is. So one half of the held-out repetitions decides which
-  setting is best, and the other half how good it and all others are; then the halves swap roles. A search can therefore
+  setting is best, and the other half how good all settings are; then the halves swap roles. A search can therefore
   reach a little more than 100 %.
 - **What the exhaustive search finds** is the setting with the best median of everything that could be drawn. This
-  median scatters, too, so it need not be the best setting; the held-out repetitions show how good it really is.
+  median is noisy, so it need not be the best setting; the held-out repetitions show how good it really is.
 - The evaluations of strakes include those of its confirmation, which does not choose between settings any more. TPE and
   random search take the setting with the best single repetition. One factor at a time (the method of S1) takes the
   factors in random order.
@@ -70,7 +70,7 @@ many times, and compared with an exhaustive search and with other methods.
 """
 
 _REJECTED = """\
-## What was tried and is not built in
+## Rejected methods
 
 - **A prior from a survey.** On these three file systems a survey of two minutes costs more than 5% of the evaluations,
   so nothing is left for the search. A survey of 30 s paid on XFS only, and a wrong prior lost up to 16 of 30 searches.
@@ -81,7 +81,7 @@ _REJECTED = """\
 
 
 def write(times: int, tries: int, say: Callable[[str], None]) -> None:
-    """Return the whole document."""
+    """Write the page. ``times``: searches per cell; ``tries``: searches without an effect; ``say``: shows progress."""
     grids = [grid for grid in GRIDS if is_whole(grid)]
     parts = [_PREAMBLE, *(_landscape(grid, load(grid.name), times, say) for grid in grids)]
     parts.append(_made_up(times, say))
@@ -96,7 +96,7 @@ def write(times: int, tries: int, say: Callable[[str], None]) -> None:
 def _landscape(grid: Grid, landscape: Landscape, times: int, say: Callable[[str], None]) -> str:
     settings, repetitions = len(grid.space.points), sum(map(len, landscape.full))
     parts = [f"## {grid.what}", "", _facts(grid, landscape, repetitions), ""]
-    # The exhaustive search draws every repetition; it takes the setting with the best median.
+    # The exhaustive search uses every repetition and takes the setting with the best median.
     taken = Worth(landscape).share(foremost(landscape, 1)[0])
     budgets = {
         f"Budget of {SHARE:.0%} of all {repetitions:,} repetitions": SHARE * repetitions,
@@ -228,10 +228,10 @@ def _no_effect(tries: int) -> str:
 
 def _live(rows: Sequence[dict[str, Any]]) -> str:
     text = (
-        "The same search was run on the real file system, with as many evaluations as on its landscape. Then the "
-        "setting that it found and the best of the grid were measured alternately, ten times each. The last column is "
-        "the gain over the default setting, from the search's own confirmation. Both file systems were searched at the "
-        "same time, with other work on the two processors."
+        "The same search was run on the real file system with the same number of evaluations as on its landscape. Then "
+        "the setting that it found and the best of the grid were measured alternately, ten times each. The last column "
+        "is the gain over the default setting, from the search's own confirmation. Both file systems were searched "
+        "at the same time, with other work on the two processors."
     )
     heads = [
         "file system",

@@ -1,4 +1,4 @@
-"""Searching a landscape that was measured before: every repetition is drawn from those that were kept."""
+"""Searches of a stored landscape: repetitions are drawn at random from the measured ones."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class OutOfBudgetError(Exception):
-    """No repetition more."""
+    """The budget does not allow another repetition."""
 
 
 class Task(Protocol):
-    """What a search is told of a landscape."""
+    """The part of a landscape that a search may know."""
 
     @property
     def space(self) -> SearchSpace: ...
@@ -33,23 +33,22 @@ class Task(Protocol):
 
 
 class Draws(Protocol):
-    """Repetitions, as long as there is budget."""
+    """A source of repetitions with a budget."""
 
     budget: float
     spent: float
 
     def value(self, point: Point, *, low: bool = False) -> float:
-        """Return a value. Raises OutOfBudgetError."""
+        """Return the value of a repetition. Raises OutOfBudgetError."""
 
     def share(self, point: Point) -> float:
-        """How good a setting is, as a share of the best."""
+        """Return the quality of a setting as a share of the best."""
 
 
 class Sampler:
-    """Draws repetitions as they were measured, and counts them: one with all data is one evaluation, one with a share
-    counts as that.
+    """Draws measured repetitions and counts them: all data is one evaluation, a share of the data is that share.
 
-    What a setting is worth is decided on those that were held out.
+    The held-out repetitions determine the quality of a setting.
     """
 
     def __init__(self, grid: Grid, landscape: Landscape, seed: int, budget: float) -> None:
@@ -68,13 +67,13 @@ class Sampler:
         return self._random.choice(list(measured.values()))
 
     def share(self, point: Point) -> float:
-        """How good a setting is, as a share of the best."""
+        """Return the quality of a setting as a share of the best."""
         return self._worth.share(self._grid.space.numbers[point])
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a search chose, after how many evaluations, and how good that is, as a share of the best."""
+    """The setting that a search chose, the evaluations spent, and its quality as a share of the best."""
 
     point: Point
     spent: float
@@ -85,7 +84,7 @@ Method = Callable[[Task, Draws, int], Point]
 
 
 def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Search as strakes does, to the end: what the confirmation takes counts, though it chooses nothing any more."""
+    """Search as ``strakes tune`` does; the evaluations of the confirmation count, too, although it chooses nothing."""
     rules = Rules(low_share=grid.low_share)
     search = Search(grid.space, seed, rules)
 
@@ -103,7 +102,7 @@ def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
-    """One repetition of each of as many settings as the budget allows; the best value wins."""
+    """Measure random settings once each until the budget ends; return the setting with the best value."""
     order = list(grid.space.points)
     random.Random(seed).shuffle(order)
     values: dict[Point, float] = {}
@@ -116,8 +115,9 @@ def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
-    """S1's way: one factor after the other, every level with the others as they are best so far, a few repetitions of
-    each.
+    """Optimise one factor after another (the method of S1).
+
+    Each level is measured a few times with the best levels so far of all other factors.
     """
     space, now = grid.space, grid.space.default
     settings = sum(len(factor.levels) for factor in space.factors if len(factor.levels) > 1)
@@ -138,7 +138,7 @@ def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def tpe(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Optuna's TPE by itself: one repetition for each of its trials; the best value wins."""
+    """Search with Optuna's TPE, one repetition per trial; return the setting with the best value."""
     from optuna.samplers import TPESampler
 
     return _by_optuna(grid, sampler, TPESampler(seed=seed, multivariate=True))
@@ -153,7 +153,7 @@ def _by_optuna(grid: Task, sampler: Draws, sampler_of_optuna: BaseSampler) -> Po
     study.enqueue_trial({factor.name: factor.levels.index(factor.default) for factor in space.factors})
     while True:
         trial = study.ask()
-        # Sizes and counts as numbers, everything else as names.
+        # TPE gets sizes and counts as integers, all other settings as categories.
         point = tuple(
             factor.levels[
                 trial.suggest_int(factor.name, 0, len(factor.levels) - 1)
@@ -182,7 +182,7 @@ METHODS: dict[str, Method] = {
 
 
 def searches(method: Method, grid: Task, samplers: Iterable[Draws]) -> list[Found]:
-    """One search with each sampler."""
+    """Run one search with each sampler."""
     results = []
     for seed, sampler in enumerate(samplers):
         point = method(grid, sampler, seed)

@@ -1,6 +1,4 @@
-"""Between two repetitions: what the one before left to be written is written, and the devices have nothing to do any
-more.
-"""
+"""Wait between two repetitions until dirty data are written and the devices are idle."""
 
 from __future__ import annotations
 
@@ -10,16 +8,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# Quiet means: nothing in flight and nothing begun, for so long; servers that delete or log in the background go on in
-# between.
+# Devices are idle if no request was in flight or completed for this time in seconds. Servers that delete or log in the
+# background make shorter pauses.
 _QUIET_S = 0.12
 _LOOK_S = 0.03
-# Some server always has a little to do: then it is as quiet as it gets.
+# Longest wait in seconds, since some servers are never idle.
 PATIENCE_S = 1.0
 
 
 def settle(directory: Path, devices: Sequence[str], statistics: Path = Path("/proc/diskstats")) -> float:
-    """Seconds it took. ``devices``: names of block devices, as in ``statistics``."""
+    """Wait and return the time in seconds. ``devices``: names of block devices in ``statistics``."""
     began = time.monotonic()
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -36,7 +34,7 @@ def settle(directory: Path, devices: Sequence[str], statistics: Path = Path("/pr
 
 
 def _work(devices: Sequence[str], statistics: Path) -> list[tuple[int, int]]:
-    """Return requests done, and in flight, of each device."""
+    """Return the numbers of completed requests and of requests in flight of each device."""
     counts = []
     for line in statistics.read_text(encoding="ascii").splitlines():
         words = line.split()

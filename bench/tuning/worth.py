@@ -1,8 +1,8 @@
-"""What every setting of a landscape is worth, and which is best: decided on repetitions that no search could draw.
+"""Quality of each setting of a landscape, by the held-out repetitions, which no search could draw.
 
-The best of many medians looks better than it is. So one half of the held-out repetitions says which setting is best,
-and the other half how good that one and all others are; then the other way round. What a whole block was faster or
-slower by is taken out first.
+The best of many medians looks better than it is. So one half of the held-out repetitions determines the best setting,
+and the other half the quality of that setting and of all others; then the halves swap roles. Differences between whole
+blocks are removed first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Values = list[dict[int, float]]
 
 
 class Worth:
-    """Of every setting."""
+    """Quality of all settings. ``best``: number of the best setting by all held-out repetitions."""
 
     def __init__(self, landscape: Landscape) -> None:
         full, held = _levelled(landscape)
@@ -28,15 +28,13 @@ class Worth:
         self.best = max(known, key=everything.__getitem__)
 
     def share(self, number: int) -> float:
-        """Of the best, by the halves that did not say which is."""
+        """Return the share of the best that a setting reaches: geometric mean of both halves."""
         first, second = self._sides
         return math.sqrt(second[number] / second[self._best[0]] * first[number] / first[self._best[1]])
 
 
 def scatter(landscape: Landscape) -> float:
-    """Of one repetition: the usual standard deviation of its logarithm (median over the settings), with what blocks
-    differ by.
-    """
+    """Return the median over settings of the standard deviation of log values, block differences included."""
     return median(stdev(map(math.log, values.values())) for values in landscape.full if len(values) > 1)
 
 
@@ -45,7 +43,7 @@ def _blocks(held: Values) -> list[int]:
 
 
 def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
-    """Of settings that were not held out often enough, of all their repetitions."""
+    """Return each setting's median over ``blocks``, or over all its repetitions if one of ``blocks`` lacks it."""
     values = [
         [values[block] for block in blocks]
         if all(block in values for block in blocks)
@@ -56,9 +54,7 @@ def _medians(full: Values, held: Values, blocks: list[int]) -> list[float]:
 
 
 def _levelled(landscape: Landscape) -> tuple[Values, Values]:
-    """Return the repetitions less what their block was faster or slower by, told by the settings that are in every
-    block.
-    """
+    """Return ``full`` and ``held`` without block effects, which are estimated from the settings in every held block."""
     everywhere = [
         {**full, **held}
         for full, held in zip(landscape.full, landscape.held, strict=True)

@@ -1,1 +1,1 @@
-"""Whole surveys on a simulated engine and clock, with planted truths: how often does a survey say something that is false?"""
+"""Error rates of whole surveys on a simulated engine and clock, with planted truths."""

@@ -23,7 +23,7 @@ HEAD = (
 
 
 def tally(draw: Draw, noise: Noise, surveys: int, seed: int, budget_s: float) -> Tally:
-    """Judge that many surveys of worlds drawn at random."""
+    """Judge surveys of random worlds; return the counts."""
     found = Tally()
     for number in range(surveys):
         world = draw(np.random.default_rng([seed, number]))
@@ -34,7 +34,7 @@ def tally(draw: Draw, noise: Noise, surveys: int, seed: int, budget_s: float) ->
 
 
 def cases() -> list[tuple[str, Draw, Noise]]:
-    """Return equal systems under every disturbance, planted differences without any, and mixed systems under each."""
+    """Return the cases: equal and mixed systems with every noise, planted differences with log-normal noise."""
     sizes = ((1.15, 0.05), (1.3, 0.15), (2.0, 0.3))
     return [
         *(("all equal", lambda _: EQUAL, noise) for noise in disturbances()),

@@ -1,4 +1,4 @@
-"""What a survey answers against what is true of its world."""
+"""Comparison of a survey's answers with the truth of its world."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from strakes.plan import Phase
 from strakes.statistics.grades import GOOD_ENOUGH
 from strakes.store import Run
 
-# Differences below this are none; answers on them can be neither found nor missed.
+# Settings that differ by less than 10 % count as equal, not as planted differences.
 LEAST = math.log(1.1)
-# Rates of worlds are exact, but clocks and amounts round.
+# Rates of worlds are exact, but clocks and amounts are rounded.
 _TOLERANCE = 1e-3
 
 
 @dataclass
 class Tally:
-    """Counts over many surveys: answers by grade, wrong ones, planted differences and those that were found."""
+    """Counts over many surveys: answers and wrong answers by grade, planted and found differences."""
 
     surveys: int = 0
     false_sure: int = 0
@@ -48,22 +48,23 @@ class Tally:
         self.false_sure += self.wrong["sure"] > wrong_before
 
     def share_wrong(self, *grades: str) -> float:
-        """Return the share of answers of these grades that are wrong; 0 without any."""
+        """Return the share of wrong answers among those with these grades, 0 without answers."""
         given = sum(self.given[grade] for grade in grades)
         return sum(self.wrong[grade] for grade in grades) / given if given else 0.0
 
     @property
     def answered(self) -> float:
-        """Share of questions that have an answer beyond a leaning."""
+        """Share of questions with an answer other than "undecided"."""
         every = self.given.total()
         return (every - self.given["undecided"]) / every if every else 0.0
 
 
 def is_wrong(answer: Answer, levels: dict[str, float]) -> bool:
-    """Tell whether an answer is false of the true log rates (larger is better), by measure.
+    """Check an answer against ``levels``, the true log rates by measure (larger is better).
 
-    Alike is false where the settings differ by more than it says. Sure and likely are false where the chosen setting is
-    not better than the one it is held against, or where another is better by more than is good enough.
+    "Alike" is wrong if a setting differs from the chosen one by more than stated. "Sure" and "likely" are wrong if the
+    chosen setting is not better than the one it was compared with, or if another setting beats it by more than
+    ``GOOD_ENOUGH``.
     """
     if answer.grade == "undecided":
         return False

@@ -1,9 +1,9 @@
-"""Surveys of a real directory against loops of IOR and mdtest: ``python -m bench.truth.loops DIR``.
+"""Compare surveys of a real directory with loops of IOR and mdtest: ``python -m bench.truth.loops DIR``.
 
-A first survey says which amounts it measures. Then IOR and mdtest run the same settings with the same amounts, in
-shuffled order and each time in a new directory, for ``--loop``. More surveys follow. The table says how many of the
-questions whose truth is clear each survey answered, and how many answers the loops contradict. Needs ``ior``,
-``mdtest`` and the launcher of their MPI; nothing else may run on the machine.
+The first survey determines the amounts. Then IOR and mdtest run the same settings with the same amounts for ``--loop``,
+in random order and each time in a new directory. More surveys follow. The table has for each survey how many clear
+questions it answered, and how many answers the loops contradict. Needs ``ior``, ``mdtest``, the launcher of their MPI,
+and a machine without other load.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from strakes.statistics.interval import median, median_interval
 from strakes.store import Run, Store
 from strakes.units import parse_seconds
 
-# The truth of a question is clear if two of its settings differ by more than this, or all by less, with 95 %.
+# A question is clear if two of its settings differ by more than this factor, or all by less, with 95 % confidence.
 CLEAR = 1.1
 _CONFIDENCE = 0.95
 _IOR_ROW = re.compile(r"^(write|read)\s+([\d.]+)", re.MULTILINE)
@@ -56,7 +56,7 @@ def survey(directory: Path, budget: str) -> Run:
 def loop(
     cells: Sequence[Cell], directory: Path, launcher: Sequence[str], seconds: float, seed: int
 ) -> dict[str, Rates]:
-    """Return the rates of each measure, by its id."""
+    """Run the cells repeatedly in random order for ``seconds``; return the rates by id of the measure."""
     rates: dict[str, Rates] = defaultdict(dict)
     order = random.Random(seed)
     end = time.monotonic() + seconds
@@ -101,7 +101,7 @@ def _mdtest(phase: Phase, place: Path) -> list[str]:
 
 
 def ratio(one: Rates, other: Rates) -> Ratio:
-    """Return the median ratio over common rounds, and its interval by order statistics."""
+    """Return the median ratio over the common rounds, with its interval from order statistics."""
     ratios = [one[number] / other[number] for number in sorted(one.keys() & other.keys())]
     found = median_interval(ratios, _CONFIDENCE)
     if found is None:
@@ -110,14 +110,14 @@ def ratio(one: Rates, other: Rates) -> Ratio:
 
 
 def is_clear(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Tell whether two settings of the question differ by more than 10 %, or all by less."""
+    """Check whether two settings of the question surely differ by more than 10 %, or all surely by less."""
     pairs = [ratio(rates[one], rates[other]) for one, other in itertools.combinations(_measures(answer), 2)]
     differ = any(low > CLEAR or high < 1 / CLEAR for _, low, high in pairs)
     return differ or all(low >= 1 / CLEAR and high <= CLEAR for _, low, high in pairs)
 
 
 def is_contradicted(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Tell whether the loops show the answer to be false."""
+    """Check whether the intervals of the loops contradict the answer."""
     chosen = rates[answer.measure]
     others = [ratio(rates[one.measure], chosen) for one in answer.others]
     if answer.grade == "alike":
@@ -143,7 +143,7 @@ def _line(answer: Answer, rates: Mapping[str, Rates]) -> str:
 
 
 def _share_of_best(answers: Sequence[Answer], rates: Mapping[str, Rates], operation: str) -> float:
-    """Return the rate of who follows the answers on data, as a share of the best setting; geometric mean."""
+    """Return the geometric mean, over the answers on data, of the chosen setting's rate as a share of the best."""
     losses = []
     for answer in answers:
         if answer.id.endswith(f"-{operation}") and answer.grade in ("sure", "likely", "alike"):

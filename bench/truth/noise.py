@@ -1,4 +1,4 @@
-"""Noises of a simulated file system: each gives the factors by which the phases of one visit are faster or slower."""
+"""Noise models of a simulated file system: factors on the rates of the phases of each visit."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-# Return the factors of the phases of the next visit: from their number, and the share of the budget that has passed.
+# Takes the number of phases and the share of the budget that has passed; returns factors for the next visit's phases.
 Factors = Callable[[int, float], list[float]]
 
 
 @dataclass(frozen=True)
 class Noise:
-    """``start`` makes the factors of one survey, which may depend on each other."""
+    """A noise model. ``start`` returns the factors of one survey, which may be correlated."""
 
     name: str
     start: Callable[[np.random.Generator], Factors]
 
 
 def log_normal(deviation: float) -> Noise:
-    """Independent phases."""
+    """Return log-normal noise, independent for each phase."""
 
     def start(generator: np.random.Generator) -> Factors:
         return lambda phases, _: [math.exp(deviation * value) for value in generator.standard_normal(phases)]
@@ -32,7 +32,7 @@ def log_normal(deviation: float) -> Noise:
 
 
 def autoregressive(correlation: float, deviation: float) -> Noise:
-    """Each visit resembles the one before: an autoregression of order 1 with that standard deviation."""
+    """Return noise whose visits are an AR(1) process with this standard deviation of the logarithm."""
 
     def start(generator: np.random.Generator) -> Factors:
         level = deviation * float(generator.standard_normal())
@@ -48,7 +48,7 @@ def autoregressive(correlation: float, deviation: float) -> Noise:
 
 
 def heavy_tails(scale: float) -> Noise:
-    """The logarithm is a Student variable of 3 degrees of freedom."""
+    """Return noise whose logarithm has Student's t distribution with 3 degrees of freedom."""
 
     def start(generator: np.random.Generator) -> Factors:
         return lambda phases, _: [math.exp(scale * value) for value in generator.standard_t(3, phases)]
@@ -57,7 +57,7 @@ def heavy_tails(scale: float) -> Noise:
 
 
 def neighbour(share: float, slow: float, deviation: float = 0.05) -> Noise:
-    """A neighbour comes and goes: runs of visits, ``share`` of all, at ``slow`` times the rate (bimodal)."""
+    """Return bimodal noise: in runs of visits, a share of about ``share``, the rate is multiplied by ``slow``."""
 
     def start(generator: np.random.Generator) -> Factors:
         busy = False
@@ -75,7 +75,7 @@ def neighbour(share: float, slow: float, deviation: float = 0.05) -> Noise:
 
 
 def level_shift(factor: float, deviation: float = 0.05) -> Noise:
-    """From the middle of the budget on, all phases run at ``factor`` times the rate."""
+    """Return noise with a level shift: after half of the budget the rate is multiplied by ``factor``."""
 
     def start(generator: np.random.Generator) -> Factors:
         return lambda phases, passed: [
@@ -87,7 +87,7 @@ def level_shift(factor: float, deviation: float = 0.05) -> Noise:
 
 
 def disturbances() -> tuple[Noise, ...]:
-    """Return the noises under which error rates are stated."""
+    """Return the noise models for which error rates are published."""
     return (
         log_normal(0.05),
         log_normal(0.15),

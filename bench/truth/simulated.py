@@ -1,4 +1,4 @@
-"""A simulated engine, clock and target for a planted world; the survey that drives them is the real one."""
+"""A simulated engine, clock and target for a planted world, driven by the real survey."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.target import TargetFacts
 from strakes.units import GIB
 
-# What a visit costs beside its phases: making and removing a directory, barriers, the messages.
+# Time of a visit in addition to its phases: directories, barriers, messages.
 OVERHEAD_S = 0.01
 START_UNIX_S = 1_700_000_000.0
 CPUS = 4
@@ -37,7 +37,7 @@ AVAILABLE_BYTES = 16 * GIB
 
 
 class Clock(ModuleType):
-    """Stands in for the module ``time`` where surveys look at it; it moves only when the engine works or somebody sleeps."""
+    """Replacement for the module ``time`` in surveys. It advances when the engine works or the survey sleeps."""
 
     def __init__(self) -> None:
         super().__init__("time")
@@ -58,7 +58,7 @@ class Clock(ModuleType):
 
 
 class SimulatedEngine(Engine):
-    """Answers plans as the planted world has it, and lets the clock move by what that takes."""
+    """Engine that computes samples from the planted world and advances the clock by their duration."""
 
     def __init__(self, world: World, noise: Noise, clock: Clock, budget_s: float, seed: int) -> None:
         import numpy as np
@@ -97,7 +97,7 @@ class SimulatedEngine(Engine):
         limit_s = math.inf if phase.stop.rule == "amount" else phase.stop.seconds or math.inf
         stopped_by = "amount"
         if operations * size / rate > limit_s:
-            # An operation that was begun is finished.
+            # Operations in progress at the limit complete.
             operations, stopped_by = max(ranks, math.ceil(limit_s * rate / size)), "seconds"
         elapsed_s = operations * size / rate
         amount = operations * size
@@ -128,7 +128,7 @@ class SimulatedEngine(Engine):
 
 
 class SimulatedTarget(LocalTarget):
-    """A directory of this machine whose facts are those of the simulated file system."""
+    """A directory of this machine that reports the facts of the simulated file system."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, Mount(1, 0, 0, 0, "/", str(path), ("rw",), "simulated", "simulated", ()))
@@ -154,7 +154,7 @@ class SimulatedTarget(LocalTarget):
 
 
 def _remove(_kind: str, parent: int, name: str, *_: object) -> tuple[()]:
-    """Remove a workspace here, where no file system can hang."""
+    """Remove a workspace without the time limit, because no file system hangs here."""
     shutil.rmtree(Path(f"/proc/self/fd/{parent}").resolve() / name)
     return ()
 
@@ -171,7 +171,7 @@ class _Quiet:
 
 
 def survey(world: World, noise: Noise, seed: int, place: Path, budget_s: float = 120.0) -> Run:
-    """Return a whole survey, as ``strakes survey`` makes it; its run lies below ``place``."""
+    """Run a whole survey, as ``strakes survey`` does, and return its run, stored below ``place``."""
     clock = Clock()
     engine = SimulatedEngine(world, noise, clock, budget_s, seed)
     directory = place / f"target{seed}"
@@ -184,14 +184,14 @@ def survey(world: World, noise: Noise, seed: int, place: Path, budget_s: float =
 
 @contextmanager
 def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[None]:
-    """The runner gets the simulated engine and target; whatever in the survey asks for the time asks the simulated clock."""
+    """Patch the survey to use the simulated engine, target and clock."""
     with ExitStack() as stack:
         stack.enter_context(patch("strakes.survey.runner.engine_for", lambda *_: engine))
         stack.enter_context(patch("strakes.survey.runner.detect", lambda *_: target))
-        # Nothing is at stake here that has to outlive a power cut, and the client's own speed is nobody's question.
+        # Runs need not survive a power cut, and the client's speed does not matter.
         stack.enter_context(patch("os.fsync", lambda _: None))
         stack.enter_context(patch("strakes.measure.visit.time_client", lambda: 0.01))
-        # How much a plan may move follows from the memory that is left: what else runs on this machine has its share of that.
+        # The size of plans depends on available memory, which other processes of this machine change.
         stack.enter_context(patch("strakes.survey.preparation.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
         stack.enter_context(patch("strakes.survey.choosing.busy_share", lambda: 0.0))

@@ -1,4 +1,4 @@
-"""File systems whose rates are planted: what a survey says of them can be checked against the truth."""
+"""Simulated file systems with known rates, against which the answers of a survey can be checked."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MIB = 1024.0**2
 
 @dataclass(frozen=True)
 class World:
-    """Rates of phases: B/s of 1 MiB transfers by any number of ranks, operations/s, and factors for what differs.
+    """Rates of transfers in B/s and of metadata operations in op/s, and the factors of settings on both.
 
-    ``half_*``: transfers of that many bytes reach half of the rate of large ones. ``*_ranks``: factor by number of ranks.
+    ``half_*``: transfer size that reaches half of the rate. ``*_ranks``: factor by number of ranks.
     """
 
     name: str
@@ -65,7 +65,7 @@ EQUAL = World("equal")
 
 
 def planted(effect: float, generator: np.random.Generator) -> World:
-    """Return a world in which half of what may differ does, by ``effect``, in a direction drawn at random."""
+    """Return a world in which each setting has a factor of ``effect`` or its inverse, with probability 1/2, else 1."""
 
     def factor() -> float:
         if generator.random() < 0.5:
@@ -90,7 +90,7 @@ def planted(effect: float, generator: np.random.Generator) -> World:
 
 
 def mixed(generator: np.random.Generator) -> World:
-    """Return a world as real ones are: effects between none and tenfold, drawn anew for every setting."""
+    """Return a realistic world: random effects for each setting, from none to about tenfold."""
 
     def factor() -> float:
         spread = generator.choice([0.0, 0.03, 0.1, 0.3, 1.0], p=[0.3, 0.2, 0.15, 0.2, 0.15])

@@ -1,1 +1,1 @@
-"""How well `strakes watch` finds what changed, on a year that others recorded."""
+"""Quality of `strakes watch`: changes that it finds in a published year of benchmarks and in composed days."""

@@ -1,4 +1,4 @@
-"""Measure how well changes are found, and what each rule contributes: ``python -m bench.watch YEAR.csv.gz [--page]``."""
+"""Measure detection of planted changes, with an ablation: ``python -m bench.watch YEAR.csv.gz [--page]``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Row:
 
 
 def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
-    """Return our detector of one series at this number of alarms a month."""
+    """Return our detector for one series, set to this number of false alarms a month."""
 
     def detect(series: WatchedSeries) -> list[ShiftedLevel]:
         detector = LevelDetector(FOR_CHANCE * alarms)
@@ -66,7 +66,7 @@ def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
 
 
 def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detector) -> Row:
-    """Return the row of a detector."""
+    """Score a detector on the plants in all series of a half."""
     total = dict.fromkeys(KINDS, Score())
     for number, one in enumerate(series):
         for kind, each in score(one, plants(one, (_SEED, half, number), _PLANTS), detector).items():
@@ -75,7 +75,7 @@ def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detec
 
 
 def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
-    """Estimate the noise of each past once: until its plant, a series is the same for all plants."""
+    """Cache noise estimates by past: until its plant, a series is the same for all plants."""
     known: dict[bytes, Noise] = {}
 
     def noise(past: Numbers) -> Noise:
@@ -87,7 +87,7 @@ def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
     return noise
 
 
-# Name of the removed or changed rule -> patched names.
+# Name of the removed or changed rule -> names to patch, with the new values.
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "all rules": {},
     "no drift of the level in the null paths": {"strakes.statistics.change._DRIFT": 0.0},
@@ -105,7 +105,7 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 def ablated(patched: Mapping[str, Any], name: str, halves: Sequence[Sequence[WatchedSeries]]) -> list[Row]:
-    """Return the rows of our detector with names of its modules replaced."""
+    """Return the rows of our detector with a rule removed or changed."""
     with ExitStack() as stack:
         for target, value in patched.items():
             stack.enter_context(mock.patch(target, value))
@@ -202,7 +202,7 @@ def _removed(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Print the page."""
+    """Measure, print the page, and write it with ``--page``."""
     parser = argparse.ArgumentParser(prog="python -m bench.watch", description=__doc__)
     parser.add_argument("year", type=Path)
     parser.add_argument("--page", action="store_true", help="write docs/watch.md")

@@ -1,4 +1,4 @@
-"""The recorded day of a Lustre server, taken apart: what each target, its jobs and its disk did from sample to sample."""
+"""The recorded day of a Lustre server, split into the work of each target, its jobs and its disk between samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISKS = {"MDT0000": "vdc", "MDT0001": "vdd", "OST0000": "vde", "OST0001": "vdf"}
 
 @dataclass(frozen=True)
 class Row:
-    """One counter: how often, and the least, most, sum and sum of squares of its unit."""
+    """One counter: number of samples, and minimum, maximum, sum and sum of squares in its unit."""
 
     unit: str
     samples: int
@@ -33,7 +33,7 @@ class Row:
     squares: int
 
     def since(self, earlier: Row | None) -> Row:
-        """Return what was added; its least and most are its mean, because the counter does not tell."""
+        """Return the increment since ``earlier``. Its minimum and maximum are unknown and set to its mean."""
         if earlier is None:
             return self
         samples, total = self.samples - earlier.samples, self.sum - earlier.sum
@@ -41,7 +41,7 @@ class Row:
         return Row(self.unit, samples, mean, mean, total, max(0, self.squares - earlier.squares))
 
     def plus(self, more: Row) -> Row:
-        """Return this counter after ``more``."""
+        """Return this counter with the increment ``more`` added."""
         if not more.samples:
             return self
         least = min(self.least, more.least) if self.samples else more.least
@@ -51,13 +51,13 @@ class Row:
         )  # fmt: skip
 
     def times(self, factor: float) -> Row:
-        """Return as many times of it, each as long."""
+        """Return the counter with ``factor`` times the samples and the same mean."""
         samples = round(self.samples * factor)
         share = samples / self.samples if self.samples else 0.0
         return Row(self.unit, samples, self.least, self.most, round(self.sum * share), round(self.squares * share))
 
     def taking(self, factor: float, at_least: Row | None) -> Row:
-        """Return as many requests in ``factor`` of the time, but each as long as those of ``at_least``."""
+        """Return the same requests with ``factor`` times the duration, but at least the mean of ``at_least``."""
         if self.unit != "usecs" or not self.samples:
             return self
         mean = factor * self.sum / self.samples
@@ -74,14 +74,14 @@ Rows = Mapping[str, Row]
 
 @dataclass
 class Part:
-    """What a target shows: its own counters, those of jobs, its disk; or what was added to them."""
+    """The counters of a target, of its jobs and of its disk; or an increment of them."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     jobs: dict[str, dict[str, Row]] = field(default_factory=dict)
     disk: list[int] = field(default_factory=list)
 
     def since(self, earlier: Part) -> Part:
-        """Return what was added."""
+        """Return the increment since ``earlier``."""
         jobs = {job: _since(rows, earlier.jobs.get(job, {})) for job, rows in self.jobs.items()}
         disk = [after - before for after, before in zip(self.disk, earlier.disk, strict=True)]
         if disk:
@@ -89,7 +89,7 @@ class Part:
         return Part(_since(self.rows, earlier.rows), {job: rows for job, rows in jobs.items() if rows}, disk)
 
     def add(self, more: Part) -> None:
-        """Count ``more``."""
+        """Add the increment ``more``."""
         _add(self.rows, more.rows)
         for job, rows in more.jobs.items():
             _add(self.jobs.setdefault(job, {}), rows)
@@ -99,7 +99,7 @@ class Part:
             self.disk[_IN_FLIGHT] = flying
 
     def of_jobs(self, wanted: Callable[[str], bool], factor: float = 1.0) -> Part:
-        """Return what some jobs did, ``factor`` times as often, in the target's own counters, too."""
+        """Return ``factor`` times the work of some jobs, also as the target's own counters."""
         jobs = {
             job: {name: row.times(factor) for name, row in rows.items()}
             for job, rows in self.jobs.items()
@@ -111,7 +111,7 @@ class Part:
         return part
 
     def taking(self, factor: float, at_least: Part) -> Part:
-        """Return the same work, done in ``factor`` of the time, but each request as long as those of ``at_least``."""
+        """Return the same work with ``factor`` times the durations, but at least those of ``at_least``."""
         rows = {name: row.taking(factor, at_least.rows.get(name)) for name, row in self.rows.items()}
         disk = [
             max(round(factor * slow), quick) if at in _MILLISECONDS else slow
@@ -120,7 +120,7 @@ class Part:
         return Part(rows, self.jobs, disk)
 
     def renamed(self, name: Callable[[str], str]) -> Part:
-        """Return the same with other names of jobs; jobs that get one name are one job."""
+        """Return the same work with renamed jobs; jobs with equal new names are merged."""
         part = Part(self.rows, {}, self.disk)
         for job, rows in self.jobs.items():
             _add(part.jobs.setdefault(name(job), {}), rows)
@@ -139,7 +139,10 @@ def _add(rows: dict[str, Row], more: Rows) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """From one sample to the next: ``at_s`` is its end after the day's begin. A target that was away is not in it."""
+    """The work between two samples, without targets that were absent or restarted.
+
+    ``at_s``: end of the step in seconds after the begin of the day. ``long_s``: its length.
+    """
 
     at_s: float
     long_s: float
@@ -148,14 +151,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Recording:
-    """The recorded day: the first sample and what each later one added, and the system's own disks."""
+    """The recorded day: the first sample, the increment of each later one, and the disks without a target."""
 
     first: Mapping[str, Part]
     steps: list[Step]
     own_disks: Mapping[str, list[int]]
 
     def of(self, *spans: tuple[float, float]) -> list[int]:
-        """Return the steps that end within ``spans``."""
+        """Return the indices of the steps that end within ``spans``."""
         return [at for at, step in enumerate(self.steps) if any(low < step.at_s < high for low, high in spans)]
 
 
@@ -165,7 +168,7 @@ def take_apart(folder: Path) -> Recording:
     samples = list(_samples(folder / "day.srv.gz"))
     steps = []
     for (before_s, before, _), (at_s, parts, _) in pairwise(samples):
-        # A target that came back counts from nothing.
+        # The counters of a restarted target begin at zero.
         lasting = {name for name in before.keys() & parts.keys() if not _anew(before[name], parts[name])}
         added = {name: parts[name].since(before[name]) for name in lasting}
         steps.append(Step(at_s - begin_s, at_s - before_s, added))
@@ -204,7 +207,7 @@ def _samples(path: Path) -> Iterator[tuple[float, dict[str, Part], dict[str, lis
 
 @dataclass
 class Target:
-    """A target as a composed day shows it."""
+    """State of a target in a composed day."""
 
     name: str
     disk_name: str
@@ -213,16 +216,16 @@ class Target:
     last_active: dict[str, float] = field(default_factory=dict)
     begun: dict[str, float] = field(default_factory=dict)
     present: bool = True
-    # Lines of its recovery status; None: not read.
+    # Lines of its recovery status, or None for "INACTIVE".
     recovery: list[str] | None = None
 
     @property
     def is_data(self) -> bool:
-        """Tell whether it holds data."""
+        """Return whether it is a data target (OST)."""
         return self.name.startswith("OST")
 
     def add(self, more: Part, at_s: float) -> None:
-        """Count what was done until ``at_s``; jobs that were idle for ten minutes are forgotten, as Lustre does."""
+        """Add the work done until ``at_s``. Like Lustre, drop jobs that were idle for ten minutes."""
         self.part.add(more)
         for job in more.jobs:
             self.last_active[job] = at_s
@@ -231,14 +234,17 @@ class Target:
             del self.part.jobs[job], self.last_active[job], self.begun[job]
 
     def start_anew(self, mounted_s: float) -> None:
-        """Lose all counters but those of the disk."""
+        """Reset all counters except those of the disk."""
         self.mounted_s = mounted_s
         self.part = Part(disk=self.part.disk)
         self.last_active, self.begun = {}, {}
 
 
 def written(time_s: float, system: str, targets: list[Target], disks: Mapping[str, list[int]] | None) -> str:
-    """Return a sample as ``lctl get_param`` and ``/proc/diskstats`` would print it; ``disks``: those of no target."""
+    """Return a sample in the format of ``lctl get_param`` and ``/proc/diskstats``.
+
+    ``disks``: disks without a target, or None to leave out all disks.
+    """
     present = [target for target in targets if target.present]
     meta = [target for target in present if not target.is_data]
     data = [target for target in present if target.is_data]

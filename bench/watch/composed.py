@@ -1,4 +1,4 @@
-"""A day that is composed of the recorded one: its blocks in another order, of other lengths, on other targets."""
+"""Days composed of steps of the recorded day, with events at other times, of other lengths and on other targets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.watch.blocks import DISKS, Part, Recording, Target, written
 _ANYTHING = 1e9
 _QUIET = ((5, 110), (196, 239.5), (353, 409.5), (430, _ANYTHING))
 _POOLS = {"quiet": _QUIET, "noisy": ((117.5, 185),), "slow": ((242, 340),)}
-# What the data targets do once the slow one is well again.
+# Span of the recording after the slow target recovered, while the data targets work off their backlog.
 _BACKLOG = (341, 351)
 _BUSY_MS = 9
 _KEPT_STATES = 16
@@ -24,12 +24,12 @@ _EVICTED = ("EVICTED", "RECOVER", "FULL")
 
 @dataclass(frozen=True)
 class Act:
-    """What happens for a while.
+    """A planted event.
 
-    ``what``: "noisy" (job ``who``), "writer" (a job that writes ``factor`` times what the everyday one does), "grows"
-    (a noisy job that comes slowly), "busier" (the everyday job ``who``, ``factor`` times as busy), "slow" (target
-    ``who``; all without; by ``factor`` of what was recorded), "away" (target ``who``), "pause" (no jobs), "idle" (target ``who`` gets no work), "small"
-    (many small jobs), "gap" (nothing is sampled).
+    ``what``: "noisy" (job ``who``), "writer" (a job that writes ``factor`` times as much as the everyday one), "grows"
+    (a noisy job whose load grows slowly), "busier" (the everyday job ``who``, ``factor`` times as busy), "slow" (data
+    target ``who``, or all if empty; durations are ``factor`` times those recorded), "away" (target ``who``), "pause"
+    (no jobs), "idle" (target ``who`` gets no work), "small" (many small jobs), "gap" (no samples).
     """
 
     what: str
@@ -40,15 +40,17 @@ class Act:
 
     @property
     def end_s(self) -> float:
-        """Return when it is over."""
+        """Return its end in seconds after the begin of the day."""
         return self.begin_s + self.long_s
 
 
 @dataclass(frozen=True)
 class Day:
-    """A day to be composed; times of ``acts`` count from its begin. ``missing``: samples left out here and there.
+    """Description of a day. Times of ``acts`` count from its begin.
 
-    ``warm``: servers have counted for long. Of two ``servers`` the second has the data targets.
+    ``cadence``: "each" sample of the recording, every "second" one, or "irregular". ``missing``: number of samples left
+    out at random. ``warm``: the counters of the servers are already large. With two ``servers``, the second one has the
+    data targets.
     """
 
     name: str
@@ -68,7 +70,7 @@ class Day:
 
 @dataclass(frozen=True)
 class Composed:
-    """The files, each act with when it really began and ended (Unix time), and the disk of each target."""
+    """The files of a day, each act with its actual begin and end (Unix time), and the disk of each target."""
 
     files: list[Path]
     happened: list[tuple[Act, float, float]]
@@ -77,7 +79,7 @@ class Composed:
 
 
 class _Player:
-    """Plays runs of successive recorded steps of a pool, each from a random place on."""
+    """Selects recorded steps of a pool, in runs of successive steps that begin at random."""
 
     def __init__(self, rng: random.Random, recording: Recording) -> None:
         self._rng, self._recording = rng, recording
@@ -87,7 +89,7 @@ class _Player:
         self._pool = ""
 
     def next(self, pool: str) -> int:
-        """Return the next step of ``pool``."""
+        """Return the index of the next step of ``pool``."""
         if pool != self._pool:
             self._left = list(self._backlog) if self._pool == "slow" else []
             self._pool = pool
@@ -95,7 +97,7 @@ class _Player:
             steps = self._pools[pool]
             at = self._rng.randrange(len(steps) - 3)
             run = steps[at : at + self._rng.randint(6, 30)]
-            # A run ends where the recording jumps.
+            # A run must not cross from one span of the pool to the next.
             self._left = [step for shift, step in enumerate(run) if step == run[0] + shift]
         return self._left.pop(0)
 
@@ -171,7 +173,7 @@ def _pool(acts: list[Act]) -> str:
 
 
 def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: float, rng: random.Random) -> Part:
-    """Return what a target did in step ``at``, ``now_s`` after the composed day's begin."""
+    """Return the work of a target in step ``at``, ``now_s`` seconds after the begin of the composed day."""
     meta = name.startswith("MDT")
     of = {act.what: act for act in acts}
     source, like = at, _like(name)
@@ -205,7 +207,7 @@ def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: floa
 
 
 def _as(part: Part, job: str, name: str, factor: float) -> Part:
-    """Return what a job did, ``factor`` times, under another name."""
+    """Return ``factor`` times the work of a job, under another name."""
     return part.of_jobs(lambda each: each == job, factor).renamed(lambda _: name)
 
 
@@ -214,7 +216,7 @@ def _naming(who: str) -> Callable[[str], str]:
 
 
 def _named(job: str, who: str) -> str:
-    """Return the name of a job of the noisy user; where names have no user, all are one job."""
+    """Return the new name of a job of the noisy user; if ``who`` has no user, all these jobs become one."""
     if not job.endswith(_OF_NOISE):
         return job
     name, _, user = who.rpartition(".")
@@ -228,7 +230,7 @@ def _both(one: Part, other: Part) -> Part:
 
 
 def _cut(part: Part, long_s: float) -> Part:
-    """Return it with a disk that was busy no longer than the step."""
+    """Return the part with the disk's busy time limited to the length of the step."""
     if part.disk and part.disk[_BUSY_MS] > 1000 * long_s:
         disk = list(part.disk)
         disk[_BUSY_MS] = int(1000 * long_s)
@@ -237,13 +239,13 @@ def _cut(part: Part, long_s: float) -> Part:
 
 
 class _Trip:
-    """A target that is unmounted and mounted again: when, and what client and server show of it."""
+    """A target that is unmounted and mounted again: its times, and the states that client and server show."""
 
     def __init__(self, act: Act, begin_s: float, rng: random.Random) -> None:
         self.act, self.who = act, act.who
         self.left_s = begin_s + act.begin_s
         self.mounted_s = self.left_s + act.long_s
-        # The target is gone before its unmounting has ended, and counts before its mounting has.
+        # The target disappears before umount returns, and its counters appear before mount returns.
         self.gone_s = self.left_s - rng.uniform(0.2, 0.9)
         self.started_s = self.mounted_s - min(1.2, 0.6 * act.long_s)
         noticed_s = self.left_s + rng.uniform(0.3, 12.6)
@@ -261,7 +263,7 @@ class _Trip:
         self.states += [(self.back_s, "CONNECTING"), *((self.back_s, state) for state in back)]
 
     def apply(self, target: Target, now_s: float) -> None:
-        """Show the target as it is at ``now_s``."""
+        """Set the state of the target at ``now_s``."""
         if not self.gone_s < now_s < self.back_s + 60:
             return
         target.present = now_s > self.started_s + 0.1
@@ -290,7 +292,7 @@ def _complete(start_s: float) -> list[str]:
 
 
 def _keeper(day: Day, rng: random.Random) -> Callable[[list[Act]], bool]:
-    """Return what tells which samples are taken."""
+    """Return a function that decides whether the next sample is written."""
     count = 0
     missing = {rng.randrange(10, max(11, int(day.long_s / 3.6))) for _ in range(day.missing)}
 
@@ -312,7 +314,7 @@ def _client(day: Day, names: list[str], trips: list[_Trip], end_s: float, rng: r
         begun_s = day.begin_s - 1800
         history = [(begun_s, "CONNECTING"), (begun_s, "FULL")]
         if name.startswith("OST"):
-            # A connection to a data target that has no work for a while is idle, which is no failure.
+            # Lustre disconnects from data targets without work. This state IDLE is no failure.
             idle_s = day.begin_s - 300
             history += [(idle_s, "CONNECTING"), (idle_s, "IDLE"), (day.begin_s, "CONNECTING"), (day.begin_s, "FULL")]
         for act in day.acts:

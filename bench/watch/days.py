@@ -1,7 +1,7 @@
-"""Composed days of a Lustre server, the events that the watch must report of each, and its score.
+"""Composed days of a Lustre server, the events that the watch must report for each, and its score.
 
-``python -m bench.watch.days --seed 1 2 3 5`` composes them from the recorded day of tests/watch and judges each. Whatever a
-day's truth does not name is a false alarm, and so is a second event for one thing.
+``python -m bench.watch.days --seed 1 2 3 5`` composes days from the recorded day of tests/watch and judges the reports.
+An event that is not in the truth of the day is a false alarm, as is a second event for the same act.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _END_TOLD_S = 90.0
 class Truth:
     """An event that an act causes, and its tolerances in seconds.
 
-    ``must``: it is lacking if not reported. ``after``: latest report after the begin; None: after the end. ``began``: the
-    reported begin may be this early and this late. ``ended``: error of the reported end. ``exact``: its bounds include
-    the duration.
+    ``must``: the event must be reported. ``after``: latest report, counted from the begin; None: counted from the end,
+    with the limits of ``_AFTER_END_S``. ``began``: how much earlier and later the reported begin may be. ``ended``:
+    allowed error of the reported end. ``exact``: the reported bounds must include the duration.
     """
 
     kind: str
@@ -75,7 +75,7 @@ def truths(day: Day, act: Act) -> list[Truth]:
 
 @dataclass
 class Verdict:
-    """The score of a day. ``lacking``: reported late or not at all; ``wrong``: begin, end or length is off."""
+    """The score of a day. ``lacking``: reported late or not at all. ``wrong``: wrong begin, end or length."""
 
     day: Day
     planted: list[str] = field(default_factory=list)
@@ -162,7 +162,7 @@ def _wrong(truth: Truth, told: Sequence[WatchEvent], begun_s: float, ended_s: fl
 
 
 def watch_day(day: Day, recording: Recording) -> Verdict:
-    """Compose a day, let the watch read it, and judge."""
+    """Compose a day, run the watch on it, and judge the events."""
     with tempfile.TemporaryDirectory() as folder:
         composed = compose(day, recording, Path(folder))
         watch = Watch()
@@ -170,7 +170,7 @@ def watch_day(day: Day, recording: Recording) -> Verdict:
     return judge(day, composed, events)
 
 
-# Act, least and most seconds, job or target, factor.
+# Name of the act, minimum and maximum length in seconds, job or target, factor.
 Plan = tuple[str, float, float] | tuple[str, float, float, str] | tuple[str, float, float, str, float]
 _NOISY, _SLOW_ONE, _AWAY_ONE = ("noisy", 60, 150), ("slow", 90, 200, "OST0001"), ("away", 5, 20, "MDT0001")
 _NAMES = ("mdtest.2107", "noisyjob.1000", "untar.500", "ior.31415", "python3.1201", "48213")
@@ -310,10 +310,10 @@ _HEAD = f"""| seed | days | without events | hours | {" | ".join(_KINDS)} | wron
 
 
 def main() -> None:
-    """Compose, watch, judge, print."""
+    """Compose and judge the days, and print the table and the errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, nargs="+", required=True)
-    parser.add_argument("--only", default="", help="days whose name holds this")
+    parser.add_argument("--only", default="", help="only days whose name contains this text")
     options = parser.parse_args()
     recording = take_apart(RECORDINGS)
     rows, errors = [], []
@@ -323,7 +323,7 @@ def main() -> None:
         for verdict in verdicts:
             for what in ("lacking", "wrong", "false"):
                 errors += [f"- seed {seed}, {verdict.day.name}: {what}: {each}" for each in getattr(verdict, what)]
-    print(_HEAD + "\n".join(rows) + "\n\nWhat is not as it should be:\n\n" + "\n".join(errors or ["- nothing"]))
+    print(_HEAD + "\n".join(rows) + "\n\nErrors:\n\n" + "\n".join(errors or ["- nothing"]))
 
 
 if __name__ == "__main__":

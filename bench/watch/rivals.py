@@ -19,7 +19,7 @@ from strakes.watch.values import ShiftedLevel, WatchedSeries
 _LEARN, _LEARN_AGAIN = 60, 30
 _CLIP = 4.0
 Scan = Callable[[Numbers, int], tuple[int, int] | None]
-"""Scaled values from the last change on, and how many were learned from -> indices of the change and of its alarm."""
+"""Takes scaled values since the last change and the number of learned ones; returns indices of change and alarm."""
 
 
 def _online(scan: Scan) -> Detector:
@@ -79,7 +79,7 @@ def page_hinkley(tolerance: float, bound: float) -> Detector:
 
 
 def pelt(penalty: float, shortest: int) -> Detector:
-    """PELT of the package ruptures, at every second run; a change point is an alarm."""
+    """PELT of the package ruptures on the last 150 runs, at every second run; a change point is an alarm."""
 
     def scan(values: Numbers, learn: int) -> tuple[int, int] | None:
         with warnings.catch_warnings():

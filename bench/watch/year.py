@@ -1,11 +1,12 @@
-"""A recorded year of daily benchmarks, changes planted into it, and how the answers of a detector are counted.
+"""A recorded year of daily benchmarks, planted changes, and the score of a detector.
 
 - A series is the rate of one benchmark on one file system, with at least 100 runs. The series are split into an even
   and an odd half; each half is one watch.
 - Alarms are falls that no recorded column explains. Alarms of one file system that begin within 3 days are one.
 - Plants: a level of -10, -20 or -40 % from a random day on, or a week of -40 %, between 35 % and 80 % of a series.
-- A plant is found by an alarm within 60 days (a week: 14 days) that is dated at most 14 days before it. An alarm that the
-  series also gives without the plant is not counted. Every other alarm is false. Precision is found / (found + false).
+- A plant is found by an alarm within 60 days (a week: 14 days) that is dated at most 14 days before it. Two kinds of
+  other alarms are not counted: those that the series also gives without the plant, and later ones that are dated at
+  most 14 days from the plant. All others are false. Precision is found / (found + false).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ Detector = Callable[[WatchedSeries], Iterable[ShiftedLevel]]
 
 @dataclass(frozen=True)
 class Plant:
-    """``ratio`` on the values from index ``begin`` to before ``end``."""
+    """A planted change: the values from index ``begin`` to before ``end`` are multiplied by ``ratio``."""
 
     kind: str
     begin: int
@@ -66,12 +67,12 @@ class Score:
 
     @property
     def found(self) -> float:
-        """Share of the plants."""
+        """Share of the plants that were found."""
         return len(self.delays_s) / self.planted
 
     @property
     def precision(self) -> float:
-        """1 without any alarm."""
+        """Share of the counted alarms that found a plant, 1 without alarms."""
         reported = len(self.delays_s) + self.false
         return len(self.delays_s) / reported if reported else 1.0
 
@@ -82,15 +83,15 @@ class Score:
 
     @property
     def delay_days(self) -> float:
-        """Median delay; NaN if nothing was found."""
+        """Median delay in days, or NaN if nothing was found."""
         return median(self.delays_s) / DAY_S if self.delays_s else math.nan
 
 
 def read_series(path: Path) -> list[WatchedSeries]:
-    """Return the series with the columns that may explain them."""
+    """Return the series in a file, with the columns that may explain changes."""
     with gzip.open(path, "rt", newline="") as file:
         header, *lines = csv.reader(file)
-    # The first column may be an index without a name.
+    # The first column may be an index without a header.
     rows = [dict(zip(header, line[len(line) - len(header) :], strict=True)) for line in lines]
     columns = [column for column in rows[0] if known_cause(column)]
     groups: dict[str, list[Mapping[str, str]]] = {}
@@ -111,7 +112,7 @@ def _name(row: Mapping[str, str]) -> str:
     read, written = (_number(row[f"darshan_tot_bytes_{way}_posix"]) for way in ("read", "written"))
     direction = "read" if read > written else "write"
     files = "files" if _number(row[f"darshan_biggest_{direction}_api_files"]) > 1 else "file"
-    # Burst buffers have no name; their mount begins with the number of the job.
+    # Burst buffers have no name, and their mount point begins with the job's number.
     place = row["_file_system"] or row[f"darshan_biggest_{direction}_fs"].rpartition("/")[2].lstrip("0123456789_")
     application = row["darshan_app"].rpartition("/")[2]
     return f"{place} {application} {direction} {files} {_number(row['darshan_nprocs']):.0f}"
@@ -161,7 +162,7 @@ def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> d
 
 
 def alarms_a_month(series: Sequence[WatchedSeries], detector: Detector) -> float:
-    """Return the alarms of a watch of these series, as they were recorded."""
+    """Return the number of alarms a month for these series without plants."""
     alarms: dict[str, list[float]] = {}
     for one in series:
         for change in detector(one):

@@ -1,4 +1,4 @@
-"""The controller: from what the probe has felt to the load that may be. Simulated file systems, and what holds for every history."""
+"""The controller that adapts our load to the probe's latencies: properties of every history, and simulations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FINE, SLOW = Felt("file-cycle", False), Felt("file-cycle", True)
 
 
 def controlled(history: list[Felt], start: Control | None = None) -> Control:
-    """The controller after the whole history."""
+    """Return the controller after the whole history."""
     return reduce(Control.after, history, start or Control())
 
 
 def path_of(history: list[Felt]) -> list[Control]:
-    """The controller before and after each operation."""
+    """Return the initial controller and the controller after each operation."""
     path = [Control()]
     for felt in history:
         path.append(path[-1].after(felt))
@@ -31,7 +31,7 @@ def path_of(history: list[Felt]) -> list[Control]:
 
 
 def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1) -> list[Control]:
-    """A file system on which an operation of others is slow with a probability that depends on the share of our load."""
+    """Return the controllers of a simulation in which a probe operation is slow with probability ``slow_at(share)``."""
     chance, path = random.Random(seed), [Control()]
     for number in range(operations):
         control = path[-1]
@@ -59,20 +59,20 @@ def test_the_load_changes_by_one_step_at_a_time_and_stops_only_after_the_least_w
 
 @settings(deadline=None)
 @given(histories)
-def test_only_slow_operations_make_it_less(history: list[Felt]) -> None:
+def test_only_slow_operations_reduce_the_load(history: list[Felt]) -> None:
     for (before, after), felt in zip(pairwise(path_of(history)), history, strict=True):
         assert felt.slow or (after.step <= before.step and after.stopped == before.stopped)
 
 
 @settings(deadline=None)
 @given(histories, histories)
-def test_it_is_a_function_of_the_history_alone(first: list[Felt], second: list[Felt]) -> None:
+def test_the_controller_is_a_function_of_the_history_alone(first: list[Felt], second: list[Felt]) -> None:
     assert controlled(first + second) == controlled(second, controlled(first))
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=5))
-def test_no_step_back_before_nobody_has_been_slow_for_long(calms: list[int]) -> None:
+def test_the_load_rises_only_after_a_calm_time(calms: list[int]) -> None:
     control = controlled([SLOW] * TOO_MANY)
     for calm in calms:
         control = controlled([FINE] * calm + [Felt("write-fsync", True)], control)
@@ -82,7 +82,7 @@ def test_no_step_back_before_nobody_has_been_slow_for_long(calms: list[int]) -> 
             return
 
 
-def test_the_same_number_of_slow_operations_far_apart_is_borne() -> None:
+def test_slow_operations_far_apart_do_not_reduce_the_load() -> None:
     seldom = ([FINE] * (WINDOW // 2 - 1) + [SLOW]) * 40
     assert controlled(seldom).share == 1.0
     assert controlled(([FINE] * (WINDOW // 3 - 2) + [SLOW]) * 3).share == 0.5
@@ -94,13 +94,13 @@ def test_operations_of_different_kinds_do_not_add_up() -> None:
     assert controlled([*each, Felt("b", True)]).share == 0.5
 
 
-def test_where_everybody_always_waits_it_stops_after_every_step() -> None:
+def test_if_every_operation_is_slow_the_controller_stops_after_all_steps() -> None:
     path = path_of([SLOW] * TOO_MANY * len(SHARES))
     assert [control.stopped for control in path].count(True) == 1
     assert path[-1].stopped and path[-2].share == SHARES[-1]
 
 
-def test_after_a_calm_time_it_tries_more_and_waits_twice_as_long_where_that_was_wrong() -> None:
+def test_after_a_calm_time_the_load_rises_and_a_failed_attempt_doubles_the_wait() -> None:
     half = controlled([SLOW] * TOO_MANY)
     back = controlled([FINE] * CALM, half)
     assert back.share == 1.0
@@ -110,19 +110,19 @@ def test_after_a_calm_time_it_tries_more_and_waits_twice_as_long_where_that_was_
 
 
 @pytest.mark.parametrize("bearable", SHARES)
-def test_it_finds_the_load_that_others_can_bear(bearable: float) -> None:
+def test_the_controller_finds_the_load_that_others_can_bear(bearable: float) -> None:
     path = simulated(lambda share: 0.002 if share <= bearable else 0.3, 8_000)
     assert not path[-1].stopped
-    # Trying more now and then costs others little: the waits double.
+    # Attempts at a higher load are rare, because the calm time required before each one doubles.
     assert sum(control.share <= bearable for control in path) > 0.95 * len(path)
     assert sum(control.share >= bearable / 2 for control in path) > 0.95 * len(path)
 
 
-def test_it_stops_where_others_wait_without_us_too() -> None:
+def test_the_controller_stops_where_operations_are_slow_at_any_load() -> None:
     path = simulated(lambda _share: 0.2, 8_000)
     assert path[-1].stopped and len(path) < 1000
 
 
-def test_what_one_in_a_hundred_waits_for_by_chance_seldom_changes_anything() -> None:
+def test_rare_slow_operations_seldom_change_the_load() -> None:
     ends = [simulated(lambda _share: 0.003, 3000, seed)[-1].share for seed in range(20)]
     assert ends.count(1.0) >= 16

@@ -1,4 +1,4 @@
-"""What --impact and --neighbour take, and that everything else is refused before the target is touched."""
+"""Values of --impact and --neighbour; invalid ones are refused before the target is touched."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ BAD_NEIGHBOURS = ["20ms", "p99", "p99=", "p95=20ms", "p99=fast", "p99=0", "p99=1
         ([], Impact()),
     ],
 )
-def test_limits_are_of_bytes_of_operations_or_of_both(words: list[str], expected: Impact) -> None:
+def test_a_limit_is_on_bytes_or_operations_or_both(words: list[str], expected: Impact) -> None:
     assert parse_impact(words) == expected
     assert from_record(Impact, to_record(expected)) == expected
 
 
 @pytest.mark.parametrize("word", BAD_LIMITS)
-def test_what_is_no_limit_is_refused(word: str) -> None:
+def test_an_invalid_limit_is_refused(word: str) -> None:
     with pytest.raises(BadInputError):
         parse_impact([word])
 
@@ -61,7 +61,7 @@ def test_the_same_limit_twice_is_refused() -> None:
 
 
 @pytest.mark.parametrize("word", BAD_NEIGHBOURS)
-def test_what_is_no_limit_for_neighbours_is_refused(word: str) -> None:
+def test_an_invalid_limit_for_neighbours_is_refused(word: str) -> None:
     with pytest.raises(BadInputError):
         parse_neighbour(word)
 
@@ -79,7 +79,7 @@ def test_what_is_no_limit_for_neighbours_is_refused(word: str) -> None:
 @pytest.mark.parametrize(
     "option", [("--impact", "2ops/s"), ("--impact", "fast"), ("--neighbour", "p50=1s"), ("--neighbour", "20ms")]
 )
-def test_every_command_that_measures_refuses_them_with_2_before_it_looks_at_the_target(
+def test_every_measuring_command_refuses_invalid_limits_with_status_2_before_it_reads_the_target(
     command: tuple[str, ...], option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*command, str(tmp_path / "nowhere"), *option]) == 2
@@ -87,12 +87,12 @@ def test_every_command_that_measures_refuses_them_with_2_before_it_looks_at_the_
     assert os.listdir(tmp_path) == []
 
 
-def test_a_tuner_takes_neither_since_it_looks_for_what_is_fastest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tuner_has_no_such_option(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tune", "--app", "app.toml", "/nowhere", "--impact", "5000ops/s"]) == 2
     assert "No such option" in capsys.readouterr().err
 
 
-def test_a_drill_has_no_neighbours(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_drill_refuses_the_option_neighbour(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("study", "recovery", tmp_path, "--neighbour", "p99=20ms", "--yes-this-interrupts-service")
     assert done.returncode in (2, 3)
     assert os.listdir(tmp_path) == []

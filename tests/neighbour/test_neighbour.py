@@ -1,4 +1,4 @@
-"""Listening to the probe: what has been felt ends a visit, makes the next one less, and at last stops the run."""
+"""Slow probe operations end a visit, reduce the load of the next one, and finally stop the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RUNNING = Progress(0, "write", 1.0, 0, 0, 0)
 
 
 class Made:
-    """A probe that felt what the test says."""
+    """A probe with scripted operations."""
 
     def __init__(self) -> None:
         self.next: list[LoggedOperation] = []
@@ -32,7 +32,7 @@ class Made:
 
 
 class Cancelled(LocalEngine):
-    """An engine that only notes that it was cancelled."""
+    """An engine that counts its cancellations."""
 
     times = 0
 
@@ -69,10 +69,10 @@ def neighbour(probe: Made, monkeypatch: pytest.MonkeyPatch) -> Neighbour:
 def visit(
     neighbour: Neighbour, probe: Made, operations: list[LoggedOperation], *, may_yield: bool = True
 ) -> tuple[float, int]:
-    """The share of the visit, and how often it was cancelled."""
+    """Simulate a visit with these probe operations; return its share of the load and its number of cancellations."""
     engine = Cancelled()
     share = neighbour.before_visit()
-    # As if it was felt after the visit began.
+    # Shift the operations to just after the start of the visit.
     moment = time.time() - operations[0].due_s + 1e-3 if operations else 0.0
     probe.next = [
         LoggedOperation(
@@ -86,13 +86,13 @@ def visit(
     return share, engine.times
 
 
-def test_where_nobody_waits_nothing_is_done(neighbour: Neighbour, probe: Made) -> None:
+def test_fast_operations_change_nothing(neighbour: Neighbour, probe: Made) -> None:
     assert visit(neighbour, probe, felt(0.001, 100)) == (1.0, 0)
     assert neighbour.after_visit()["operations"] == 100
     assert visit(neighbour, probe, []) == (1.0, 0)
 
 
-def test_a_visit_that_makes_others_wait_is_ended_once_and_the_next_one_is_less(
+def test_a_visit_that_slows_others_is_cancelled_once_and_the_next_one_has_less_load(
     neighbour: Neighbour, probe: Made
 ) -> None:
     assert visit(neighbour, probe, felt(0.5, TOO_MANY)) == (1.0, 1)
@@ -102,16 +102,18 @@ def test_a_visit_that_makes_others_wait_is_ended_once_and_the_next_one_is_less(
     assert not neighbour.yielded
 
 
-def test_a_visit_that_cannot_be_done_again_goes_on_and_the_next_one_is_less(neighbour: Neighbour, probe: Made) -> None:
+def test_a_visit_that_cannot_be_repeated_goes_on_and_the_next_one_has_less_load(
+    neighbour: Neighbour, probe: Made
+) -> None:
     assert visit(neighbour, probe, felt(0.5, 10 * TOO_MANY), may_yield=False) == (1.0, 0)
     assert visit(neighbour, probe, []) == (0.5, 0)
 
 
-def test_an_operation_that_fails_counts_as_one_that_others_waited_for(neighbour: Neighbour, probe: Made) -> None:
+def test_a_failed_operation_counts_as_slow(neighbour: Neighbour, probe: Made) -> None:
     assert visit(neighbour, probe, felt(0.001, TOO_MANY, "EIO")) == (1.0, 1)
 
 
-def test_what_was_due_before_the_load_was_less_is_not_held_against_it(neighbour: Neighbour, probe: Made) -> None:
+def test_operations_due_before_the_load_was_reduced_do_not_count_against_it(neighbour: Neighbour, probe: Made) -> None:
     late = felt(0.5, TOO_MANY)
     visit(neighbour, probe, felt(0.5, TOO_MANY))
     assert neighbour.before_visit() == 0.5
@@ -120,9 +122,7 @@ def test_what_was_due_before_the_load_was_less_is_not_held_against_it(neighbour:
     assert neighbour.share == 0.5
 
 
-def test_a_probe_that_says_nothing_waits_itself(
-    neighbour: Neighbour, probe: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_silent_probe_counts_as_slow(neighbour: Neighbour, probe: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SILENT_S", 0.0)
     neighbour.before_visit()
     time.sleep(0.05)
@@ -131,7 +131,7 @@ def test_a_probe_that_says_nothing_waits_itself(
     assert engine.times == 1
 
 
-def test_after_the_least_load_it_stops_and_says_what_was_felt(neighbour: Neighbour, probe: Made) -> None:
+def test_after_the_least_load_the_run_stops_and_names_the_latency(neighbour: Neighbour, probe: Made) -> None:
     for share in SHARES:
         assert visit(neighbour, probe, felt(0.5, TOO_MANY)) == (share, 1)
     with pytest.raises(StoppedForOthersError) as stopped:
@@ -142,7 +142,7 @@ def test_after_the_least_load_it_stops_and_says_what_was_felt(neighbour: Neighbo
     assert neighbour.summary().stopped is True
 
 
-def test_it_begins_nothing_where_others_wait_without_us(probe: Made, neighbour: Neighbour) -> None:
+def test_a_run_does_not_begin_where_operations_are_slow_without_its_load(probe: Made, neighbour: Neighbour) -> None:
     crowded = Neighbour(LIMIT_S, probe)
     probe.next = felt(0.5, TOO_MANY)
     with pytest.raises(EnvironmentLacksError, match="already take longer than --neighbour allows") as refused:
@@ -150,7 +150,7 @@ def test_it_begins_nothing_where_others_wait_without_us(probe: Made, neighbour: 
     assert refused.value.exit_status == 3 and "500 ms" in refused.value.why
 
 
-def test_the_summary_tells_before_from_meanwhile(neighbour: Neighbour, probe: Made) -> None:
+def test_the_summary_separates_latencies_before_and_during_the_run(neighbour: Neighbour, probe: Made) -> None:
     visit(neighbour, probe, felt(0.015, 10, kind="file-read") + felt(0.003, 10))
     summary = neighbour.summary()
     assert summary.before["operations"] == 30 and summary.before["p99_s"] == pytest.approx(0.001, rel=0.01)

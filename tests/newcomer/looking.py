@@ -1,4 +1,4 @@
-"""What is looked for on a screen and in a page: cut texts, broken lines, amounts, advice, and requests elsewhere."""
+"""Checks of a terminal screen and of a web page: cut text, broken lines, missing amounts, grades, external requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# Lines that hold a command or a path to be copied: a terminal breaks them where it ends, and copies them whole.
+# Lines with a command or path to copy. They may be wrapped: a terminal copies a wrapped line as one line.
 _TO_COPY = re.compile(r"(Report|Repeat|  ) +(strakes|/)")
 _AMOUNTS = (
     r"phases took [\d.,]+ \w+",
@@ -15,9 +15,9 @@ _AMOUNTS = (
     r"[\d,]+ files",
 )
 _PAGE_OF_PDF = re.compile(rb"/Type\s*/Page\b")
-# A4 between the margins that the report sets (184 mm), in CSS pixels.
+# Width of A4 paper without the margins of the report (184 mm), in CSS pixels.
 PAPER_WIDTH = 695
-# Each piece of text by itself: where it is drawn, and what cuts it off. A box that can be scrolled cuts on paper only.
+# Return the texts that an enclosing box or the edge of the window clips. A scrollable box clips on paper only.
 _CLIPPED = """onPaper => {
   const cutting = onPaper ? ['hidden', 'clip', 'auto', 'scroll'] : ['hidden', 'clip'];
   const wide = document.documentElement.clientWidth;
@@ -53,18 +53,18 @@ _CLIPPED = """onPaper => {
 
 
 def clipped_texts(page: Any, *, on_paper: bool = False) -> list[str]:
-    """Return the texts of a page of which a part cannot be seen."""
+    """Return the first 80 characters of each text of a page that is partly invisible."""
     clipped: list[str] = page.evaluate(_CLIPPED, on_paper)
     return clipped
 
 
 def pages_of(printed: bytes) -> int:
-    """Return how many pages a PDF has."""
+    """Return the number of pages of a PDF."""
     return len(_PAGE_OF_PDF.findall(printed))
 
 
 def requests_elsewhere(requests: Iterable[str], page: Path) -> list[str]:
-    """Return what a page asked for besides itself."""
+    """Return the requests for anything but the page."""
     return [request for request in requests if request != page.as_uri()]
 
 
@@ -78,33 +78,33 @@ def grades_in(text: str) -> list[str]:
 
 
 def lacking_amounts(scope: str) -> list[str]:
-    """Return what the scope of a summary does not tell of the amounts that were measured."""
+    """Return the patterns of measured amounts that the scope of a summary lacks."""
     return [pattern for pattern in _AMOUNTS if not re.search(pattern, " ".join(scope.split()), re.IGNORECASE)]
 
 
 def broken_lines(lines: Iterable[str], written: Iterable[str], columns: int) -> list[str]:
-    """Return the lines that the terminal broke, and those beyond its edge; what is there to be copied may be broken."""
+    """Return the lines longer than ``columns``, on the screen or as written; lines to copy may be wrapped."""
     return [line for line in lines if len(line) > columns] + [
         line for line in written if len(line) > columns and not _TO_COPY.match(line)
     ]
 
 
 def cut_words(written: Sequence[str], known: set[str]) -> set[str]:
-    """Return the words of a screen that are none of the known ones, or end in a sign of having been cut."""
+    """Return the words of a screen that are unknown or end with an ellipsis."""
     text = "\n".join(written)
-    # Numbers are written for the screen, and not all of them are at its full width.
+    # Skip numbers: their format depends on the width of the screen.
     shown = {word for word in words_of(text) if re.fullmatch(r"[A-Za-z-]{2,}[.,:;]?", word)}
     unknown = {word for word in shown if not {word, word.removesuffix(",")} & known}
     return unknown | {word for word in text.split() if "…" in word}
 
 
 def words_of(text: str) -> set[str]:
-    """Return all words, without the dots of a sentence that was left off at a whole word."""
+    """Return the words without quotation marks and without the dots that mark an omission after a whole word."""
     return {word.removesuffix("...").strip("\"'") for word in text.split()}
 
 
 def everything_in(value: object) -> str:
-    """Return all texts of a JSON document."""
+    """Return all values of a JSON document as text, one in a line."""
     if isinstance(value, Mapping):
         return "\n".join(map(everything_in, value.values()))
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""A terminal of a given size, as a person sees it: commands are typed into tmux, and its screen is read."""
+"""A terminal of a given size: a test types commands into tmux and reads its screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TICK_S = 0.2
 
 
 class Screen:
-    """One window; ``socket`` is the name of a tmux server that nobody else uses."""
+    """A tmux window; ``socket`` is the socket of its own tmux server."""
 
     def __init__(self, socket: Path, columns: int) -> None:
         self.columns = columns
@@ -26,12 +26,12 @@ class Screen:
         self._typed = 0
 
     def type(self, words: str, *, limit_s: float) -> int:
-        """Run a command line on an empty screen to its end; returns its exit status."""
+        """Run a command line on an empty screen; return its exit status. Fails after ``limit_s``."""
         self._typed += 1
         done = f"done-{self._typed}"
         self._tmux("send-keys", "-t", "person", "-R")
         self._tmux("clear-history", "-t", "person")
-        # The status goes where the screen does not show it.
+        # The status goes into a tmux option, which does not appear on the screen.
         line = f"clear; {words}; tmux -S {self._socket} set-option -g @{done} $?"
         self._tmux("send-keys", "-t", "person", line, "Enter")
         deadline = time.monotonic() + limit_s
@@ -41,11 +41,11 @@ class Screen:
         return int(status)
 
     def lines(self) -> list[str]:
-        """All lines as they stand on the screen, and above it, each at most as wide as the screen."""
+        """Return the lines of the screen and its history; each is at most as wide as the screen."""
         return self.text().splitlines()
 
     def written(self) -> list[str]:
-        """Return the same lines as they were written: those that the terminal broke are whole."""
+        """Return the lines of the screen and its history as the program wrote them, with wrapped lines joined."""
         return self._capture("-J").splitlines()
 
     def text(self) -> str:
@@ -61,7 +61,7 @@ class Screen:
 
 @contextmanager
 def screen_of(directory: Path, columns: int, environment: Mapping[str, str]) -> Iterator[Screen]:
-    """Open a terminal with ``columns`` columns and 40 lines. Skips where there is no tmux."""
+    """Open a terminal with ``columns`` columns and 40 lines. Skip the test if tmux is not installed."""
     if shutil.which("tmux") is None:
         pytest.skip("needs tmux")
     socket = directory / f"{columns}"

@@ -1,5 +1,6 @@
-"""What a newcomer sees who types what the README and its first page say: on screens of 80 and of 60 columns, in the
-browser, and on paper.
+"""The commands of the README and the getting-started page give legible output.
+
+On terminals of 80 and of 60 columns, in a browser and on paper.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from strakes.report.words import IN_BRIEF, WARNINGS
 __all__ = ["browser"]
 
 IN_MEMORY = Path("/dev/shm")
-# What the lab is started with, and how long the survey may measure.
+# Options of `strakes lab up` by kind of lab.
 LABS: dict[str, tuple[str, ...]] = {
     "ext4": ("--size", "2GiB"),
     "xfs": ("--size", "2GiB"),
@@ -54,12 +55,12 @@ _LAB = (pytest.mark.lab, pytest.mark.long)
 MOST_PAGES = 8
 README = ROOT / "README.md"
 STARTING = ROOT / "docs" / "guide" / "getting-started.md"
-# What the first page names next, and measures nothing.
+# Further commands that the getting-started page names; they measure nothing.
 NEXT = ("strakes study list", "strakes runs", "strakes doctor", "strakes target DIR")
 
 
 class Newcomer:
-    """A directory that was surveyed by typing it, and what came of it."""
+    """A directory to survey from a terminal, with its store and results."""
 
     def __init__(self, place: Path, home: Path, columns: int, budget: str) -> None:
         self.place = place
@@ -73,19 +74,19 @@ class Newcomer:
         return {"STRAKES_STORE": str(self.home / "store"), "PYTHONPATH": str(ROOT / "src")}
 
     def findings(self) -> dict[str, Any]:
-        """Return what the survey found, as its JSON says."""
+        """Return the survey's findings, read from its JSON file."""
         document: dict[str, Any] = json.loads(self.json.read_text())
         return document
 
     def typed(self, command: str) -> str:
-        """Return a command of the documents as it is typed here, for the directory that is surveyed."""
+        """Return a command of the documents, changed to this installation and the surveyed directory."""
         words = re.sub(r"^(\./)?strakes ", "", command)
         words = re.sub(r"/scratch/\w+|\bDIR\b", str(self.place), words)
         return f"{strakes()} {words}"
 
 
 def summary_on(lines: list[str]) -> list[str]:
-    """Return what stands from the summary's first line on; progress was drawn above it."""
+    """Return the lines of the summary, without the progress display above it."""
     first = max(number for number, line in enumerate(lines) if line.startswith("strakes  /"))
     return lines[first:]
 
@@ -117,7 +118,7 @@ def wide(newcomer: Newcomer) -> Iterator[Screen]:
 
 @pytest.fixture(scope="module")
 def summary(wide: Screen) -> tuple[list[str], list[str]]:
-    """As it stands on the screen, and as it was written."""
+    """Return the summary's lines on the screen, and as written without wrapping."""
     return summary_on(wide.lines()), summary_on(wide.written())
 
 
@@ -134,14 +135,14 @@ def strakes() -> str:
 
 
 def commands_of(page: Path) -> list[str]:
-    """Return the commands of strakes in a page's first block that is there to be typed, without comments."""
+    """Return the strakes commands of a page's first shell block, without comments."""
     block = page.read_text().partition("```sh\n")[2].partition("```")[0]
     return [line.partition(" #")[0].strip() for line in block.splitlines() if line.startswith("./strakes ")]
 
 
 @pytest.fixture(scope="module")
 def page_file(summary: tuple[list[str], list[str]], newcomer: Newcomer, wide: Screen) -> Path:
-    """Return the report that the getting-started page writes; the same as at the path that the screen tells."""
+    """Return the report of the getting-started page's command; it equals the report whose path the summary shows."""
     (line,) = [line for line in summary[1] if line.startswith("Report ")]
     survey, report = commands_of(STARTING)
     assert newcomer.typed(survey) == newcomer.typed(commands_of(README)[0])
@@ -181,7 +182,7 @@ def test_no_line_is_broken_by_the_terminal_but_those_to_copy(
 def test_no_word_is_cut(
     newcomer: Newcomer, summary: tuple[list[str], list[str]], narrow: tuple[list[str], list[str]]
 ) -> None:
-    """Each word on a screen is one of the texts that it was made of, or of the summary at its full width."""
+    """Each word on a screen is in the findings, in a text about warnings, or in the summary at full width."""
     full = subprocess.run(
         [sys.executable, "-m", "strakes", "report"],
         env={**os.environ, **newcomer.environment, "COLUMNS": "100"},
@@ -219,7 +220,7 @@ def test_nothing_is_clipped_in_the_browser(visit: Visit, width: int, tmp_path: P
     assert picture.stat().st_size > 20_000
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert clipped_texts(page) == []
-    # Once more with everything that a reader can unfold.
+    # The same with all folded parts open.
     page.evaluate("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
     assert clipped_texts(page) == []
     assert visit.complaints == []
@@ -239,12 +240,12 @@ def test_it_prints_with_nothing_clipped(visit: Visit, tmp_path: Path) -> None:
     assert visit.complaints == []
 
 
-def test_what_the_getting_started_page_names_next_fits_the_screen(newcomer: Newcomer, wide: Screen) -> None:
+def test_the_next_commands_of_the_getting_started_page_fit_the_screen(newcomer: Newcomer, wide: Screen) -> None:
     assert [command for command in NEXT if f"`{command}`" not in STARTING.read_text()] == []
     for command in (*NEXT, "strakes lab --help", "strakes survey --help", "strakes report --compare-with io500"):
-        # What this machine lacks is no concern of a newcomer's screen.
+        # The doctor ends with status 1 if this machine lacks something.
         allowed = (0, 1) if command == "strakes doctor" else (0,)
         assert wide.type(newcomer.typed(command), limit_s=60) in allowed, wide.text()
-        # What has no blank to break it at is a path, or a list of options.
+        # Paths and lists of options have no blank at which they could be wrapped.
         broken = [line for line in wide.written() if len(line) > 80 and not re.search(r"\S{40}", line)]
         assert broken == [], command

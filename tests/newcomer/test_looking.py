@@ -1,4 +1,4 @@
-"""What is looked for is noticed where it is: planted cut words, broken lines, missing advice, complaints of a page."""
+"""The checks of looking.py find planted faults: cut words, broken lines, page errors, external requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["browser"]
 
 needs_chromium = pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium (Debian package chromium)")
 OpenPage = Callable[[str], Visit]
-# Each hides a part of a text from whoever looks at the page.
+# Styles that hide a part of a text.
 CLIPPING = {
     "cut": "width: 4rem; white-space: nowrap; overflow: hidden",
     "dotted": "width: 4rem; white-space: nowrap; overflow: hidden; text-overflow: ellipsis",
@@ -40,7 +40,7 @@ CLIPPING = {
 
 @pytest.fixture
 def opened(browser: Any, tmp_path: Path) -> Iterator[OpenPage]:
-    """Open a page of this text."""
+    """Return a function that opens a page with this HTML in the browser."""
     visits = []
 
     def open_page(text: str) -> Visit:
@@ -55,7 +55,7 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[OpenPage]:
 
 
 @needs_chromium
-def test_a_report_is_not_complained_of_but_a_rule_of_style_that_clips_its_advice_is(opened: OpenPage) -> None:
+def test_a_report_has_no_clipped_text_until_a_style_clips_its_advice(opened: OpenPage) -> None:
     report = render_html(example_portrait())
     visit = opened(report)
     page = visit.drawn()
@@ -82,7 +82,7 @@ def test_a_word_clipped_by_a_box_further_out_or_by_a_figure_is_noticed(opened: O
 
 
 @needs_chromium
-def test_what_can_be_scrolled_to_is_cut_on_paper_only(opened: OpenPage) -> None:
+def test_a_scrollable_box_clips_on_paper_only(opened: OpenPage) -> None:
     page = opened('<div style="width: 5rem; overflow-x: auto; white-space: nowrap">a table of many columns</div>').page
     assert clipped_texts(page) == []
     assert clipped_texts(page, on_paper=True) == ["a table of many columns"]

@@ -1,4 +1,4 @@
-"""The pages for whoever adds something: they count what there is, and what they name is where they say."""
+"""The pages on how to add something state correct counts, and names that exist in the files they mention."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMED = re.compile(r"`(\w+)`(?: in |,? \()`((?:src|tests|engine)/[\w./-]+)`")
 
 
 @pytest.mark.parametrize("page", COUNTS)
-def test_a_page_counts_what_there_is(page: str) -> None:
+def test_a_page_states_the_right_count(page: str) -> None:
     assert COUNTS[page]() in (DEVELOPERS / f"{page}.md").read_text()
 
 
@@ -42,12 +42,12 @@ def test_every_page_is_counted_here_or_in_its_room() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_a_page_names_is_in_the_file_that_it_names(page: Path) -> None:
+def test_each_name_on_a_page_is_in_the_file_given_for_it(page: Path) -> None:
     named = [(name, path) for name, path in _NAMED.findall(page.read_text()) if "/your_" not in path]
-    assert named or page.stem == "add-a-rule"  # data: it names no Python
+    assert named or page.stem == "add-a-rule"  # rules are data, so that page names no Python
     assert [(name, path) for name, path in named if not re.search(rf"\b{name}\b", (ROOT / path).read_text())] == []
 
 
-def test_what_an_addition_costs_is_said_for_each_page() -> None:
+def test_the_table_of_costs_links_each_page() -> None:
     table = (DEVELOPERS / "README.md").read_text()
     assert [page.name for page in PAGES if f"]({page.name})" not in table] == []

@@ -1,4 +1,4 @@
-"""The documents: what they name is there, and the site's links lead somewhere."""
+"""Paths and links in the documents lead to files that exist."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _PATH = re.compile(r"`((?:src|engine|tests|schemas|docs|packaging|examples)/[\w.
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_developers_pages_name_only_what_is_there(page: Path) -> None:
+def test_the_developers_pages_name_only_paths_that_exist(page: Path) -> None:
     named = [name for name in _PATH.findall(page.read_text()) if "/your_" not in name]
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.stem)
-def test_links_of_documents_lead_to_files_that_are_there(page: Path) -> None:
+def test_links_of_documents_lead_to_files_that_exist(page: Path) -> None:
     links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
 

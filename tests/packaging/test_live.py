@@ -1,4 +1,4 @@
-"""The commands that the documents print: the command line knows them; they run when the documents are built."""
+"""The commands in the guide exist on the command line, and building the documents runs them (packaging/live.py)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a page has mounts of 
 
 
 def _script(name: str) -> ModuleType:
-    # Not by its own name: there is a module "site" already.
+    # Python has a module "site", so the name needs a prefix.
     name_here = f"packaging_{name}"
     spec = importlib.util.spec_from_file_location(name_here, ROOT / "packaging" / f"{name}.py")
     assert spec is not None and spec.loader is not None
@@ -36,7 +36,7 @@ live, site = _script("live"), _script("site")
 
 
 def _unknown(words: list[str]) -> list[str]:
-    """Return which of these words the command line does not know."""
+    """Return the subcommand or the options of a command that do not exist."""
     command: click.Command = cli
     context = click.Context(cli, info_name="strakes")
     if cli.get_command(context, " ".join(words[:2])) is not None:
@@ -55,7 +55,7 @@ def _unknown(words: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_of_the_guide_is_one_that_the_command_line_knows(page: Path) -> None:
+def test_every_command_of_the_guide_exists_on_the_command_line(page: Path) -> None:
     for block in live.read(page.read_text()).blocks:
         for command in block.commands:
             match = re.search(r"(?:^|\s|\()(?:\./)?strakes (.*)", command.split("#")[0])
@@ -69,14 +69,14 @@ def test_every_command_of_the_guide_is_one_that_the_command_line_knows(page: Pat
             assert _unknown(words) == [], command
 
 
-def test_a_comment_that_says_nothing_known_is_refused_with_its_line() -> None:
+def test_an_unknown_live_comment_is_refused_with_its_line() -> None:
     with pytest.raises(live.LiveError, match="line 2: <!-- live: instead x -->: write one of at, "):
         live.read("text\n<!-- live: instead x -->\n")
     with pytest.raises(live.LiveError, match="line 1"):
         live.read("<!-- live: not -->\n")
 
 
-def test_a_block_takes_the_comments_before_it_and_leaves_none_to_the_next() -> None:
+def test_live_comments_apply_to_the_next_block_only() -> None:
     page = live.read(
         "<!-- live: status 1 -->\n<!-- live: report a -->\n```sh\nfalse\n\ntrue # said\n```\n```console\n$ strakes "
         "runs\nnone\n```\n"
@@ -88,7 +88,7 @@ def test_a_block_takes_the_comments_before_it_and_leaves_none_to_the_next() -> N
 
 
 @needs_root
-def test_commands_of_a_page_share_a_shell_and_what_they_say_is_kept(
+def test_commands_of_a_page_share_a_shell_and_their_output_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "BUILT", tmp_path)
@@ -98,7 +98,7 @@ def test_commands_of_a_page_share_a_shell_and_what_they_say_is_kept(
 
 
 @needs_root
-def test_a_command_that_ends_otherwise_is_named_with_its_line_and_its_words(
+def test_a_command_with_an_unexpected_status_is_named_with_its_line_and_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live, "BUILT", tmp_path)
@@ -109,7 +109,7 @@ def test_a_command_that_ends_otherwise_is_named_with_its_line_and_its_words(
 def test_the_newcomers_page_leads_from_nothing_to_an_own_report_in_three_commands(tmp_path: Path) -> None:
     block = live.read((ROOT / "docs" / "guide" / "getting-started.md").read_text()).blocks[0]
     assert len(block.commands) == 3 and block.commands[0].startswith("git clone URL && cd strakes")
-    # In place of a checkout that sets itself up, which takes minutes and is what ./dev test begins with.
+    # Stands in for a checkout, whose set-up takes minutes.
     installed = tmp_path / "strakes" / "strakes"
     installed.parent.mkdir()
     installed.write_text(f'#!/bin/sh\nexec {sys.executable} -m strakes "$@"\n')
@@ -125,7 +125,7 @@ def test_the_newcomers_page_leads_from_nothing_to_an_own_report_in_three_command
     assert "Headline figures" in (place / "report.html").read_text()
 
 
-def test_the_site_shows_what_was_said_below_its_block() -> None:
+def test_the_site_shows_the_output_of_a_block_below_it() -> None:
     text = site._with_output("a\n```sh\nls\n```\nb", {2: "$ ls\n<x>\n"})
     assert text.startswith("a\n```sh\nls\n```\n\n<details>")
     assert "<code>$ ls\n&lt;x&gt;\n</code>" in text and text.endswith("\nb")

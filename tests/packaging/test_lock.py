@@ -1,4 +1,4 @@
-"""What ./strakes and ./dev install: the versions and hashes of the locks, which hold what pyproject.toml asks for."""
+"""The lock files of ./strakes and ./dev: versions, hashes and licences, and agreement with pyproject.toml."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL = {*DEV, *(line for lines in PROJECT["optional-dependencies"].values() for l
 
 
 def locked(kind: str) -> dict[str, list[str]]:
-    """Return the versions of each package that a lock has; several where they depend on the Python."""
+    """Return the versions of each package in a lock; there are several if they depend on the Python version."""
     numbers: dict[str, list[str]] = {}
     for name, number in re.findall(r"^([\w.-]+)==([\w.]+)", (LOCKS / f"{kind}.txt").read_text(), re.MULTILINE):
         numbers.setdefault(name, []).append(number)
@@ -38,39 +38,39 @@ def test_every_dependency_has_an_upper_bound(requirement: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "wanted"), [("run", RUN), ("dev", DEV)], ids=["run", "dev"])
-def test_a_lock_has_what_the_project_asks_for(kind: str, wanted: list[str]) -> None:
+def test_a_lock_meets_the_requirements_of_the_project(kind: str, wanted: list[str]) -> None:
     versions = locked(kind)
     for requirement in map(Requirement, wanted):
         assert all(requirement.specifier.contains(number) for number in versions[requirement.name.lower()])
 
 
-def test_what_both_locks_have_is_of_one_version() -> None:
+def test_packages_in_both_locks_have_the_same_version() -> None:
     dev = locked("dev")
     assert {name: dev[name] for name in locked("run")} == locked("run")
 
 
 @pytest.mark.parametrize("kind", ["run", "dev"])
-def test_every_requirement_of_a_lock_has_hashes_and_no_lock_names_a_place(kind: str) -> None:
+def test_every_requirement_of_a_lock_has_hashes_and_no_lock_names_an_index(kind: str) -> None:
     text = (LOCKS / f"{kind}.txt").read_text()
     for requirement in re.split(r"^(?=\w)", text, flags=re.MULTILINE)[1:]:
         assert "    --hash=sha256:" in requirement, requirement
     assert not re.search(r"https?:|index-url|find-links|/", re.sub("^#.*", "", text, flags=re.MULTILINE))
 
 
-def test_what_is_installed_here_is_what_the_lock_says() -> None:
-    """The tests themselves run in such an environment."""
+def test_installed_versions_are_those_of_the_lock() -> None:
+    """The environment of the tests is installed from the development lock."""
     versions = locked("dev")
     assert all(version(name) in versions[name] for name in ("click", "hypothesis", "numpy", "pytest"))
 
 
-def test_building_needs_what_pyproject_says() -> None:
+def test_build_tools_are_those_of_pyproject() -> None:
     tools = {line for line in (LOCKS / "tools.in").read_text().splitlines() if not line.startswith("#")}
     assert set(PYPROJECT["build-system"]["requires"]) <= tools
     assert any(line.startswith(f"cmake{PYPROJECT['tool']['scikit-build']['cmake']['version']}") for line in tools)
 
 
 def printed(path: Path) -> str:
-    """Return what bootstrap/requirements.py prints of a lock where PATH is ``path``."""
+    """Return the output of bootstrap/requirements.py for run.txt when PATH is ``path``."""
     command = [sys.executable, "-I", str(ROOT / "bootstrap/requirements.py"), str(LOCKS / "run.txt")]
     environment = {**os.environ, "PATH": str(path)}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
@@ -87,7 +87,7 @@ def test_build_tools_are_installed_only_where_the_machine_lacks_them(tmp_path: P
     assert "\ncmake==" in printed(tmp_path)
 
 
-def test_what_is_vendored_is_what_its_page_says() -> None:
+def test_vendored_files_match_the_digests_of_their_page() -> None:
     vendor = ROOT / "src/strakes/report/vendor"
     rows = re.findall(r"^\| `([\w.-]+)` \|.*\| `([0-9a-f]{64})` \|$", (vendor / "README.md").read_text(), re.MULTILINE)
     assert {name for name, _ in rows} == {path.name for path in vendor.iterdir()} - {"README.md", "LICENSE"}

@@ -1,4 +1,4 @@
-"""What stands in packaging/ fits the program: requirements, metrics, pages, scripts."""
+"""Files in packaging/ agree with the program: requirements, metrics, man pages, completion, scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def recipe() -> tuple[type, list[tuple[str, tuple[Any, ...], dict[str, Any]]]]:
-    """Return the class of the Spack recipe and its directives; Spack's own names are replaced by ones that remember."""
+    """Return the class of the Spack recipe and its directive calls, recorded by stubs in place of Spack."""
     calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
 
     def directive(name: str) -> Callable[..., None]:
@@ -61,7 +61,7 @@ def test_the_spack_recipe_requires_what_the_project_requires() -> None:
     }
     for requirement in wanted:
         name, least, below = re.split(">=|,<", requirement)
-        # Spack's upper end is the last that may be, not the first that may not.
+        # The upper end of a Spack version range is inclusive.
         assert required[f"py-{name}"] == f"{least}:{int(below) - 1}", requirement
     assert required["python"] == PYPROJECT["project"]["requires-python"].removeprefix(">=") + ":"
     assert required["cmake"] == PYPROJECT["tool"]["scikit-build"]["cmake"]["version"].removeprefix(">=") + ":"
@@ -120,7 +120,7 @@ def test_the_apptainer_definition_has_the_parts_that_apptainer_knows() -> None:
     assert "files from build" in final[1] and build[0]["Stage"] == "build"
 
 
-def test_the_apptainer_image_is_built_of_files_that_are_there() -> None:
+def test_the_apptainer_image_is_built_of_files_that_exist() -> None:
     for line in stages()[0][1]["files"].split("\n"):
         if line.strip():
             assert (ROOT / line.split()[0]).exists(), line
@@ -184,7 +184,7 @@ def dashboard() -> dict[str, Any]:
 
 def test_the_dashboard_asks_for_metrics_that_are_exported() -> None:
     asked = set(re.findall(r"strakes_\w+", json.dumps([dashboard()["panels"], dashboard()["templating"]])))
-    # The dashboard shows rates; what the machine did meanwhile and latencies are for panels of one's own.
+    # The dashboard has no panels for machine activity and latencies; users add their own.
     beside = {"strakes_share_percent", "strakes_amount_bytes", "strakes_latency_seconds"}
     assert asked == {family.name for family in FAMILIES} - beside
 

@@ -1,4 +1,4 @@
-"""The documentation site fits into a window of 1280 pixels and into a telephone of 420, with its pictures."""
+"""The documentation site, with its pictures, fits into windows of 1280 and 420 pixels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from report.test_browser import CHROMIUM, browser
 
 __all__ = ["browser"]
 ROOT = Path(__file__).parents[2]
-# What reaches beyond its column of text, except code blocks, which scroll by themselves.
+# Elements wider than the text column, except code blocks, which can be scrolled.
 _TOO_WIDE = """() => {
   const column = document.querySelector('.rst-content').getBoundingClientRect();
   return [...document.querySelectorAll('.rst-content table, .rst-content img, .rst-content p, .rst-content td')]

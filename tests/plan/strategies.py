@@ -1,4 +1,4 @@
-"""Plans for property tests: every one is valid by the schema, though not always free of contradictions."""
+"""Hypothesis strategies for plans. Every plan satisfies the schema; some contradict themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema, as the front end checks it, and the engine must take and refuse the same plans."""
+"""The front end's schema and the engine accept and refuse the same plans."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def engine() -> Path:
 
 
 def verdict(engine: Path, document: object, directory: Path) -> tuple[str, str]:
-    """What the engine makes of a plan: the status, and the key at fault when it is refused."""
+    """Return the engine's status for a plan, and the key at fault if it refuses the plan."""
     (directory / ".strakes-marker").touch()
     message = {"type": "plan", "version": 1, "id": "p", "directory": str(directory), "plan": document, "limit_s": 60}
     answer = subprocess.run([engine], input=json.dumps(message) + "\n", capture_output=True, text=True, timeout=120)
@@ -62,7 +62,7 @@ def test_a_good_plan_is_taken(path: Path, engine: Path, backends: frozenset[str]
     lacking = {phase.get("backend", "posix") for phase in read(path)["phases"]} - backends
     if lacking:
         pytest.skip(f"the engine is without {', '.join(lacking)}")
-    # Not every machine can run the largest: whether it ends well is not asked here.
+    # Not every machine can run the largest plan, so any status but "refused" will do.
     assert verdict(engine, read(path), tmp_path)[0] != "refused"
 
 

@@ -1,4 +1,4 @@
-"""The engine's table of backends, the schema, and the page that says how to add one."""
+"""Agreement of the engine's backend table, the schema, and the page on how to add a backend."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_page_counts_the_rows_of_the_registry() -> None:
     assert int(stated[1]) == len(re.findall(r"\.name = ", REGISTRY))
 
 
-def test_every_file_and_name_on_the_page_is_there() -> None:
+def test_every_file_and_name_on_the_page_exists() -> None:
     for path in re.findall(r"`((?:engine|schemas|src|tests|cmake)/[\w./-]+)`", PAGE):
         assert path == "engine/backend/your_file.hpp" or (ROOT / path).exists(), path
     for path, name in (
@@ -61,8 +61,8 @@ def test_every_file_and_name_on_the_page_is_there() -> None:
         assert name in PAGE and name in (ROOT / path).read_text(), name
 
 
-def test_only_the_files_on_the_page_tell_backends_apart() -> None:
-    """A name of a backend anywhere else is one more file to edit for the next one."""
+def test_only_the_files_on_the_page_distinguish_backends() -> None:
+    """Each further file that names backends would have to be edited for a new one."""
     allowed = {"registry.hpp", "transfer.cpp", "metadata.cpp", "probe.cpp", "libraries.cpp"}
     sources = [
         path for path in (ROOT / "engine").rglob("*.[ch]pp") if "tests" not in path.parts and "fuzz" not in path.parts

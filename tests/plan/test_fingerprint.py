@@ -19,7 +19,7 @@ def test_four_and_four_point_zero_are_the_same_plan() -> None:
     assert whole.fingerprint() == decimal.fingerprint()
 
 
-def test_the_seed_is_no_part_of_the_fingerprint_but_the_amount_is() -> None:
+def test_the_seed_is_not_part_of_the_fingerprint_but_the_amount_is() -> None:
     first, other_seed, other_amount = (
         plan_from_json(json.loads(PLAN % numbers)).fingerprint()
         for numbers in (("1", "2", "4", "5"), ("7", "2", "4", "5"), ("1", "2", "8", "5"))

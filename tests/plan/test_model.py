@@ -75,7 +75,7 @@ def test_the_model_takes_the_values_that_the_schema_lists(kind: str, phase: type
             assert list(get_args(types[key])) == rule["enum"], key
 
 
-def test_left_out_keys_and_spelt_out_defaults_are_one_plan() -> None:
+def test_omitted_keys_and_explicit_defaults_give_the_same_plan() -> None:
     short = {"kind": "metadata", "name": "c", "operation": "file-create", "directory": "unique", "items": 3}
     document = {"schema": 1, "seed": 0, "team": {"ranks": 1}, "phases": [short]}
     full = plan_from_json(document).to_json()
@@ -88,7 +88,7 @@ def test_a_grouping_without_writers_reaches_the_engine_which_refuses_it() -> Non
     assert plan_from_json(Plan(1, (phase,)).to_json()).phases == (phase,)
 
 
-def test_the_seed_is_no_part_of_the_fingerprint() -> None:
+def test_the_seed_is_not_part_of_the_fingerprint() -> None:
     phases = (MetadataPhase("c", "file-create", "unique", items=3),)
     assert (
         Plan(2, phases, seed=1).fingerprint() == Plan(2, phases, seed=2).fingerprint() != Plan(3, phases).fingerprint()
@@ -104,7 +104,7 @@ def test_a_mixed_phase_costs_what_its_parts_cost() -> None:
     assert plan.phases[0].operations(4) == 3 * 2 + 10
 
 
-def test_what_a_part_of_a_mixed_phase_does_on_the_data_of_all_is_its_ranks_share() -> None:
+def test_a_part_of_a_mixed_phase_on_the_data_of_all_does_the_share_of_its_ranks() -> None:
     look = MetadataPhase("look", "file-stat", "shared", items=10, share="all")
     assert look.operations(4) == 160
     assert Part(1, look).operations(4) == 40

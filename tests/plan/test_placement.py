@@ -1,4 +1,4 @@
-"""Where ranks run: said on the command line or in the plan, kept with the run, refused where it cannot be."""
+"""Placement of ranks on processors, from the command line or the plan: stored with the run, or refused."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def words(plan: Path, *options: str) -> list[str]:
     return ["run", "--budget", "2s", "-q", *options, str(plan), str(plan.parent / "measured")]
 
 
-def test_plans_that_say_nothing_of_it_keep_their_fingerprint() -> None:
+def test_plans_without_a_placement_keep_their_fingerprint() -> None:
     assert set(PLAN.to_json()["team"]) == {"ranks"}  # type: ignore[call-overload]
     placed = replace(PLAN, processors="0-3", buffer_pages="transparent")
     assert placed.fingerprint() != PLAN.fingerprint()
     assert plan_from_json(placed.to_json()) == placed
 
 
-def test_a_plan_in_words_has_it_beside_the_ranks(tmp_path: Path) -> None:
+def test_a_plan_file_gives_the_placement_next_to_the_ranks(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     file.write_text(TEXT.format(more='numa_nodes = "0,1"\nbuffer_pages = "huge"'))
     assert plan_from_toml(file, seed=1)[1] == replace(PLAN, seed=1, numa_nodes="0,1", buffer_pages="huge")
@@ -69,7 +69,7 @@ def test_the_command_line_puts_ranks_on_processors_and_the_run_says_so(plan: Pat
 
 
 @pytest.mark.parametrize("option", ["--processors=16383", "--numa-nodes=1023"])
-def test_what_this_machine_has_not_is_lacking_here_and_named(
+def test_processors_that_this_machine_lacks_are_named(
     plan: Path, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert strakes(words(plan, option)) == EnvironmentLacksError.exit_status
@@ -78,6 +78,6 @@ def test_what_this_machine_has_not_is_lacking_here_and_named(
     assert not list((plan.parent / "measured").iterdir())
 
 
-def test_what_is_no_list_is_bad_input(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_list_of_processors_is_bad_input(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(words(plan, "--processors", "3-0")) == BadInputError.exit_status
     assert "Write it as 0-3,8" in capsys.readouterr().err

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def installed(place: Path) -> Path:
-    """The package as a wheel lays it out, away from the checkout."""
+    """Copy the package to ``place`` as a wheel would install it; return the copy."""
     shutil.copytree(ROOT / "src" / "strakes", place / "strakes", ignore=shutil.ignore_patterns("__pycache__", "bin"))
     return place / "strakes"
 
@@ -41,6 +41,6 @@ def test_a_package_without_them_says_so(tmp_path: Path) -> None:
     assert "this installation lacks its schemas" in title_there(tmp_path).stderr
 
 
-def test_a_schema_that_is_none_is_named() -> None:
+def test_an_invalid_schema_is_named() -> None:
     with pytest.raises(EnvironmentLacksError, match="'nothing'"):
         load_schema("nothing")

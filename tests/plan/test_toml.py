@@ -1,4 +1,4 @@
-"""Plans as people write them: hints in the plan or in a file of ROMIO's."""
+"""Plans in TOML: sizes with units, and MPI-IO hints in the plan or in a ROMIO hints file."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_sizes_of_calls_are_written_in_words(tmp_path: Path) -> None:
     assert phase.write_sizes == ()
 
 
-def test_hints_are_text_and_numbers_become_it(tmp_path: Path) -> None:
+def test_hints_are_text_and_numbers_are_converted(tmp_path: Path) -> None:
     phase = phase_with('{ cb_nodes = 4, cb_buffer_size = "16777216", some_bytes = "1MiB" }', tmp_path)
     assert phase.hints == (("cb_buffer_size", "16777216"), ("cb_nodes", "4"), ("some_bytes", "1MiB"))
 
 
-def test_hints_may_be_a_file_beside_the_plan(tmp_path: Path) -> None:
+def test_hints_may_be_in_a_file_next_to_the_plan(tmp_path: Path) -> None:
     (tmp_path / "romio-hints").write_text("# of this machine\ncb_nodes 4\n\nromio_cb_write enable # always\n")
     assert phase_with('"romio-hints"', tmp_path).hints == (("cb_nodes", "4"), ("romio_cb_write", "enable"))
 
@@ -58,7 +58,7 @@ def test_hints_may_be_a_file_beside_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"), [("cb_nodes = 4\n", "line 1"), ("a 1\nb\n", "line 2"), (None, "No such file")]
 )
-def test_a_file_of_hints_that_is_none_is_named(tmp_path: Path, text: str | None, why: str) -> None:
+def test_an_invalid_hints_file_is_named(tmp_path: Path, text: str | None, why: str) -> None:
     if text is not None:
         (tmp_path / "hints").write_text(text)
     with pytest.raises(BadInputError) as caught:

@@ -1,4 +1,4 @@
-"""From stored visits to a portrait: what is advised is confirmed or said not to be, and every doubt is a warning."""
+"""Building a portrait from stored visits: findings and warnings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FACTS = {"file_system": "xfs", "remote": False, "direct_io": True, "cpus": 2, "m
 
 @pytest.fixture
 def portrait_of(tmp_path: Path) -> Callable[..., Portrait]:
-    """Store a made-up run, read it back, build its portrait."""
+    """Return a function that stores a run with these visits, reads it back and returns its portrait."""
 
     def build(
         visits: list[dict[str, Any]], cells: list[Cell], names: list[str], facts: dict[str, Any] | None = None
@@ -53,8 +53,10 @@ def portrait_of(tmp_path: Path) -> Callable[..., Portrait]:
     return build
 
 
-def test_the_first_files_are_told_where_all_later_ones_take_longer(portrait_of: Callable[..., Portrait]) -> None:
-    """ext4 without a journal creates many times as fast until files have been removed."""
+def test_the_rate_of_the_first_files_is_reported_where_later_ones_take_longer(
+    portrait_of: Callable[..., Portrait],
+) -> None:
+    """For example, ext4 without a journal creates files many times as fast until some have been removed."""
     cells = [cell for cell in study_named("overview").cells(context()) if isinstance(cell, Cell)]
     pilot = Cell("pilot", "pilot", {}, Plan(2, (MetadataPhase("create", "file-create", "unique", 100),)))
     first = visits_of([pilot], lambda phase, ranks: 40 * flat(phase, ranks), 1, 0.01, purpose="pilot")
@@ -110,13 +112,13 @@ def test_a_read_of_cached_pages_is_suspect(portrait_of: Callable[..., Portrait])
     assert all("cache-suspect" in cell.warnings for cell in portrait.cells if cell.id in suspect)
 
 
-def test_a_phase_that_ran_out_of_time_is_said_to_have(portrait_of: Callable[..., Portrait]) -> None:
+def test_a_phase_that_ran_out_of_time_has_a_warning(portrait_of: Callable[..., Portrait]) -> None:
     cells = transfer_cells()
     stopped = with_samples(visits_of(cells, flat, 6, 0.01), "write", stopped_by="seconds", operations=1)
     assert any(warning.code == "stonewalled" for warning in portrait_of(stopped, cells, ["transfer-size"]).warnings)
 
 
-def test_two_runs_are_few_and_said_to_be(portrait_of: Callable[..., Portrait]) -> None:
+def test_two_runs_have_the_warning_few_runs(portrait_of: Callable[..., Portrait]) -> None:
     cells = transfer_cells()
     portrait = portrait_of(visits_of(cells, flat, 2, 0.01), cells, ["transfer-size"])
     assert any(warning.code == "few-runs" for warning in portrait.warnings)
@@ -130,14 +132,14 @@ def test_memory_is_not_taken_for_storage(portrait_of: Callable[..., Portrait]) -
 
 
 def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **words: Any) -> list[dict[str, Any]]:
-    """Give the first phases of as many visits two ranks, the second of which began so much later."""
+    """Give the first phase of one visit for each value of ``late_s`` two ranks; rank 1 starts that much later."""
     for visit, late in zip(visits, late_s, strict=False):
         starts = {"columns": ["rank", "start_s"], "ranks": [[0, 0.0], [1, late]], "begun": {"last_host": "n2", **words}}
         visit["samples"] = [{**visit["samples"][0], **starts}, *visit["samples"][1:]]
     return visits
 
 
-def test_a_run_says_how_far_apart_its_ranks_began(portrait_of: Callable[..., Portrait]) -> None:
+def test_a_run_states_the_start_skew_of_its_ranks(portrait_of: Callable[..., Portrait]) -> None:
     cells = transfer_cells()
     visits = begun_apart(visits_of(cells, flat, 5, 0.01), [0.00002, 0.00005, 0.0004], clock_uncertainty_s=0.00003)
     portrait = portrait_of(visits, cells, ["transfer-size"])
@@ -154,7 +156,7 @@ def test_a_run_says_how_far_apart_its_ranks_began(portrait_of: Callable[..., Por
     assert not [warning for warning in portrait.warnings if warning.code == "begun-apart"]
 
 
-def test_phases_whose_ranks_began_apart_are_told_with_how_far_and_who_was_last(
+def test_a_large_start_skew_is_a_warning_that_names_the_last_rank(
     portrait_of: Callable[..., Portrait],
 ) -> None:
     cells = transfer_cells()
@@ -167,7 +169,7 @@ def test_phases_whose_ranks_began_apart_are_told_with_how_far_and_who_was_last(
     assert {cell.id for cell in portrait.cells if "begun-apart" in cell.warnings} == set(warning.cells) != set()
 
 
-def test_of_ranks_without_a_processor_each_it_is_said_that_they_cannot_begin_together(
+def test_a_start_skew_with_fewer_processors_than_ranks_is_explained(
     portrait_of: Callable[..., Portrait],
 ) -> None:
     cells = transfer_cells()
@@ -178,14 +180,14 @@ def test_of_ranks_without_a_processor_each_it_is_said_that_they_cannot_begin_tog
     assert "fewer processors than ranks" in warning.text
 
 
-def test_where_one_rank_does_all_nothing_is_said_of_that(portrait_of: Callable[..., Portrait]) -> None:
+def test_a_run_without_start_times_states_no_start_skew(portrait_of: Callable[..., Portrait]) -> None:
     cells = transfer_cells()
     portrait = portrait_of(visits_of(cells, flat, 5, 0.01), cells, ["transfer-size"])
     assert "begun_together" not in portrait.run
     assert "Phases started" not in dict(facts_of(portrait))
 
 
-def test_hints_in_effect_are_told_and_one_that_is_not_is_a_warning(portrait_of: Callable[..., Portrait]) -> None:
+def test_hints_in_effect_are_a_finding_and_ignored_hints_a_warning(portrait_of: Callable[..., Portrait]) -> None:
     hints = (("cb_nodes", "2"), ("no_such_hint", "1"))
     write = TransferPhase(
         "dump", "write", "shared-file", "segmented", MIB, MIB, backend="mpiio", collective=True, hints=hints

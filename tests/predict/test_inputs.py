@@ -1,4 +1,4 @@
-"""From which runs a forecast is made: of one file system, each once, with the nodes that took part as clients."""
+"""Input runs of a forecast: one file system, no duplicates, and one client for each node with ranks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def store_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
 
     def store(name: str, status: str = "complete", nodes: int = 0, **facts: object) -> Run:
-        """Return a stored run of 1 to 4 ranks, on that many nodes; 0: as it was, on one."""
+        """Store a run of 1 to 4 ranks on up to ``nodes`` nodes (0: one node, as recorded); return it."""
         with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
             stored = json.load(file)
         stored["manifest"].update(id=name, status=status)
@@ -62,7 +62,7 @@ def test_one_node_is_one_client_and_a_file_system_that_others_reach_is_not_local
     assert not any(figure.local for figure in remote)
 
 
-def test_how_many_data_targets_were_used_is_not_said_where_it_is_not_known(store_run: Callable[..., Run]) -> None:
+def test_an_unknown_number_of_data_targets_is_not_stated(store_run: Callable[..., Run]) -> None:
     figures = figures_of([store_run("20260101-000000-alone")])
     assert all(" data target" not in level.scale.text for figure in figures for level in figure.levels)
 
@@ -77,7 +77,7 @@ def test_runs_of_different_file_systems_are_refused(store_run: Callable[..., Run
     assert "mgs@tcp:/home" in str(refused.value.where)
 
 
-def test_a_run_counts_once_and_one_that_is_not_complete_is_said(store_run: Callable[..., Run]) -> None:
+def test_a_run_counts_once_and_an_incomplete_run_gives_a_caution(store_run: Callable[..., Run]) -> None:
     whole, part = store_run("20260101-000000-whole"), store_run("20260101-000001-part", status="interrupted")
     inputs, (caution,) = inputs_of([whole, part, Run(whole.path)])
     assert inputs == (whole, part)

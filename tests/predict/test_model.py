@@ -1,4 +1,4 @@
-"""Forecasts of levels whose law is known: growth goes on or ends as measured, and intervals widen outwards."""
+"""Forecasts from levels of a known law: growth continues or saturates as measured, intervals widen with distance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def counted(rate_of: Mapping[int, float], part: Part, share_of: Mapping[int, flo
     ]
 
 
-def test_a_rate_that_doubles_with_the_clients_goes_on_and_one_that_has_stopped_does_not() -> None:
+def test_linear_growth_continues_and_a_saturated_rate_stays() -> None:
     linear = Model(levels({number: 100.0 * number for number in (1, 2, 4, 8)})).forecast(at(16))
     assert linear.low < 1600 < linear.high and linear.median == pytest.approx(1600, rel=0.25)
     capped = Model(levels({1: 100.0, 2: 200.0, 4: 300.0, 8: 300.0, 16: 300.0})).forecast(at(64))
@@ -67,18 +67,18 @@ def test_an_interval_is_wider_the_further_out_it_is() -> None:
     assert widths == sorted(widths)
 
 
-def test_a_time_is_ranks_by_a_rate_so_that_it_depends_on_the_ranks() -> None:
+def test_a_time_grows_with_the_number_of_ranks() -> None:
     measured = levels({1: 0.0076, 4: 0.0125, 16: 0.0412})
     forecasts = [Model(measured, is_time=True).forecast(at(ranks)) for ranks in (16, 64, 256)]
     assert forecasts[0].low < 0.0412 < forecasts[0].high
     assert 0.0412 < forecasts[1].median < forecasts[2].median
-    # Recovery of clients: 10 s for 50, 23 s for 100, ... in step with their number (S2, table 2).
+    # Recovery time of clients, proportional to their number (S2, table 2).
     recovery = Model(levels({50: 10.0, 100: 23.0, 200: 41.0, 500: 108.0, 1000: 211.0}), is_time=True)
     forecast = recovery.forecast(at(2000))
     assert forecast.low < 420 < forecast.high and forecast.median == pytest.approx(420, rel=0.2)
 
 
-def test_a_time_over_files_is_files_by_a_rate() -> None:
+def test_a_time_grows_with_the_number_of_files() -> None:
     measured = [
         MeasuredLevel(Scale(files=files), math.log(value), 0.0)
         for files, value in {10**4: 0.488, 10**5: 4.88, 10**6: 51.4}.items()

@@ -1,4 +1,4 @@
-"""Directories shared among metadata targets: nothing lost, nothing twice, loads even, links and mounts not followed."""
+"""Distribution of directories over metadata targets: each one once, balanced loads; links and mounts not followed."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def test_every_directory_is_on_one_target_and_loads_add_up(sizes: list[int], tar
     placed = [path for share in plan.shares for path in share.directories]
     assert sorted(placed) == sorted(Path(f"/d/{number}") for number in range(len(sizes)))
     assert sum(share.load for share in plan.shares) == pytest.approx(1)
-    # No worse than a fair share and the largest directory together.
+    # At most a fair share plus the largest directory.
     assert busiest(plan) <= 1 / targets + max([*sizes, 1]) / max(1, sum(sizes)) + 1e-9
 
 
-def test_a_directory_larger_than_a_fair_share_is_taken_apart() -> None:
+def test_a_directory_larger_than_a_fair_share_is_split() -> None:
     large = Tally(Path("/d/large"), 300, 300, [Tally(Path(f"/d/large/{name}"), 100, 100) for name in "abc"])
     plan = place(Tally(Path("/d"), 400, 400, [large, Tally(Path("/d/small"), 100, 100)]), 2)
     assert busiest(plan) == pytest.approx(0.5)
     assert Path("/d/large") not in [path for share in plan.shares for path in share.directories]
 
 
-def test_what_changes_counts_and_not_what_lies_there() -> None:
+def test_recent_changes_are_the_load_and_old_entries_are_not() -> None:
     quiet, lively = Tally(Path("/d/quiet"), 1_000_000, 0), Tally(Path("/d/lively"), 100, 100)
     other = Tally(Path("/d/other"), 100, 90)
     plan = place(Tally(Path("/d"), 1_000_200, 190, [quiet, lively, other]), 2)
@@ -83,7 +83,7 @@ def said(directory: Path, *options: str) -> str:
     return done.output
 
 
-def test_what_could_not_be_read_and_other_mounts_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directories_that_cannot_be_read_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("closed", "open"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").touch()
@@ -101,7 +101,7 @@ def test_what_could_not_be_read_and_other_mounts_are_told(tmp_path: Path, monkey
 
 
 @pytest.mark.skipif(not os.path.ismount("/dev/pts"), reason="needs a mount below a small tree")
-def test_a_mount_below_is_left_out_and_told() -> None:
+def test_a_mount_below_is_left_out_and_reported() -> None:
     assert Path("/dev/pts") in walk(Path("/dev"), since_s=1.0, limit_s=20)[1].mounts
     assert "Left out, because other file systems are mounted there: " in said(Path("/dev"), "--mdts", "2")
 

@@ -1,4 +1,4 @@
-"""Forecasts of stored runs by the command line: sealed, scored, refused when touched."""
+"""Forecasts from stored runs on the command line: sealing, scoring, and refusal of changed files."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_every_session_of_libcephfs_is_a_client() -> None:
 
 
 def levels_of(*told: tuple[int, float | None, bool]) -> FigureLevels:
-    """Return a figure with a level for each: clients, requests for an operation, whether memory answered."""
+    """Return a figure with one level for each (clients, requests per operation, answered from the cache)."""
     levels = tuple(
         MeasuredLevel(Scale(clients, clients), 6.0, 0.05, requests=requests, from_cache=from_cache)
         for clients, requests, from_cache in told
@@ -87,7 +87,7 @@ def levels_of(*told: tuple[int, float | None, bool]) -> FigureLevels:
     return FigureLevels("namespace-scaling", "file-stat", "op/s", {}, levels)
 
 
-def test_levels_whose_requests_did_not_reach_servers_alike_are_no_points_of_the_curve() -> None:
+def test_levels_answered_partly_from_a_cache_are_left_out() -> None:
     def left_out(*told: tuple[int, float | None, bool]) -> list[int]:
         return [level.scale.clients for level in levels_of(*told).left_out]
 
@@ -98,7 +98,7 @@ def test_levels_whose_requests_did_not_reach_servers_alike_are_no_points_of_the_
     assert left_out((1, None, False), (2, 1.2, False)) == []
 
 
-def test_what_one_client_does_twenty_times_as_fast_as_two_is_from_its_memory() -> None:
+def test_a_rate_twenty_times_that_of_two_clients_is_attributed_to_the_cache() -> None:
     rates = {1: 97_807.0, 2: 446.0}
     levels = tuple(MeasuredLevel(Scale(clients, clients), math.log(rate), 0.2) for clients, rate in rates.items())
     figure = FigureLevels("namespace-scaling", "file-stat", "op/s", {}, levels)
@@ -106,7 +106,7 @@ def test_what_one_client_does_twenty_times_as_fast_as_two_is_from_its_memory() -
     assert not FigureLevels("recovery", "first-client", "s", {}, levels).left_out
 
 
-def test_what_is_left_out_is_told_with_the_reason() -> None:
+def test_levels_left_out_are_reported_with_the_reason() -> None:
     figure = levels_of((1, 0.84, False), (2, 1.17, False), (4, 1.2, False))
     said = render(forecast_figures([figure], parse_asked("clients=8"), Stated()))
     assert "left out: 403 op/s with 1 client, 1 rank" in said
@@ -152,7 +152,7 @@ def test_the_busy_share_of_a_level_is_that_of_its_busiest_server() -> None:
 
 
 def later_run(run: Run, *, created: str = "2999-01-01T00:00:00+00:00", **facts: object) -> Run:
-    """Return a copy that began later, perhaps of another file system."""
+    """Return a copy of the run with another start time and changed facts."""
     path = run.path.with_name(f"{run.id}-later{len(list(run.path.parent.iterdir()))}")
     path.mkdir()
     for file in run.path.iterdir():
@@ -168,7 +168,7 @@ def later_run(run: Run, *, created: str = "2999-01-01T00:00:00+00:00", **facts: 
 
 @pytest.fixture
 def sealed(small_files: Run, tmp_path: Path) -> Path:
-    """Return a sealed forecast of the largest size that the run itself measured."""
+    """Return the file of a sealed forecast for the largest number of ranks that the run measured."""
     ranks = max(level.scale.ranks for figure in figures_of([small_files]) for level in figure.levels)
     said = call(small_files.id, "--at", f"ranks={ranks}", "--seal")
     (path,) = (tmp_path / "forecasts").iterdir()
@@ -200,7 +200,7 @@ def test_a_forecast_is_not_scored_by_its_own_input_by_an_earlier_run_or_by_one_o
         assert "another file system" in refused("score", sealed.stem, later_run(small_files, **other).id)
 
 
-def test_a_forecast_that_is_another_than_its_name_promises_is_not_scored(small_files: Run, sealed: Path) -> None:
+def test_a_forecast_that_does_not_match_its_name_is_not_scored(small_files: Run, sealed: Path) -> None:
     document = json.loads(sealed.read_text())
     document["created"] = "2026-01-01T00:00:00+00:00"
     document["seal"] = digest(document)
@@ -217,7 +217,7 @@ def test_a_forecast_that_is_another_than_its_name_promises_is_not_scored(small_f
         ("[" * 100_000, "not a sealed forecast"),
     ],
 )
-def test_a_file_that_is_no_forecast_is_refused(small_files: Run, sealed: Path, text: str, what: str) -> None:
+def test_an_invalid_forecast_file_is_refused(small_files: Run, sealed: Path, text: str, what: str) -> None:
     sealed.write_text(text)
     said = refused("score", sealed.stem, small_files.id)
     assert what in said and "remove that run" not in said
@@ -231,12 +231,12 @@ def test_a_link_in_the_store_is_not_read_and_a_link_that_is_given_is(sealed: Pat
     assert open_sealed(str(sealed), tmp_path)["seal"]
 
 
-def test_no_name_is_no_forecast(small_files: Run, sealed: Path) -> None:
+def test_an_empty_or_relative_name_is_not_a_forecast(small_files: Run, sealed: Path) -> None:
     assert "no sealed forecast" in refused("score", "", small_files.id)
     assert "no sealed forecast" in refused("score", "..", small_files.id)
 
 
-def test_what_is_unknown_throughout_is_told_and_not_sealed(small_files: Run, tmp_path: Path) -> None:
+def test_a_forecast_of_unknowns_only_is_reported_and_not_sealed(small_files: Run, tmp_path: Path) -> None:
     done = CliRunner().invoke(command, [small_files.id, "--at", "ranks=64,mdts=4", "--seal"])
     assert "UNKNOWN" in done.output and isinstance(done.exception, BadInputError)
     assert "cannot be sealed" in str(done.exception) and not (tmp_path / "forecasts").exists()

@@ -1,6 +1,4 @@
-"""A rich portrait for the tests: the six studies of a first survey with plausible values, and everything that is hard
-to show.
-"""
+"""A portrait for tests of reports: the six studies of a first survey with plausible values, and values hard to show."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ S1_MACHINE = "on another machine (96 OSTs, Lustre 2.10)"
 
 
 def example_portrait() -> Portrait:
-    """Every study with figure, findings and warnings; the same value at every call."""
+    """Return a portrait whose studies have figures, findings and warnings; equal at every call."""
     cells = example_cells()
     return Portrait(
         run={

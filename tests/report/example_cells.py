@@ -13,7 +13,7 @@ CONFIDENCE = 0.9
 
 
 def example_cells() -> dict[str, CellEstimate]:
-    """Return the cells of all studies by their ids; the same values at every call."""
+    """Return the cells of all studies by id; equal at every call."""
     cells = (*_transfer(), *_data(), *_processes(), *_open_close(), *_metadata(), *_patterns())
     return {cell.id: cell for cell in cells}
 
@@ -173,7 +173,7 @@ PATTERNS = {
 
 
 def _patterns() -> list[CellEstimate]:
-    """With a rate of a few KiB/s and one that no machine has, which tables and axes must survive."""
+    """Return cells with a rate of a few KiB/s and an impossibly high one, to test tables and axes."""
     cells = []
     for pattern, rates in PATTERNS.items():
         for operation, rate in zip(("write", "read"), rates, strict=True):

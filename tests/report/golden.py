@@ -1,4 +1,4 @@
-"""Comparing with a golden file, and making it anew when asked to (``golden/README.md``)."""
+"""Comparison with golden files, and their update on request (``golden/README.md``)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def assert_golden(name: str, text: str) -> None:
-    """``text`` is what the golden file says; with STRAKES_UPDATE_GOLDEN set, the file says what ``text`` is."""
+    """Assert that the golden file contains ``text``; if STRAKES_UPDATE_GOLDEN is set, write ``text`` to it first."""
     path = GOLDEN / name
     if os.environ.get("STRAKES_UPDATE_GOLDEN"):
         path.write_text(text, encoding="utf-8")

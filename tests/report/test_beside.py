@@ -1,4 +1,4 @@
-"""Where a site stands beside systems that others measured."""
+"""Comparison of a site's results with published systems."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def made(rate_per_node: float, nodes: int) -> System:
 
 
 @pytest.mark.parametrize("nodes", [10, 20])
-def test_a_site_stands_where_its_interval_does(nodes: int) -> None:
+def test_a_site_is_placed_by_its_interval(nodes: int) -> None:
     others = [made(rate / nodes, 10) for rate in (0.5, 0.95, 3.0)]
     text = render_beside(site(0.9 * GIB, 1.1 * GIB, nodes), others, "a list of November")
     assert "1 of 3 are slower, 1 faster, 1 within the interval" in text
@@ -44,7 +44,7 @@ def test_a_site_stands_where_its_interval_does(nodes: int) -> None:
     assert "ior_easy_read: not measured here" in text
 
 
-def test_without_an_interval_no_place_is_claimed() -> None:
+def test_a_site_without_an_interval_is_not_placed() -> None:
     text = render_beside(site(None, None), [made(1.0, 10)] * 3, "a list")
     assert "not known" in text
     assert "slower" not in text
@@ -65,7 +65,7 @@ def test_the_table_has_a_source_and_plausible_rows() -> None:
     assert all(row.nodes >= 1 and min(row.rates.values()) > 0 for row in rows)
 
 
-def test_a_list_of_ones_own_is_read_and_a_wrong_one_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_users_list_is_read_and_an_invalid_one_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "ours.csv"
     header = "system,file_system,year,nodes,ior_easy_write_gib_s,ior_easy_read_gib_s,mdtest_easy_write_kiops"
     table.write_text(f"{header}\nold,lustre,2020,4,2.0,3.0,10\n")
@@ -79,7 +79,7 @@ def test_a_list_of_ones_own_is_read_and_a_wrong_one_refused(tmp_path: Path, caps
     assert not list(tmp_path.glob("strakes-*"))
 
 
-def test_a_survey_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_survey_and_its_report_print_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["survey", str(tmp_path), "--budget", "1s", "-q", "--compare-with", NAME]) == 0
     assert "Beside others" in capsys.readouterr().out
     assert strakes(["report", "latest", "--compare-with", NAME]) == 0

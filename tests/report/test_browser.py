@@ -1,4 +1,4 @@
-"""The HTML report in a real browser without a network: drawn, silent, printable."""
+"""The HTML report in a real browser without a network: it draws all figures, logs no errors and prints."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Visit:
-    """A page with everything it asked for and complained about."""
+    """A page in the browser with its requests, console messages and errors."""
 
     def __init__(self, browser: Any, file: Path, **options: Any) -> None:
         self.context = browser.new_context(offline=True, viewport={"width": 1280, "height": 900}, **options)
@@ -66,7 +66,10 @@ class Visit:
 
 
 def eventually(page: Any, condition: str, tries: int = 100) -> bool:
-    """Whether a condition comes true. (The page's policy forbids the evaluation that playwright's own waiting uses.)"""
+    """Return whether a condition becomes true within ``tries`` times 0.1 s.
+
+    The page's content security policy forbids the eval() of playwright's wait_for_function.
+    """
     for _ in range(tries):
         if page.evaluate(condition):
             return True
@@ -81,7 +84,7 @@ def visit(browser: Any, file: Path) -> Iterator[Visit]:
     visit.context.close()
 
 
-def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(visit: Visit, file: Path) -> None:
+def test_the_report_makes_no_other_request_and_logs_no_error(visit: Visit, file: Path) -> None:
     page = visit.drawn()
     page.hover("#figure-1 .nsewdrag")
     assert visit.requests == [file.as_uri()]
@@ -130,7 +133,7 @@ def test_nothing_runs_off_the_page(visit: Visit, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_it_prints_with_figures_at_the_width_of_the_paper_and_all_tables_open(visit: Visit, tmp_path: Path) -> None:
+def test_the_report_prints_with_figures_as_wide_as_the_paper_and_all_tables_open(visit: Visit, tmp_path: Path) -> None:
     page = visit.drawn()
     page.evaluate(
         """() => addEventListener('beforeprint', () => {
@@ -155,7 +158,7 @@ def test_after_printing_the_page_is_as_it_was(visit: Visit, tmp_path: Path) -> N
     assert page.evaluate("document.querySelectorAll('details[open]').length") == 0
 
 
-def test_without_scripts_it_says_so_and_the_tables_stand(browser: Any, file: Path) -> None:
+def test_without_scripts_the_report_says_so_and_shows_the_tables(browser: Any, file: Path) -> None:
     visit = Visit(browser, file, java_script_enabled=False)
     assert "scripts are switched off" in visit.page.locator("noscript p").inner_text()
     assert visit.page.get_by_text("Bytes per call: rate of all processes against transfer size").first.is_visible()
@@ -166,7 +169,7 @@ def test_without_scripts_it_says_so_and_the_tables_stand(browser: Any, file: Pat
 
 @pytest.fixture(scope="module")
 def survey_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write the report of a survey of two minutes, measured on a simulated engine and clock."""
+    """Write the report of a survey of two minutes on a simulated engine and clock; return its file."""
     place = tmp_path_factory.mktemp("survey")
     run = survey(EQUAL, log_normal(0.1), 1, place)
     path = place / "survey.html"
@@ -191,7 +194,7 @@ def test_nothing_of_a_survey_is_clipped(browser: Any, survey_file: Path, width: 
     visit.context.close()
 
 
-# Which legends lie over what is drawn below them.
+# Number of plots whose legend overlaps the drawing area.
 _LEGENDS = """[...document.querySelectorAll('.plot')].filter(plot => plot.querySelector('.legend')
   && plot.querySelector('.legend').getBoundingClientRect().bottom
      > plot.querySelector('.nsewdrag').getBoundingClientRect().top + 1).length"""
@@ -203,7 +206,7 @@ def test_no_legend_lies_over_its_figure_in_a_window_made_wider_or_on_paper(brows
     for width in (420, 860, 420, 1280, 500):
         page.set_viewport_size({"width": width, "height": 900})
         assert eventually(page, f"{_LEGENDS} === 0"), width
-        # It stays so: the last drawing is done.
+        # No later redraw may change that.
         page.wait_for_timeout(700)
         assert page.evaluate(_LEGENDS) == 0, width
     page.evaluate("dispatchEvent(new Event('beforeprint'))")

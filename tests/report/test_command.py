@@ -21,7 +21,7 @@ from studies.world import stored as stored_visits
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Store a finished survey of a made-up file system; return its id."""
+    """Store a complete survey of a simulated file system; return its id."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     target = tmp_path / "target"
     target.mkdir()
@@ -65,7 +65,7 @@ def test_the_run_may_be_named_by_its_beginning_or_be_the_latest(
     assert stored in capsys.readouterr().out
 
 
-def test_the_findings_on_standard_output_stand_alone_and_give_the_portrait(
+def test_the_findings_on_standard_output_are_the_only_output_and_give_the_portrait(
     stored: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert strakes(["report", stored, "--json", "-"]) == 0
@@ -86,6 +86,6 @@ def test_report_and_findings_go_to_the_files_asked_for(
     assert json.loads(document.read_text(encoding="utf-8"))["schema"] == 1
 
 
-def test_a_run_that_is_not_there_is_refused(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_run_is_refused(stored: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["report", "no-such-run"]) == 2
     assert "no-such-run" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The document for programs keeps to its schema, and gives the portrait back."""
+"""The JSON document of the findings conforms to its schema and can be read back as the portrait."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
     assert to_document(again) == example_document()
 
 
-def test_a_portrait_of_nothing_is_a_document_too() -> None:
+def test_an_empty_portrait_is_a_valid_document() -> None:
     empty = replace(
         example_portrait(),
         headlines=(),

@@ -1,4 +1,4 @@
-"""The page for a file system's users: every line says what it stands on, and nothing in it can break the page."""
+"""The Markdown page for the users of a file system: its content, and escaping of untrusted text."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ def test_the_page_of_the_example_is_the_golden_one() -> None:
 
 
 def test_a_hostile_path_is_text_on_the_page() -> None:
-    # What is between fences is shown as it is.
+    # Leave out fenced code blocks, which Markdown shows verbatim.
     prose = render_guide(example_portrait()).split("```")[::2]
     assert not any("<b>" in part or "<script>" in part for part in prose)
 
 
-def test_what_is_not_decided_is_a_leaning_and_no_advice() -> None:
+def test_an_undecided_question_gives_a_leaning_and_no_advice() -> None:
     page = render_guide(example_portrait())
     advice, _, rest = page.partition("## Not decided or not measured")
     assert "leaning to" not in advice and "leaning to one per process" in rest
 
 
-def test_where_nothing_was_decided_the_page_says_so() -> None:
+def test_a_page_without_decided_questions_says_so() -> None:
     assert "No question was decided" in render_guide(replace(example_portrait(), answers=()))
 
 
-def test_words_of_others_are_no_tags_and_no_links_wherever_they_stand() -> None:
+def test_untrusted_text_cannot_add_tags_or_links() -> None:
     portrait = example_portrait()
     nasty = '/tmp/"><img src=x onerror=alert(1)> [here](javascript:alert)'
     warned = tuple(replace(warning, text=nasty, cells=(nasty,)) for warning in portrait.warnings)

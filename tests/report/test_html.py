@@ -1,4 +1,4 @@
-"""The HTML report as text: whole, offline, and safe whatever a path says."""
+"""The text of the HTML report: complete, self-contained, and safe with hostile paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACEHOLDER = "/* plotly */"
 
 
 class Page(HTMLParser):
-    """What the tests ask of a page."""
+    """Parser that collects the scripts, links, ids and words of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -68,11 +68,11 @@ def test_the_report_is_as_it_was(report: str) -> None:
     assert_golden("report.html", report.replace(plotly_bundle(), PLACEHOLDER))
 
 
-def test_it_is_smaller_than_the_bar(report: str) -> None:
+def test_the_report_is_smaller_than_the_limit(report: str) -> None:
     assert len(report.encode()) < FIVE_MB
 
 
-def test_it_asks_for_nothing_outside_itself(page: Page) -> None:
+def test_the_report_refers_to_nothing_outside_itself(page: Page) -> None:
     assert [link for link in page.links if not link.startswith("#") and link != "data:,"] == []
     assert all(not script.get("src") for script in page.scripts)
 
@@ -82,7 +82,7 @@ def test_every_inner_link_leads_somewhere(page: Page) -> None:
     assert len(page.ids) == len(set(page.ids))
 
 
-def test_the_policy_names_exactly_the_scripts_that_are_there(report: str) -> None:
+def test_the_policy_names_exactly_the_scripts_of_the_report(report: str) -> None:
     import base64
 
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', report)
@@ -153,7 +153,7 @@ def test_everything_the_portrait_says_is_on_the_page(page: Page) -> None:
     assert [text for text in texts if text not in page.text] == []
 
 
-def test_what_is_said_at_a_glance_has_its_interval(report: str) -> None:
+def test_each_claim_at_a_glance_has_its_interval(report: str) -> None:
     assert '3.1 times as many files a second as one. <span class="muted whole">[2.88–3.27 times]</span>' in report
 
 
@@ -163,13 +163,13 @@ def test_the_papers_that_are_cited_are_named_and_no_others(page: Page) -> None:
 
 
 @pytest.mark.parametrize("status", ["interrupted", "partial", "failed"])
-def test_a_run_that_is_not_whole_says_so_at_its_head(status: str) -> None:
+def test_the_report_of_an_incomplete_run_says_so_at_its_head(status: str) -> None:
     portrait = example_portrait()
     report = render_html(replace(portrait, run={**portrait.run, "status": status}))
     assert re.search(r'class="ended">[^<]*this run', report, flags=re.IGNORECASE)
 
 
-def test_a_portrait_of_nothing_is_still_a_report() -> None:
+def test_an_empty_portrait_gives_a_report() -> None:
     text = Page(
         render_html(Portrait({}, {}, {}, "one client measured", (), (), (), (), (), ())).replace(
             plotly_bundle(), PLACEHOLDER
@@ -185,7 +185,7 @@ def test_the_vendored_library_is_the_one_its_readme_names() -> None:
     assert f"`{digest}`" in (vendor / "README.md").read_text(encoding="utf-8")
     assert "MIT" in (vendor / "LICENSE").read_text(encoding="utf-8")
     assert "v4.1.1" in plotly_bundle()[:200]
-    # What would end or confuse a script element must not be in there.
+    # The library must not contain text that ends or confuses a script element.
     assert not re.search(r"</script|<!--|\r", plotly_bundle(), flags=re.IGNORECASE)
 
 
@@ -198,7 +198,7 @@ def test_the_warnings_of_a_headline_figure_are_numbered_in_their_order() -> None
     (first, *others) = portrait.headlines
     cells = {cell.id: cell for cell in portrait.cells}
     second = others[0]
-    # The second has the warnings of the first and one more, in another order.
+    # The second figure has the warnings of the first in another order, and one more.
     changed = {
         first.cell: replace(cells[first.cell], warnings=("drift", "bimodal")),
         second.cell: replace(cells[second.cell], warnings=("few-runs", "bimodal", "drift")),

@@ -11,7 +11,7 @@ from strakes.report.sections import foremost, sections, statement
 from strakes.report.tables import tables_of
 
 
-def test_what_all_cells_share_stands_above_their_table() -> None:
+def test_settings_that_all_cells_share_are_above_their_table() -> None:
     cells = [cell for cell in example_portrait().cells if cell.study == "transfer-size" and ":write" in cell.id]
     (table,) = tables_of(cells)
     assert ("layout", "file per process") in table.shared
@@ -24,9 +24,9 @@ def test_cells_of_several_studies_make_several_tables() -> None:
     assert [table.study for table in tables_of([cells[0], cells[-1], cells[1]])] == ["transfer-size", "access-patterns"]
 
 
-def test_warnings_of_one_kind_are_one_notice_and_those_on_advertised_figures_stand_first() -> None:
+def test_warnings_of_one_kind_are_one_notice_and_those_on_headline_figures_come_first() -> None:
     gathered = notices(example_portrait())
-    # Both at the end touch neither a headline nor the evidence of a recommendation.
+    # The last two affect neither a headline nor the evidence of a recommendation.
     assert [notice.code for notice in gathered] == [
         "background-load",
         "cache-suspect",
@@ -40,7 +40,7 @@ def test_warnings_of_one_kind_are_one_notice_and_those_on_advertised_figures_sta
     assert gathered[0].extent == "whole run"
 
 
-def test_a_notice_beside_a_figure_counts_only_the_cells_of_that_figure() -> None:
+def test_a_notice_of_a_figure_counts_only_the_cells_of_that_figure() -> None:
     warning = RunWarning("cache-suspect", "text", "remedy", ("a", "b", "c"))
     (notice,) = touching(
         [warning, RunWarning("other", "text", "remedy", ("d",)), RunWarning("all", "text", "remedy")], {"a", "b"}
@@ -76,7 +76,7 @@ def test_a_study_without_figure_still_shows_its_warnings_cells_and_findings() ->
     assert [notice.code for notice in part.notices] == ["cache-suspect"]
 
 
-def test_every_study_gets_a_turn_among_the_foremost_before_any_gets_a_second() -> None:
+def test_the_foremost_findings_include_every_study_before_any_study_has_two() -> None:
     first = example_portrait().findings[0]
     many = [
         statement(replace(first, study=study, statement=f"{study}{number}")) for study in "ab" for number in range(3)

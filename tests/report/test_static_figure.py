@@ -1,4 +1,4 @@
-"""Figures in files: what stands in the report stands in them, and the same run gives the same bytes."""
+"""Figures in files have the content of the report, and the same run gives the same bytes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def texts(path: Path) -> list[str]:
     return [element.text or "" for element in ElementTree.parse(path).iter() if element.tag.endswith("}text")]
 
 
-def test_every_figure_of_a_portrait_has_a_name_of_its_own() -> None:
+def test_every_figure_of_a_portrait_has_a_unique_name() -> None:
     names = name_figures(portrait())
     assert list(names.values()) == list(portrait().figures)
     assert all(find_figure(portrait(), name) is not None for name in names)
 
 
-def test_an_svg_tells_title_axes_series_and_the_run(tmp_path: Path) -> None:
+def test_an_svg_names_title_axes_series_and_the_run(tmp_path: Path) -> None:
     for name, figure in name_figures(portrait()).items():
         path = tmp_path / f"{name}.svg"
         write_figure(figure, portrait(), path)

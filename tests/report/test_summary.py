@@ -28,7 +28,7 @@ def test_the_answers_come_first_and_nothing_is_wider_than_the_screen(width: int)
     lines = render_summary(example_portrait(), REPORT, width=width, colour=False).splitlines()
     assert len(lines) <= MOST_LINES or width < 100
     assert lines.index("How to use it") < next(row for row, line in enumerate(lines) if line.startswith("How fast"))
-    # What is there to be copied is never cut.
+    # Lines with a path or command to copy are never cut.
     whole = [line for line in lines if str(REPORT) not in line and "strakes " not in line]
     assert max(map(len, whole)) <= max(60, min(width, 100))
 
@@ -40,7 +40,7 @@ def test_decided_answers_stand_before_leanings_and_each_has_its_grade() -> None:
     assert "not decided; leaning to one per process (1.1 times one shared" in text
 
 
-def test_a_busy_machine_is_said_before_the_answers() -> None:
+def test_a_busy_machine_is_reported_before_the_answers() -> None:
     text = render_summary(example_portrait(), REPORT, width=100, colour=False)
     assert text.index("Other programs used 0.9 of 8 processors") < text.index("How to use it")
 
@@ -58,7 +58,7 @@ def test_a_cell_with_too_few_runs_shows_its_value_without_an_interval() -> None:
     assert re.search(r"read of a shared file +[\d,]+ MiB/s  \[too few runs\]", text)
 
 
-def test_what_the_first_files_were_created_at_stands_beside_the_rate_that_lasts() -> None:
+def test_the_rate_of_the_first_files_is_shown_with_the_lasting_rate() -> None:
     portrait = example_portrait()
     cells = tuple(
         replace(cell, fresh=86_607.0) if cell.id == "metadata-4:file-create" else cell for cell in portrait.cells
@@ -71,7 +71,7 @@ def test_what_the_first_files_were_created_at_stands_beside_the_rate_that_lasts(
         assert "the first files 86,607 op/s" in text
 
 
-def test_of_one_study_all_that_was_found_is_told() -> None:
+def test_the_summary_of_one_study_has_all_its_findings() -> None:
     text = "2 writers against every rank: 1.20 times as fast."
     finding = Finding("f", "restart-dump", text, "measured", ())
     portrait = replace(example_portrait(), findings=(finding,))
@@ -89,7 +89,7 @@ def test_no_word_is_cut(width: int) -> None:
             assert any(re.search(rf"\b{word}\b", other) for other in words), line
 
 
-def test_a_run_that_is_not_whole_says_so() -> None:
+def test_the_summary_of_an_incomplete_run_says_so() -> None:
     portrait = example_portrait()
     text = render_summary(
         replace(portrait, run={**portrait.run, "status": "interrupted"}), REPORT, width=100, colour=False
@@ -131,7 +131,7 @@ def test_colours_change_nothing_but_colours() -> None:
     ("low", "high", "told"),
     [(172.0, 1858.0, "varied 11-fold"), (100.0, 250.0, "varied 2.5-fold"), (100.0, 199.0, ""), (0.0, 9.0, "")],
 )
-def test_an_interval_that_is_too_wide_to_be_passed_over_says_so_in_words(low: float, high: float, told: str) -> None:
+def test_a_very_wide_interval_is_described_in_words(low: float, high: float, told: str) -> None:
     portrait = example_portrait()
     shown = portrait.headlines[0].cell
     cells = tuple(
@@ -146,7 +146,7 @@ def test_an_interval_that_is_too_wide_to_be_passed_over_says_so_in_words(low: fl
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1.4, False), (1.6, True)])
-def test_a_median_of_runs_that_are_far_apart_has_most_of_them_beside_it(factor: float, told: bool) -> None:
+def test_the_median_of_scattered_runs_is_shown_with_the_range_of_most_runs(factor: float, told: bool) -> None:
     portrait = example_portrait()
     shown = portrait.headlines[0].cell
     cells = tuple(

@@ -1,4 +1,4 @@
-"""No warning is shown as a code, no access pattern without its meaning."""
+"""Warnings are shown in words, not as codes, and access patterns with their meaning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source measured again: its values stand apart from ours, scales are told, what is left out has a reason."""
+"""Reproduction of a published source: published and own values are separate, and omissions have a reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_every_source_is_named_by_its_paper_and_made_of_studies_that_exist() -> 
             assert study_named(name).source == source.name
 
 
-def test_published_values_stand_beside_ours_and_are_not_among_them() -> None:
+def test_published_values_are_shown_with_ours_but_not_mixed_with_them() -> None:
     portrait = portrait_of(Stream())
     values = beside(portrait, "S3")
     write = next(one for one in values if one.published == 214e6)
@@ -63,7 +63,7 @@ def test_published_values_stand_beside_ours_and_are_not_among_them() -> None:
     assert own.isdisjoint(one.published for one in values)
 
 
-def test_a_place_that_was_not_reached_says_so() -> None:
+def test_a_published_value_that_was_not_measured_says_so() -> None:
     values = beside(portrait_of(Population()), "S3")
     assert values and not any(one.own for one in values)
     found = rows(SOURCES["S3"], [portrait_of(Population())])
@@ -73,7 +73,7 @@ def test_a_place_that_was_not_reached_says_so() -> None:
     assert re.fullmatch(r"[\d.]+ \[[\d.]+-[\d.]+\] times [\d,]+ files", bend.ratio)
 
 
-def test_a_published_statement_is_printed_once_beside_what_holds_here() -> None:
+def test_a_published_statement_is_printed_once_with_the_verdict_here() -> None:
     text = render(SOURCES["S5"], [portrait_of(study_named("access-patterns"))], [])
     assert len(re.findall("the number of requests", text)) == 1
     document = to_document(SOURCES["S5"], [portrait_of(study_named("access-patterns"))])
@@ -88,7 +88,7 @@ def test_s1_ends_with_its_rules_for_this_system() -> None:
     assert told[1] == "2. Data per process: not measured."
 
 
-def test_what_is_undecided_names_the_blocks_and_the_budget_that_decide_it() -> None:
+def test_an_undecided_statement_names_the_blocks_and_the_budget_to_decide_it() -> None:
     study = study_named("transfer-size")
     results = measured(study, flat, noise=0.5)
     answers = answers_of(questions_of([study], results), results)
@@ -107,13 +107,13 @@ def test_every_statement_and_rule_names_answers_or_findings_of_its_studies() -> 
             assert all(any(pattern.startswith(f"{name}-") for name in names) for pattern in patterns), patterns
 
 
-def test_the_scales_are_told_apart() -> None:
+def test_published_and_own_scales_are_listed() -> None:
     lines = {what: (theirs, ours) for what, theirs, ours in scale(SOURCES["S3"], [portrait_of(Population())])}
     assert lines["clients"][0].startswith("5") and lines["clients"][1] == "one client"
     assert lines["files"][1].startswith("up to ")
 
 
-def test_what_is_left_out_has_a_reason() -> None:
+def test_every_omission_has_a_reason() -> None:
     text = render(SOURCES["S2"], [portrait_of(study_named("metadata-ops"))], [])
     assert "recover against the number of clients" in text
     assert all(one.why for source in SOURCES.values() for one in source.omitted)
@@ -127,7 +127,7 @@ def test_the_arithmetic_of_s2_is_computed_again_and_its_contradiction_reported()
     assert "60 MB/s" in text and "47 to 50" in text
 
 
-def test_the_document_keeps_theirs_and_ours_in_lists_of_their_own() -> None:
+def test_the_document_has_separate_lists_of_published_and_own_values() -> None:
     document = to_document(SOURCES["S2"], [portrait_of(study_named("metadata-ops"))])
     assert json.loads(json.dumps(document))["replication"][0]["files"] == 10_000
     assert document["published"] and document["findings"]
@@ -144,7 +144,7 @@ def test_the_command_measures_prints_both_and_leaves_nothing(strakes: StrakesRun
     assert strakes("study", "reproduce", "S4", directory, "--budget", "3s", "--quiet").returncode == 2
 
 
-def test_the_report_of_a_reproduction_sets_theirs_and_ours_in_columns_apart() -> None:
+def test_the_report_of_a_reproduction_has_separate_columns_for_published_and_own_values() -> None:
     portrait = replace(portrait_of(Stream()), run={"id": "r", "kind": "reproduce", "name": "S3 stream small-files"})
     found = published(portrait)
     assert found is not None and found.source == "S3"
@@ -159,7 +159,7 @@ def test_the_report_of_a_reproduction_sets_theirs_and_ours_in_columns_apart() ->
     assert published(portrait_of(Stream())) is None
 
 
-def test_what_it_takes_two_file_systems_for_is_left_out_only_of_one() -> None:
+def test_comparisons_of_two_file_systems_are_omitted_only_with_one() -> None:
     portrait = portrait_of(study_named("metadata-ops"))
     both = replace(portrait, target={**portrait.target, "against": {"path": "/b"}})
     lacking, whole = ([one["what"] for one in to_document(SOURCES["S2"], [one])["omitted"]] for one in (portrait, both))

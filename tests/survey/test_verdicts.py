@@ -14,7 +14,7 @@ from strakes.studies.study import Pilot, Study
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE, WANTED_BLOCKS
 from strakes.survey.schedule import Schedule
-from strakes.survey.verdicts import Verdict, budgets_by_study, left_to_larger_budgets, verdicts_of, visit_s
+from strakes.survey.verdicts import Verdict, budgets_of, larger_budgets, left_to_larger_budgets, verdicts_of, visit_s
 from studies.world import context, flat, stored, visits_of
 
 FACTS = {"remote": False, "memory_bytes": 1 << 34}
@@ -70,12 +70,15 @@ def test_only_what_fits_is_measured_and_the_rest_is_named_with_its_budget() -> N
     assert len(plan.open_cells()) == 4
     assert plan.needed_s(WANTED_BLOCKS) <= 4 * 0.1 * WANTED_BLOCKS + 1e-9
     verdicts = planned(study)
-    budgets = budgets_by_study(verdicts, visits_s, prepared_s=20.0)
+    budgets = budgets_of(verdicts, visits_s, prepared_s=20.0)
     told = left_to_larger_budgets(verdicts, budgets, plan.planned)
     assert "transfer-size" in told and "--budget" in told
     # The run had this budget, of which the preparation took 20 s; what it leaves needs more.
-    assert budgets["transfer-size"] > (20.0 + 4 * 0.1 * WANTED_BLOCKS) / MEASURE_SHARE
-    assert budgets_by_study(verdicts, visits_s)["transfer-size"] > len(cells) * 0.1 * WANTED_BLOCKS
+    left = [budget_s for index, budget_s in enumerate(budgets) if index not in plan.planned]
+    assert min(left) > (20.0 + 4 * 0.1 * WANTED_BLOCKS) / MEASURE_SHARE
+    assert budgets_of(verdicts, visits_s)[-1] > len(cells) * 0.1 * WANTED_BLOCKS
+    option = larger_budgets(verdicts, budgets, plan.planned)["transfer-size"]
+    assert option.startswith("--budget ") and ", all --budget " in option
     plan.plan(1e6)
     assert left_to_larger_budgets(verdicts, budgets, plan.planned) == "" and plan.put_off() == []
 

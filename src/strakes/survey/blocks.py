@@ -10,8 +10,8 @@ from strakes.store.records import CellDropped
 from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import LIMIT_FACTOR, Session, note_others, shortest_limit_s, visit_cell
-from strakes.survey.verdicts import budgets_by_study, left_to_larger_budgets, verdicts_of, visit_s
-from strakes.units import counted, typed_seconds
+from strakes.survey.verdicts import budgets_of, larger_budgets, left_to_larger_budgets, verdicts_of, visit_s
+from strakes.units import counted
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
@@ -27,13 +27,13 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     schedule.under(session.engine.impact, session.visits)
     schedule.plan(session.left_s(MEASURE_SHARE))
     prepared_s = session.elapsed_s()
-    if left := left_to_larger_budgets(verdicts, budgets_by_study(verdicts, visits_s, prepared_s), schedule.planned):
+    if left := left_to_larger_budgets(verdicts, budgets_of(verdicts, visits_s, prepared_s), schedule.planned):
         session.progress.note(left)
     _measure(session, schedule, facts)
-    budgets = budgets_by_study(verdicts, {cell.key: schedule.expected_s(cell) for cell in cells}, prepared_s)
+    budgets = budgets_of(verdicts, {cell.key: schedule.expected_s(cell) for cell in cells}, prepared_s)
+    options = larger_budgets(verdicts, budgets, schedule.planned)
     for cell in schedule.put_off() if verdicts else ():
-        reason = f"all settings of {cell.study} take --budget {typed_seconds(budgets[cell.study], up=True)}"
-        session.writer.append_event(CellDropped(cell.key, reason, 0))
+        session.writer.append_event(CellDropped(cell.key, f"its next comparison takes {options[cell.study]}", 0))
 
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:

@@ -105,31 +105,45 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
     return taken_s if limit_s is None else min(taken_s, limit_s)
 
 
-def budgets_by_study(
-    verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0
-) -> dict[str, float]:
-    """Return for each study the budget in seconds that plans all of its verdicts, and those that come before them.
+def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0) -> list[float]:
+    """Return for each verdict the budget in seconds that plans it and those that come before it.
 
     ``prepared_s``: what the preparation of the run has taken.
     """
     seen: set[str] = set()
-    spent_s, budgets = 0.0, {}
+    spent_s, budgets = 0.0, []
     for verdict in verdicts:
         spent_s += sum(visits_s[key] for key in verdict.cells if key not in seen)
         seen.update(verdict.cells)
-        budgets[verdict.study] = (prepared_s + WANTED_BLOCKS * spent_s) / MEASURE_SHARE
+        budgets.append((prepared_s + WANTED_BLOCKS * spent_s) / MEASURE_SHARE)
     return budgets
 
 
-def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Mapping[str, float], planned: set[int]) -> str:
-    """Return which studies have verdicts that are not planned, each with the budget that plans all of its verdicts.
+def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], planned: set[int]) -> dict[str, str]:
+    """Return for each study with verdicts that are not planned the budgets of the next one and of all, as options.
 
-    ``budgets``: those of :func:`budgets_by_study`. Empty if all are planned.
+    ``budgets``: those of :func:`budgets_of`.
+    """
+    open_: dict[str, list[str]] = {}
+    for index, (verdict, budget_s) in enumerate(zip(verdicts, budgets, strict=True)):
+        if index not in planned:
+            open_.setdefault(verdict.study, []).append(f"--budget {typed_seconds(budget_s, up=True)}")
+    return {
+        study: options[0] if options[0] == options[-1] else f"{options[0]}, all {options[-1]}"
+        for study, options in open_.items()
+    }
+
+
+def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], planned: set[int]) -> str:
+    """Return which studies have verdicts that are not planned, with the budgets of the next one and of all.
+
+    ``budgets``: those of :func:`budgets_of`. Empty if all are planned.
     """
     open_ = Counter(verdict.study for index, verdict in enumerate(verdicts) if index not in planned)
     if not open_:
         return ""
-    texts = (f"{study}: {count} (--budget {typed_seconds(budgets[study], up=True)})" for study, count in open_.items())
+    options = larger_budgets(verdicts, budgets, planned)
+    texts = (f"{study}: {count} ({options[study]})" for study, count in open_.items())
     return (
         f"{len(planned)} of {len(verdicts)} comparisons fit into this budget, the most important first. "
         f"Left to a larger one, unless others are decided early: {', '.join(texts)}"

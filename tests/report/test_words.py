@@ -7,7 +7,7 @@ from html import unescape
 
 from conftest import ROOT
 from report.example import example_portrait
-from strakes.analysis.remedies import REMEDIES
+from strakes.analysis.warning_texts import REMEDIES
 from strakes.report.html import render_html
 from strakes.report.words import PATTERNS, WARNINGS, explained, title_of_warning
 

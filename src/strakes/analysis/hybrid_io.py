@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from strakes.analysis import evidence
+from strakes.analysis.warning_texts import warning
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import RunWarning
 from strakes.plan import TransferPhase
 from strakes.store import Run
 from strakes.store.records import TargetDescribed
-from strakes.units import parse_bytes
+from strakes.units import format_bytes, parse_bytes
 
 _STATE = "llite.hybrid_io"
 _THRESHOLDS = {
@@ -41,7 +41,11 @@ def hybrid_io(run: Run) -> list[RunWarning]:
         thresholds = _thresholds(settings)
         if thresholds and settings.get(_STATE) in _ON:
             touched.setdefault(tuple(thresholds.items()), []).extend(_touched(cell, thresholds))
-    return [warning for thresholds, cells in touched.items() for warning in evidence.hybrid_io(dict(thresholds), cells)]
+    return [
+        warning("hybrid-io", cells, sizes=" and ".join(f"{name}s of {format_bytes(size)}" for name, size in thresholds))
+        for thresholds, cells in touched.items()
+        if cells
+    ]
 
 
 def _thresholds(settings: Mapping[str, str]) -> dict[str, int]:

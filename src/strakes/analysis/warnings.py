@@ -1,21 +1,22 @@
-"""Which warnings a run earns: feeds what its samples say to the checks in ``analysis.evidence``."""
+"""Which warnings a run earns, from what its samples and events say."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from strakes.analysis import evidence
 from strakes.analysis.amounts import amount_warnings
 from strakes.analysis.held_back import gave_way, held_back, under_one_limit
 from strakes.analysis.hybrid_io import hybrid_io
 from strakes.analysis.interruptions import as_known_last
 from strakes.analysis.servers import slow_servers
-from strakes.findings.begun import all_begun, begun
+from strakes.analysis.warning_texts import warning
+from strakes.findings.begun import APART_S, all_begun, begun
 from strakes.findings.portrait import RunWarning
 from strakes.findings.record import to_record
 from strakes.findings.results import Measured, Observation, Results
-from strakes.findings.sample import Sample
+from strakes.findings.sample import CACHED_SHARE, Sample
 from strakes.launch.impact import UNLIMITED
 from strakes.statistics.interval import median
 from strakes.store import Run
@@ -31,36 +32,65 @@ from strakes.store.records import (
     Visit,
 )
 from strakes.studies.registry import study_named
+from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
+from strakes.units import counted, format_bytes, format_seconds
 
 _SURE_OF_SERVERS = 0.98
+# Where devices or servers read less than this share of what was asked for, something before them answered: as much less
+# as figures may be off.
+ANSWERED_SHARE = 0.9
+# Fluctuations of counters and of a load average below this say nothing.
+BUSY_CPU_SHARE = 0.25
+CLOCK_JUMP_S = 0.5
+MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
 def run_warnings(run: Run, results: Results) -> list[RunWarning]:
     """All warnings of a run, the weightiest first."""
-    environment, options = run.environment, run.manifest["options"]
-    warnings = [
-        *evidence.memory_file_system(str(results.facts.get("file_system", ""))),
-        *_direct_refused(results),
+    environment = run.environment
+    return [
+        *_file_system(results),
         *_limits(run, results),
         *_cache(results),
         *amount_warnings(results),
-        *evidence.cache_below(str((results.facts.get("block_device") or {}).get("backing_file", "")), _reads(results)),
+        *_cache_below(results),
         *_few_runs(results),
         *_stonewalled(results),
         *_hints(results),
         *_clock(run.visits),
-        *_dropped(run, float(options["budget_s"])),
+        *_dropped(run),
         *_target(run),
         *hybrid_io(run),
         *_nodes(run, results),
         *_begun(run, results),
+        *load_before(environment, results.facts.get("others_busy")),
     ]
-    if "load_average" in environment and "cpus" in environment:
-        warnings += evidence.load_before(
-            float(environment["load_average"][0]), int(environment["cpus"]), results.facts.get("others_busy")
-        )
-    return warnings
+
+
+def load_before(environment: Mapping[str, Any], busy: float | None = None) -> list[RunWarning]:
+    """Return a warning where others kept more than a quarter of the processors busy before the start.
+
+    ``busy``: share of processor time just before, where that was looked at.
+
+    >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
+    'Other programs kept 2 processors 98 % busy before the run (load average 23.0).'
+    """
+    if "load_average" not in environment or "cpus" not in environment:
+        return []
+    load, cpus = float(environment["load_average"][0]), int(environment["cpus"])
+    share = min(1.0, load / cpus) if busy is None else busy
+    if share <= BUSY_CPU_SHARE:
+        return []
+    return [warning("background-load", processors=counted(cpus, "processor"), share=_percent(share), load=load)]
+
+
+def _file_system(results: Results) -> Iterator[RunWarning]:
+    file_system = str(results.facts.get("file_system", "the file system"))
+    if file_system in MEMORY_FILE_SYSTEMS:
+        yield warning("memory-file-system", file_system=file_system)
+    if results.facts.get("direct_io", True) is False:
+        yield warning("direct-refused", file_system=file_system)
 
 
 def _measured(results: Results) -> list[Measured]:
@@ -71,34 +101,28 @@ def _regular(cell: Measured) -> list[Observation]:
     return [seen for seen in cell.observations if seen.purpose == "measure"]
 
 
-def _limits(run: Run, results: Results) -> list[RunWarning]:
+def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
     """Return warnings of figures that only show a limit, and of runs under other limits."""
     visits = run.visits
-    stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
     shown = under_one_limit(visits)
     limit = shown[0].impact if shown else UNLIMITED
-    held = {cell.id: held_back(cell) for cell in _measured(results)}
-    touched = [cell for cell, share in held.items() if share]
+    held = {cell.id: share for cell in _measured(results) if (share := held_back(cell))}
+    if held:
+        yield warning("held-back", list(held), limit=limit, share=_percent(max(held.values())))
+    yielded, slowed = gave_way(visits)
+    stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
+    if yielded or slowed or stopped:
+        ended = ", and in the end everything was stopped" if stopped else ""
+        yield warning("gave-way", yielded=_runs_were(yielded), ended=ended, slowed=slowed)
     others = [visit.impact for visit in visits if visit.ended_well and visit.impact != limit]
-    return [
-        *evidence.held_back(str(limit), max(held.values(), default=0.0), touched),
-        *evidence.gave_way(*gave_way(visits), stopped),
-        *evidence.left_out(len(others), [str(other) for other in dict.fromkeys(others)], str(limit)),
-    ]
+    if others:
+        limits = "; ".join(map(str, dict.fromkeys(others)))
+        yield warning("left-out", runs=_runs_were(len(others)), limits=limits, kept=limit)
 
 
-def _direct_refused(results: Results) -> list[RunWarning]:
-    if results.facts.get("direct_io", True) is not False:
-        return []
-    return evidence.direct_refused(
-        str(results.facts.get("file_system", "the file system")), "tried with an aligned write and read"
-    )
-
-
-def _cache(results: Results) -> list[RunWarning]:
-    """Pages that were there before a read, and buffered reads that overtake O_DIRECT ones of the same settings."""
-    warnings: list[RunWarning] = []
-    uncounted: list[Measured] = []
+def _cache(results: Results) -> Iterator[RunWarning]:
+    """Pages that were there before a read, and reads that devices and servers have not counted."""
+    uncounted: list[str] = []
     device = str((results.facts.get("block_device") or {}).get("name", ""))
     # A device that counted nothing at all is not the one that works here: a volume, or a disk of another name.
     if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
@@ -112,17 +136,23 @@ def _cache(results: Results) -> list[RunWarning]:
         # read.
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
         read = median([float(amount) for amount in held])
-        in_memory = evidence.cached_before(int(resident), int(read), (cell.id,))
-        counted = _counted(cell, results, device)
-        warnings += in_memory
-        if counted is not None and not in_memory:
-            amounts, who = counted
-            read = median([read for _, read in amounts])
-            warnings += evidence.answered_before(median([count for count, _ in amounts]), read, who, (cell.id,))
-        if counted is None and cell.settings.get("io") != "direct":
-            uncounted.append(cell)
-    cells = [figure.id for figure in uncounted]
-    return [*warnings, *evidence.cache_unseen(str(results.facts.get("file_system", "")), cells)]
+        counted_ = _counted(cell, results, device)
+        if 0 < CACHED_SHARE * read < resident:
+            # The cache may hold more of a file than is read: other ranks share it, or only a part is read.
+            resident = min(resident, read)
+            amounts = {"resident": format_bytes(resident), "read": format_bytes(read)}
+            yield warning("cached-before", [cell.id], **amounts, share=_percent(resident / read))
+        elif counted_ is not None:
+            pairs, who = counted_
+            count, read = (median(list(column)) for column in zip(*pairs, strict=True))
+            if count < ANSWERED_SHARE * read:
+                told = {"counted": format_bytes(count), "read": format_bytes(read)}
+                yield warning("answered-before", [cell.id], who=who, **told)
+        if counted_ is None and cell.settings.get("io") != "direct":
+            uncounted.append(cell.id)
+    file_system = str(results.facts.get("file_system", ""))
+    if uncounted and (cache := own_cache(file_system)):
+        yield warning("cache-unseen", uncounted, file_system=file_system, cache=cache)
 
 
 def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
@@ -158,83 +188,87 @@ def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tupl
     return (amounts, f"Servers ({', '.join(sorted(_regular(figure)[0].servers))})") if amounts else None
 
 
-def _reads(results: Results) -> list[str]:
-    return [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
+def _cache_below(results: Results) -> Iterator[RunWarning]:
+    """O_DIRECT does not bypass the page cache of the file system that holds the file of a loop device."""
+    if file := str((results.facts.get("block_device") or {}).get("backing_file", "")):
+        reads = [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
+        yield warning("cache-below", reads, file=file)
 
 
-def _few_runs(results: Results) -> list[RunWarning]:
+def _few_runs(results: Results) -> Iterator[RunWarning]:
     few: dict[int, list[str]] = {}
     for figure in _measured(results):
         if figure.estimate is not None and figure.estimate.low is None:
             few.setdefault(figure.estimate.runs, []).append(figure.id)
-    return [warning for runs, cells in sorted(few.items()) for warning in evidence.few_runs(runs, cells)]
+    for runs, cells in sorted(few.items()):
+        yield warning("few-runs", cells, runs=counted(runs, "run"))
 
 
-def _stonewalled(results: Results) -> list[RunWarning]:
-    warnings = []
+def _stonewalled(results: Results) -> Iterator[RunWarning]:
     for cell in _measured(results):
         stopped = [seen for seen in _regular(cell) if seen.sample.stopped_by == "seconds"]
-        if stopped:
-            elapsed_s = median([seen.sample.elapsed_s for seen in stopped])
-            done = round(median([float(seen.sample.operations) for seen in stopped]))
-            warnings += evidence.stonewalled(done, float(stopped[0].asked), "operations", elapsed_s, (cell.id,))
-    return warnings
+        if not stopped:
+            continue
+        done = round(median([float(seen.sample.operations) for seen in stopped]))
+        asked, elapsed_s = stopped[0].asked, median([seen.sample.elapsed_s for seen in stopped])
+        if done < asked:
+            amounts = {"done": done, "asked": asked, "share": _percent(done / asked)}
+            yield warning("stonewalled", [cell.id], **amounts, time=format_seconds(elapsed_s))
 
 
-def _hints(results: Results) -> list[RunWarning]:
+def _hints(results: Results) -> Iterator[RunWarning]:
     """Return warnings of libraries that ignored a setting."""
-    warnings: list[RunWarning] = []
     for cell in _measured(results):
         told = [seen.sample.effective for seen in _regular(cell)]
         others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
         for name, (asked, has) in others.items():
-            warnings += evidence.setting_differs(f"hint {name}", asked, has or "nothing", (cell.id,))
-    return warnings
+            if asked != has:
+                hint = {"setting": f"hint {name}", "asked": asked, "effective": has or "nothing"}
+                yield warning("setting-differs", [cell.id], **hint)
 
 
 def _clock(visits: Sequence[Visit]) -> list[RunWarning]:
-    """Wall clock against monotonic clock over each visit."""
+    """Compare the wall clock and the monotonic clock over each visit."""
     for visit in visits:
         if visit.ended_unix_s is not None and visit.started_unix_s is not None:
-            warnings = evidence.clock_jump(visit.ended_unix_s - visit.started_unix_s, visit.elapsed_s)
-            if warnings:
-                return warnings
+            jump_s = visit.ended_unix_s - visit.started_unix_s - visit.elapsed_s
+            if abs(jump_s) > CLOCK_JUMP_S:
+                way = "forward" if jump_s > 0 else "back"
+                return [warning("clock-jump", way=way, jump=format_seconds(abs(jump_s)))]
     return []
 
 
-def _target(run: Run) -> list[RunWarning]:
+def _target(run: Run) -> Iterator[RunWarning]:
     """Targets unlike the others, layouts that were not given, servers that changed while they counted."""
-    warnings: list[RunWarning] = []
     for event in run.events:
-        if isinstance(event, TargetDescribed):
-            warnings += evidence.targets_unlike(event.unlike)
+        if isinstance(event, TargetDescribed) and event.unlike:
+            yield warning("target-unlike", targets=" ".join(event.unlike))
         elif isinstance(event, LayoutGiven) and event.differences:
             given = _values(event.given) if event.given else event.differences[0]
-            warnings += evidence.setting_differs("layout of new files", _values(event.wanted), given)
+            asked = _values(event.wanted)
+            if asked != given:
+                yield warning("setting-differs", setting="layout of new files", asked=asked, effective=given)
     # A drill is there to have servers start anew.
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
-    lines = [line for visit in run.visits if visit.cell not in drills for line in visit.servers_disturbed]
+    visits = [visit for visit in run.visits if visit.cell not in drills]
+    for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():
+        yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
+    if lines := list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed)):
+        yield warning("server-changed", servers="; ".join(lines))
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
     # Only checks that were made.
     lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
-    again = sum(1 for visit in run.visits if visit.ended == "interrupted")
-    slow = slow_servers([visit for visit in run.visits if visit.cell not in drills], _SURE_OF_SERVERS)
-    return [
-        *warnings,
-        *(warning for server, ratio in slow.items() for warning in evidence.server_unlike(server, ratio)),
-        *evidence.servers_disturbed(list(dict.fromkeys(lines))),
-        *evidence.service_interrupted(lost, again),
-        *_others(run),
-        *evidence.servers_not_well([(event.when, event.sentences) for event in run.events_of(TroubleSeen)]),
-    ]
-
-
-def _others(run: Run) -> list[RunWarning]:
-    """Return who else measured with strakes in the same directory."""
-    who = list(dict.fromkeys(name for event in run.events_of(OthersSeen) for name in event.who))
-    text = f"Another measurement worked in the same directory at the same time: {'; '.join(who)}."
-    remedy = "These figures show a shared system. For others, measure one after the other."
-    return [RunWarning("other-measurement", text, remedy)] if who else []
+    if lost:
+        again = sum(1 for visit in run.visits if visit.ended == "interrupted")
+        repeated = f"{_runs_were(again)} disturbed by that and repeated."
+        told = " ".join(map(str, dict.fromkeys(lost)))
+        no = "Runs during that time were not repeated."
+        yield warning("service-interrupted", interruptions=told, repeated=repeated if again else no)
+    if who := list(dict.fromkeys(name for event in run.events_of(OthersSeen) for name in event.who)):
+        yield warning("other-measurement", who="; ".join(who))
+    if seen := run.events_of(TroubleSeen):
+        lines = [f"{event.when.capitalize()} the measurement: {' '.join(event.sentences)}" for event in seen]
+        yield warning("servers-not-well", servers=" ".join(lines))
 
 
 def _nodes(run: Run, results: Results) -> list[RunWarning]:
@@ -244,29 +278,31 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
     if "not_compared" in facts:
         lines.append(f"The nodes were not compared ({facts['not_compared']})")
     lines += [f"Resumed on other nodes: {', '.join(event.nodes)}" for event in run.events_of(NodesChanged)]
-    return evidence.nodes_unlike(list(dict.fromkeys(lines)))
+    return [warning("node-unlike", nodes="; ".join(dict.fromkeys(lines)))] if lines else []
 
 
-def _begun(run: Run, results: Results) -> list[RunWarning]:
+def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
     """Return warnings of phases whose ranks began apart, separately for phases with fewer processors than ranks."""
-    warnings: list[RunWarning] = []
+    begins = list(all_begun(sample for visit in run.visits for sample in visit.samples))
     for crowded in (False, True):
-        phases = [
-            phase
-            for phase in all_begun(sample for visit in run.visits for sample in visit.samples)
-            if phase.crowded == crowded
-        ]
+        phases = [phase for phase in begins if phase.crowded == crowded]
         apart = [phase for phase in phases if phase.is_apart]
-        if apart:
-            touched = [
-                cell.id
-                for cell in _measured(results)
-                if any(_is_apart(seen.sample, crowded) for seen in _regular(cell))
-            ]
-            warnings += evidence.begun_apart(
-                len(apart), len(phases), max(apart, key=lambda phase: phase.apart_s), touched
-            )
-    return warnings
+        if not apart:
+            continue
+        touched = [
+            cell.id for cell in _measured(results) if any(_is_apart(seen.sample, crowded) for seen in _regular(cell))
+        ]
+        worst = max(apart, key=lambda phase: phase.apart_s)
+        yield warning(
+            "begun-apart-crowded" if crowded else "begun-apart",
+            touched,
+            apart=len(apart),
+            phases=counted(len(phases), "phase"),
+            limit=format_seconds(APART_S),
+            worst=format_seconds(worst.apart_s),
+            share=_percent(worst.share),
+            rank=f"{worst.rank}{f' on {worst.host}' if worst.host else ''}",
+        )
 
 
 def _is_apart(sample: Sample, crowded: bool) -> bool:
@@ -278,8 +314,11 @@ def _values(layout: Layout) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in to_record(layout).items())
 
 
-def _dropped(run: Run, budget_s: float) -> list[RunWarning]:
-    return evidence.budget_skipped(len(dropped_cells(run)), len(run.cells), budget_s)
+def _dropped(run: Run) -> Iterator[RunWarning]:
+    if skipped := len(dropped_cells(run)):
+        budget = format_seconds(float(run.manifest["options"]["budget_s"]))
+        were, planned = "was" if skipped == 1 else "were", counted(len(run.cells), "cell")
+        yield warning("budget-skipped", skipped=skipped, planned=planned, were=were, budget=budget)
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
@@ -293,3 +332,11 @@ def dropped_cells(run: Run) -> dict[str, str]:
         for event in run.events_of(CellDropped)
         if event.runs is None or runs[event.cell] <= event.runs
     }
+
+
+def _runs_were(count: int) -> str:
+    return "1 run was" if count == 1 else f"{count} runs were"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

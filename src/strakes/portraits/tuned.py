@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from strakes.analysis.evidence import load_before
+from strakes.analysis.warnings import load_before
 from strakes.findings.answers import Answer, Comparison
 from strakes.findings.portrait import (
     CellEstimate,
@@ -62,12 +62,7 @@ def tuned_portrait(run: Run) -> Portrait:
         ),
         answers=_answers(confirmed),
         figures=tuple(_figures(confirmed, levels, joint)),
-        warnings=tuple(
-            [*load_before(float(environment["load_average"][0]), int(environment["cpus"]))]
-            if "load_average" in environment
-            else []
-        )
-        + _warnings(outcome),
+        warnings=(*load_before(environment), *_warnings(outcome)),
         skipped=(),
         reproduce=(str(run.manifest["options"]["command"]), f"strakes report {run.id}"),
     )

@@ -1,0 +1,53 @@
+"""Texts of warnings: each is raised somewhere, ends as a sentence, and has a remedy."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import string
+
+import pytest
+
+from strakes.analysis import hybrid_io, warnings
+from strakes.analysis.warning_texts import REMEDIES, TEXTS, warning
+
+
+def test_every_text_is_raised_and_every_raised_kind_has_one() -> None:
+    sources = inspect.getsource(warnings) + inspect.getsource(hybrid_io)
+    assert all(f'"{kind}"' in sources for kind in TEXTS)
+    assert set(re.findall(r'warning\(\s*"([a-z-]+)"', sources)) <= set(TEXTS)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_warning_has_its_values_its_cells_and_a_remedy(kind: str) -> None:
+    fields = {name for _, name, _, _ in string.Formatter().parse(TEXTS[kind]) if name}
+    numbers = {"load", "done", "asked", "low", "high"} & fields
+    values = {name: 12345.0 if name in numbers and kind != "setting-differs" else f"<{name}>." for name in fields}
+    found = warning(kind, ["a:write"], **values)
+    assert all(str(values[name]) in found.text for name in fields - numbers)
+    assert found.text.endswith(".") and found.remedy.endswith(".")
+    assert found.remedy == REMEDIES[found.code] and found.cells == ("a:write",)
+
+
+def test_every_remedy_belongs_to_a_text() -> None:
+    assert {warning(kind, **_any_values(kind)).code for kind in TEXTS} == set(REMEDIES)
+
+
+def _any_values(kind: str) -> dict[str, float]:
+    return {name: 1.0 for _, name, _, _ in string.Formatter().parse(TEXTS[kind]) if name}
+
+
+@pytest.mark.parametrize(
+    ("environment", "busy", "is_told"),
+    [
+        ({"load_average": [1.5], "cpus": 2}, None, True),
+        ({"load_average": [0.5], "cpus": 2}, None, False),
+        ({"load_average": [5.0], "cpus": 2}, 0.1, False),
+        ({"load_average": [0.1], "cpus": 2}, 0.9, True),
+        ({}, None, False),
+    ],
+)
+def test_a_load_by_others_is_told_from_a_quarter_of_the_processors_on(
+    environment: dict[str, object], busy: float | None, is_told: bool
+) -> None:
+    assert [one.code for one in warnings.load_before(environment, busy)] == ["background-load"] * is_told

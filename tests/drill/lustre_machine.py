@@ -1,4 +1,4 @@
-"""A client of Lustre and its server, as programs on the PATH that behave as the recorded ones did."""
+"""Stubs of a Lustre client and its server: programs for the PATH that answer as the recorded ones did."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from targets.lustre.recorded import recording
 
 SERVERS = "at {host}"
 HOST = "192.168.77.1"
-# What was mounted on the recorded server.
+# The recorded /proc/mounts of the server.
 SERVED = recording("server/proc_mounts.txt").done.stdout
 
 _PROGRAM = r'''#!@PYTHON@ -I
@@ -143,7 +143,7 @@ _NAMES = ("at", "lctl", "lfs", "umount", "mount", "systemctl", "dmsetup", "block
 
 
 class LustreMachine:
-    """Its programs are in ``programs``, to be first on the PATH; its state is in files of ``state``."""
+    """A stub client and server: ``programs`` is the directory to put first on the PATH, ``state`` holds their files."""
 
     def __init__(self, root: Path) -> None:
         self.state, self.programs = root / "state", root / "programs"
@@ -160,21 +160,21 @@ class LustreMachine:
 
     @property
     def path(self) -> str:
-        """The PATH with its programs first."""
+        """Return the PATH with the stubs first."""
         return f"{self.programs}{os.pathsep}{os.environ['PATH']}"
 
     @property
     def mounts(self) -> list[str]:
-        """What is mounted on the server, in no order."""
+        """Return the mounts of the server, sorted."""
         return sorted((self.state / "mounts").read_text().splitlines())
 
     @property
     def log(self) -> list[tuple[str, ...]]:
-        """What was done to it, without times."""
+        """Return the logged changes, each as (action, object), without times."""
         return [tuple(line.split()[1:]) for line in (self.state / "log").read_text().splitlines()]
 
 
 def lustre_mount(root: Path) -> Mount:
-    """The recorded line of mountinfo, with another mount point."""
+    """Return the recorded mountinfo entry with ``root`` as its mount point."""
     (recorded,) = parse_mountinfo(recording("client/mountinfo.txt").done.stdout)
     return replace(recorded, mount_point=str(root))

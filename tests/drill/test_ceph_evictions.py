@@ -1,4 +1,4 @@
-"""A real CephFS whose client is evicted: the mount says so, and by which name the cluster knows it."""
+"""Eviction of a real CephFS client: the target reports it with the client's name in the cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def labs() -> Iterator[Labs]:
         yield found
 
 
-def test_a_mount_that_was_evicted_says_so(labs: Labs) -> None:
+def test_an_evicted_client_is_reported(labs: Labs) -> None:
     mount = labs.up("ceph", *QUICK)
     target = detect(mount)
     assert target.interruptions() == ()

@@ -1,4 +1,4 @@
-"""Drills: on a directory, where what is lost is lost on purpose, and on a CephFS whose metadata server is killed."""
+"""Drills on a directory that loses files on purpose, and on a CephFS whose metadata server is killed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def labs() -> Iterator[Labs]:
         yield found
 
 
-def test_nothing_is_done_without_consent_or_in_a_dry_run(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_no_fault_is_caused_without_consent_or_in_a_dry_run(strakes: StrakesRunner, tmp_path: Path) -> None:
     mark = tmp_path / "done"
     commands = ("--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
     refused = strakes("failover", "drill", tmp_path, *commands)
@@ -55,7 +55,7 @@ def test_nothing_is_done_without_consent_or_in_a_dry_run(strakes: StrakesRunner,
     assert not any(tmp_path.iterdir())
 
 
-def test_a_fault_that_harms_nobody_loses_nothing_and_leaves_nothing(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_harmless_fault_loses_no_files_and_leaves_no_files(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("failover", "drill", tmp_path, "--fault-command", "true", *SHORT, "--json", "-")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -67,9 +67,7 @@ def test_a_fault_that_harms_nobody_loses_nothing_and_leaves_nothing(strakes: Str
     assert not any(tmp_path.iterdir())
 
 
-def test_alerts_that_arrive_meanwhile_are_in_the_time_line_and_older_ones_are_not(
-    strakes: StrakesRunner, tmp_path: Path
-) -> None:
+def test_the_time_line_has_alerts_of_the_drill_and_no_older_ones(strakes: StrakesRunner, tmp_path: Path) -> None:
     place, alerts = tmp_path / "place", tmp_path / "alerts"
     place.mkdir()
     alerts.write_text("from yesterday\n")
@@ -81,7 +79,7 @@ def test_alerts_that_arrive_meanwhile_are_in_the_time_line_and_older_ones_are_no
     ]
 
 
-def test_an_acknowledged_file_that_is_gone_is_counted_as_lost(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_missing_acknowledged_file_counts_as_lost(strakes: StrakesRunner, tmp_path: Path) -> None:
     gone = f"sh -c 'rm {tmp_path}/strakes-*/drill/probe.1.probe/f1.000'"
     done = strakes("failover", "drill", tmp_path, "--fault-command", gone, *SHORT)
     assert done.returncode == 1 and "80 files acknowledged, 1 of them missing afterwards" in done.stdout, (
@@ -90,9 +88,7 @@ def test_an_acknowledged_file_that_is_gone_is_counted_as_lost(strakes: StrakesRu
     assert not any(tmp_path.iterdir())
 
 
-def test_an_acknowledged_file_with_other_bytes_or_fewer_is_counted_as_lost(
-    strakes: StrakesRunner, tmp_path: Path
-) -> None:
+def test_an_acknowledged_file_with_wrong_content_counts_as_lost(strakes: StrakesRunner, tmp_path: Path) -> None:
     place = f"{tmp_path}/strakes-*/drill/probe.1.probe"
     harm = f"sh -c 'truncate -s 4095 {place}/f1.000; printf x | dd of=$(ls {place}/f1.001) bs=1 seek=9 conv=notrunc'"
     done = strakes("failover", "drill", tmp_path, "--fault-command", harm, *SHORT)
@@ -100,9 +96,7 @@ def test_an_acknowledged_file_with_other_bytes_or_fewer_is_counted_as_lost(
     assert "80 files acknowledged, 2 of them missing afterwards, 2 of these with other bytes" in done.stdout
 
 
-def test_files_are_read_back_by_the_client_that_is_named_where_it_has_them(
-    strakes: StrakesRunner, tmp_path: Path
-) -> None:
+def test_files_are_read_back_on_the_given_client_in_the_given_directory(strakes: StrakesRunner, tmp_path: Path) -> None:
     here, there, empty = tmp_path / "here", tmp_path / "there", tmp_path / "empty"
     here.mkdir()
     empty.mkdir()
@@ -117,7 +111,7 @@ def test_files_are_read_back_by_the_client_that_is_named_where_it_has_them(
     assert not any(here.iterdir())
 
 
-def test_a_fault_that_cannot_be_done_is_told_in_its_own_words(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_fault_that_fails_is_reported_with_the_message_of_its_command(strakes: StrakesRunner, tmp_path: Path) -> None:
     done = strakes("failover", "drill", tmp_path, "--fault-command", "ls /nowhere", *SHORT)
     assert done.returncode == 1 and "the fault could not be caused" in done.stderr and "No such file" in done.stderr
     assert not any(tmp_path.iterdir())
@@ -134,12 +128,14 @@ def test_a_fault_that_cannot_be_done_is_told_in_its_own_words(strakes: StrakesRu
         ("earthquake", {}, "no fault"),
     ],
 )
-def test_a_fault_that_is_none_is_refused(fault: str, words: dict[str, str], said: str, tmp_path: Path) -> None:
+def test_an_unknown_or_incomplete_fault_is_refused(
+    fault: str, words: dict[str, str], said: str, tmp_path: Path
+) -> None:
     with pytest.raises(BadInputError, match=said):
         make_fault(fault, Ask(tmp_path, **words))  # type: ignore[arg-type]
 
 
-def test_what_was_acknowledged_and_is_gone_and_what_was_done_twice_are_told_apart() -> None:
+def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately() -> None:
     def operation(number: int, errno: str = "") -> LoggedOperation:
         return LoggedOperation("watch", 0, number, number, number, number + 0.1, errno)
 
@@ -152,7 +148,7 @@ def test_what_was_acknowledged_and_is_gone_and_what_was_done_twice_are_told_apar
     assert found.errors == {"EIO": 2, "EEXIST": 1}
 
 
-def test_a_study_that_interrupts_the_service_wants_to_be_asked_for_it_and_no_other_study_takes_a_fault(
+def test_the_recovery_study_needs_consent_and_other_studies_refuse_a_fault(
     strakes: StrakesRunner, tmp_path: Path
 ) -> None:
     refused = strakes("study", "recovery", tmp_path, "--fault-command", "true")
@@ -164,9 +160,7 @@ def test_a_study_that_interrupts_the_service_wants_to_be_asked_for_it_and_no_oth
 
 @pytest.mark.lab
 @pytest.mark.more
-def test_clients_of_a_killed_metadata_server_wait_for_the_standby_and_lose_nothing_and_it_stands_by_again(
-    labs: Labs, strakes: StrakesRunner
-) -> None:
+def test_the_standby_of_a_killed_metadata_server_takes_over_without_loss(labs: Labs, strakes: StrakesRunner) -> None:
     mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
     for clients in (1, 10):
         timing = ("-n", str(clients), "--before", "2s", "--after", "3s", "--rate", "5", AGREED, "--json", "-")
@@ -187,16 +181,14 @@ def test_clients_of_a_killed_metadata_server_wait_for_the_standby_and_lose_nothi
         texts = [one["text"] for one in document["line"]["moments"]]
         struck = next(place for place, text in enumerate(texts) if text.startswith("kill -KILL"))
         assert struck < texts.index("up:active, rank 0") < texts.index("the servers are as before")
-    # The one that was killed stands by, and nothing of the lab is thought to be broken.
+    # The killed server is a standby again, and the lab reports no fault.
     assert labs.status("ceph")["condition"] == "up"
     assert not [path for path in mount.iterdir() if path.name.startswith("strakes-")]
 
 
 @pytest.mark.lab
 @pytest.mark.long
-def test_a_stopped_server_is_replaced_and_stands_by_again_and_an_orderly_switch_waits_for_no_beacon(
-    labs: Labs, strakes: StrakesRunner
-) -> None:
+def test_an_orderly_switch_is_faster_than_the_detection_of_a_stopped_server(labs: Labs, strakes: StrakesRunner) -> None:
     mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
     waits = {}
     for fault in ("mds-stop", "mds-fail"):
@@ -211,7 +203,7 @@ def test_a_stopped_server_is_replaced_and_stands_by_again_and_an_orderly_switch_
 
 @pytest.mark.lab
 @pytest.mark.long
-def test_the_study_repeats_drills_with_up_to_200_clients_and_shows_the_published_times_beside(
+def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_published_times(
     labs: Labs, strakes: StrakesRunner
 ) -> None:
     mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")

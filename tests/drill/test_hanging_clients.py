@@ -1,4 +1,4 @@
-"""Drills whose clients hang: the fault is undone all the same, and those that hang on are named and left behind."""
+"""Drills whose clients hang: the fault is undone anyway, and clients that stay blocked are named and left behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMING = Timing(before_s=1.0, after_s=1.0)
 
 
 class ClientsWait(Fault):
-    """No file can be made as long as a file is there; with ``fails``, the command that brings this about fails then."""
+    """Fault that blocks the creation of files until its mark file is removed; with ``fails``, it then raises an error."""
 
     text = "make the clients wait"
     back_within_s = 2.0
@@ -61,7 +61,7 @@ def drill(mount: FaultyMount) -> Drill:
     return Drill(mount.place, 2, 20.0, TIMING, sessions=False)
 
 
-def test_a_fault_that_its_clients_wait_for_is_undone_within_the_limit(mount: FaultyMount, tmp_path: Path) -> None:
+def test_a_fault_that_blocks_its_clients_is_undone_within_the_limit(mount: FaultyMount, tmp_path: Path) -> None:
     told: list[str] = []
     outcome = play(drill(mount), ClientsWait(mount, tmp_path / "mark"), tmp_path, told.append)
     assert any(text.startswith("undone") for text in told)
@@ -69,14 +69,14 @@ def test_a_fault_that_its_clients_wait_for_is_undone_within_the_limit(mount: Fau
     assert max(outage.stall_s for outage in outcome.line.outages) == pytest.approx(2.0, abs=1.5)
 
 
-def test_a_fault_that_failed_half_way_is_undone_at_once(mount: FaultyMount, tmp_path: Path) -> None:
+def test_a_partly_caused_fault_is_undone_at_once(mount: FaultyMount, tmp_path: Path) -> None:
     with pytest.raises(MeasurementError, match="the fault could not be caused"):
         play(drill(mount), ClientsWait(mount, tmp_path / "mark", fails=True), tmp_path, lambda _text: None)
     assert not (tmp_path / "mark").exists()
 
 
 class LateServer(Fault):
-    """A fault whose undoing goes over a remote shell that fails so many times."""
+    """Fault whose undo command fails ``failures`` times with status 255, as a remote shell does, and then succeeds."""
 
     text, back_within_s = "unmount a target", 2.0
 
@@ -90,7 +90,7 @@ class LateServer(Fault):
 
 
 @pytest.mark.parametrize(("failures", "lacking"), [(2, ""), (99, "the fault could not be undone")])
-def test_undoing_is_tried_until_a_limit_and_the_outcome_is_there_in_any_case(
+def test_undoing_is_retried_up_to_a_limit_and_the_outcome_is_reported_in_any_case(
     failures: int, lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "_AGAIN_S", 0.05)
@@ -105,7 +105,7 @@ def test_undoing_is_tried_until_a_limit_and_the_outcome_is_there_in_any_case(
     assert any(text.startswith("undone") for text in told) == (not lacking)
 
 
-# In a process of its own: whatever works there cannot end.
+# Runs in a separate process, because its blocked threads would keep pytest from ending.
 HANGS = """
 import sys, time
 from pathlib import Path
@@ -134,7 +134,7 @@ sys.exit(run_apart(work))
 
 
 @pytest.mark.more
-def test_clients_that_hang_although_it_is_undone_are_named_and_left(mount: FaultyMount, tmp_path: Path) -> None:
+def test_clients_that_hang_after_the_undo_are_named_and_left_behind(mount: FaultyMount, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     words = [sys.executable, "-c", HANGS, str(mount.place), str(mark)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -155,7 +155,7 @@ def test_clients_that_hang_although_it_is_undone_are_named_and_left(mount: Fault
     assert "the fault was undone" in said and "strakes clean" in said and "Traceback" not in said
 
 
-def test_the_plan_says_when_the_fault_is_undone_at_the_latest(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_dry_run_states_when_the_fault_is_undone_at_the_latest(strakes: StrakesRunner, tmp_path: Path) -> None:
     words = ("--fault-command", "true", "--restore-command", "true", "--after", "5s", "--dry-run")
     planned = strakes("failover", "drill", tmp_path, *words)
     assert "when the clients have ended, or 65.0 s after that if they hang: run: true" in planned.stderr

@@ -1,4 +1,4 @@
-"""Faults of Lustre, on a client and a server that behave as the recorded ones did."""
+"""Faults of Lustre, on stubs that answer as the recorded client and server did."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from strakes.targets.command import Servers
 
 AGREED = "--yes-this-interrupts-service"
 MDT1 = "/mnt/lt/mdt1"
-# Runs a command of strakes where a directory is on Lustre, without one.
+# Runs a command of strakes with ``place`` taken for a mount of Lustre.
 RUN = """
 import sys
 from pathlib import Path
@@ -64,7 +64,7 @@ def fault_at(place: Path, name: str, target: str = "labfs-MDT0001", servers: str
 
 
 def undo(fault: Fault) -> None:
-    """As the guard does it: from what is on disk."""
+    """Undo the fault as the guard does, from its serialised record."""
     assert fault.undo is not None
     from_record(json.loads(json.dumps(to_record(fault.undo)))).do()
 
@@ -76,7 +76,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
-def test_targets_are_read_from_the_mounts_of_a_recorded_server_in_the_order_in_which_they_start() -> None:
+def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order() -> None:
     names = [target.name for target in mounted_targets(SERVED)]
     assert names == ["MGS", *(f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))]
     assert mounted_targets(SERVED)[0].mount_unless_mounted.endswith("mount -t lustre -o nosvc /dev/vdb /mnt/lt/mgs")
@@ -84,12 +84,12 @@ def test_targets_are_read_from_the_mounts_of_a_recorded_server_in_the_order_in_w
     assert mounted_targets(client) == ()
     spaced = "pool/mdt\\0401 /mnt/a\\040b lustre ro,svname=l-MDT0001,osd=osd-zfs 0 0"
     assert mounted_targets(spaced)[0].mount_unless_mounted.endswith("mount -t lustre -o ro 'pool/mdt 1' '/mnt/a b'")
-    # Since 2.16 servers mount another type.
+    # Since Lustre 2.16 targets have the file-system type lustre_tgt.
     assert mounted_targets("/dev/sda /m lustre_tgt rw,svname=l-OST000a,mgsnode=a@tcp 0 0")[0].name == "l-OST000a"
 
 
 @pytest.mark.parametrize(("name", "how"), [("lustre-umount", "umount"), ("lustre-umount-force", "umount-f")])
-def test_a_target_is_unmounted_and_mounted_again_and_its_client_tells_how_it_came_back(
+def test_a_target_is_unmounted_and_mounted_again_and_its_client_reports_the_reconnection(
     machine: LustreMachine, place: Path, name: str, how: str
 ) -> None:
     before = machine.mounts
@@ -120,7 +120,7 @@ def test_a_target_is_unmounted_and_mounted_again_and_its_client_tells_how_it_cam
     assert ("labfs-MDT0001", "COMPLETE") in [(moment.source, moment.text) for moment in moments]
 
 
-def test_all_services_of_a_server_stop_and_start_in_their_order(machine: LustreMachine, place: Path) -> None:
+def test_the_services_of_a_server_start_in_order_and_stop_in_reverse(machine: LustreMachine, place: Path) -> None:
     before = machine.mounts
     fault = fault_at(place, "lustre-server-stop", "labfs-OST0002")
     fault.strike()
@@ -133,7 +133,7 @@ def test_all_services_of_a_server_stop_and_start_in_their_order(machine: LustreM
     assert started == stopped[::-1] and started[0] == "MGS" and started[-1] == "labfs-OST0003"
 
 
-def test_what_is_stopped_only_in_part_is_started_again(machine: LustreMachine, place: Path) -> None:
+def test_a_partly_stopped_server_is_started_again(machine: LustreMachine, place: Path) -> None:
     before = machine.mounts
     fault = fault_at(place, "lustre-server-stop")
     (machine.state / "mounts").write_text("".join(f"{line}\n" for line in before if "OST0002" not in line))
@@ -144,7 +144,9 @@ def test_what_is_stopped_only_in_part_is_started_again(machine: LustreMachine, p
     assert machine.mounts == before
 
 
-def test_a_volume_s_disk_is_slowed_by_its_table_and_gets_its_own_again(machine: LustreMachine, place: Path) -> None:
+def test_a_logical_volume_is_slowed_by_a_delay_table_and_gets_its_own_table_back(
+    machine: LustreMachine, place: Path
+) -> None:
     (machine.state / "table").write_text("0 4194304 linear 252:16 2048")
     fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
     fault.strike()
@@ -158,11 +160,11 @@ def test_a_volume_s_disk_is_slowed_by_its_table_and_gets_its_own_again(machine: 
 @pytest.mark.parametrize(
     "table", ["", "0 8 striped 2 128 8:0 0 8:16 0", "0 8 linear 8:0 0\n8 8 linear 8:16 0", "0 8 zero"]
 )
-def test_a_table_that_is_not_one_linear_piece_is_not_touched(table: str) -> None:
+def test_a_table_that_is_not_one_linear_segment_is_left_alone(table: str) -> None:
     assert delayed_table(table) == ""
 
 
-def test_a_plain_disk_is_slowed_by_readers_which_are_gone_afterwards(machine: LustreMachine, place: Path) -> None:
+def test_a_plain_disk_is_slowed_by_readers_that_end_with_the_fault(machine: LustreMachine, place: Path) -> None:
     fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
     fault.strike()
     pids = [int(line) for line in (machine.state / "strakes-slow-labfs-OST0001").read_text().split()]
@@ -171,7 +173,7 @@ def test_a_plain_disk_is_slowed_by_readers_which_are_gone_afterwards(machine: Lu
     undo(fault)
     wait_for(lambda: not any(command_line(pid) for pid in pids))
     undo(fault)
-    # A process that has the number of one of them now is left alone.
+    # A process that reuses the ID of a reader must survive.
     with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
         (machine.state / "strakes-slow-labfs-OST0001").write_text(f"{other.pid}\n")
         undo(fault)
@@ -180,14 +182,14 @@ def test_a_plain_disk_is_slowed_by_readers_which_are_gone_afterwards(machine: Lu
 
 
 def command_line(pid: int) -> str:
-    """Empty for one that has ended."""
+    """Return the command line of a process, or an empty string if it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return ""
 
 
-def test_this_client_is_cut_off_by_rules_that_are_taken_away_again(machine: LustreMachine, place: Path) -> None:
+def test_this_client_is_cut_off_by_drop_rules_that_are_removed_again(machine: LustreMachine, place: Path) -> None:
     rules = machine.state / "rules"
     rules.write_text("--source 10.0.0.9@tcp --dest *@tcp\n")
     fault = fault_at(place, "lustre-client-cut", target="", servers=None)
@@ -210,7 +212,7 @@ def test_a_client_behind_a_router_is_cut_off_in_its_own_network(
     machine: LustreMachine, place: Path, servers: str, own: str, rules: list[str]
 ) -> None:
     names = [f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4)]
-    # Of one there is no address at the moment.
+    # The client is not connected to this target.
     (machine.state / "addresses").write_text(
         "".join(f"{name} {servers}\n" for name in names[1:]) + f"{names[0]} <none>"
     )
@@ -223,7 +225,9 @@ def test_a_client_behind_a_router_is_cut_off_in_its_own_network(
     assert (machine.state / "rules").read_text() == ""
 
 
-def test_a_rule_that_does_not_go_keeps_no_other_and_is_told(machine: LustreMachine, place: Path) -> None:
+def test_a_rule_that_cannot_be_removed_is_reported_and_the_others_are_removed(
+    machine: LustreMachine, place: Path
+) -> None:
     (machine.state / "addresses").write_text("labfs-OST0000 10.1.0.1@o2ib\n")
     fault = fault_at(place, "lustre-client-cut", target="", servers=None)
     fault.strike()
@@ -247,7 +251,7 @@ def test_a_client_that_is_connected_to_no_server_cannot_be_cut_off(machine: Lust
 
 
 @pytest.mark.parametrize("word", ["count=1", "skip=0", "skip=7168"])
-def test_a_disk_that_cannot_be_read_is_not_said_to_be_slowed(machine: LustreMachine, place: Path, word: str) -> None:
+def test_a_disk_that_cannot_be_read_is_not_reported_as_slowed(machine: LustreMachine, place: Path, word: str) -> None:
     (machine.state / "dd-fails").write_text(word)
     fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
     with pytest.raises(MeasurementError) as error:
@@ -266,7 +270,7 @@ def test_targets_of_another_file_system_on_the_server_are_left_alone(
     before = machine.mounts
     fault = fault_at(place, "lustre-server-stop", "labfs-OST0002")
     fault.strike()
-    # The management service is theirs too.
+    # The MGS stays mounted, as it serves both file systems.
     assert [line.split()[1] for line in machine.mounts] == ["/mnt/lt/mgs", "/mnt/lt/other"]
     undo(fault)
     assert machine.mounts == before
@@ -279,7 +283,7 @@ def test_targets_of_another_file_system_on_the_server_are_left_alone(
         *((state, False) for state in ("inactive", "failed", "unknown\ninactive", "")),
     ],
 )
-def test_a_server_that_pacemaker_is_about_to_manage_is_refused_too(
+def test_a_server_is_refused_while_pacemaker_is_active_or_changes_state(
     machine: LustreMachine, place: Path, told: str, refused: bool
 ) -> None:
     (machine.state / "pacemaker").write_text(told)
@@ -291,7 +295,7 @@ def test_a_server_that_pacemaker_is_about_to_manage_is_refused_too(
     assert machine.log == []
 
 
-def test_what_cannot_be_done_is_refused_before_anything_is(machine: LustreMachine, place: Path) -> None:
+def test_impossible_faults_are_refused_before_any_change(machine: LustreMachine, place: Path) -> None:
     with pytest.raises(BadInputError, match="not a target of this file system") as error:
         fault_at(place, "lustre-umount", "labfs-MDT0009")
     assert "labfs-MDT0003" in error.value.remedy and "labfs-OST0000" in error.value.remedy
@@ -321,7 +325,7 @@ def test_a_directory_that_is_not_on_lustre_is_refused(tmp_path: Path) -> None:
         make_fault("lustre-client-cut", Ask(tmp_path))
 
 
-def test_a_server_that_is_not_healthy_or_recovers_is_lacking(machine: LustreMachine, place: Path) -> None:
+def test_an_unhealthy_server_is_reported_as_not_restored(machine: LustreMachine, place: Path) -> None:
     fault = fault_at(place, "lustre-umount")
     (machine.state / "health").write_text("\ndevice labfs-OST0001 reported unhealthy\nNOT HEALTHY\n")
     assert f"{HOST} is not healthy: device labfs-OST0001 reported unhealthy." in fault.lacking()
@@ -336,7 +340,9 @@ def drill(machine: LustreMachine, place: Path, *words: str) -> subprocess.Popen[
     )
 
 
-def test_a_drill_tells_evictions_states_and_what_the_server_counted(machine: LustreMachine, place: Path) -> None:
+def test_a_drill_reports_evictions_connection_states_and_the_recovery_of_the_server(
+    machine: LustreMachine, place: Path
+) -> None:
     words = (
         "lustre-umount-force",
         "--target",
@@ -358,7 +364,7 @@ def test_a_drill_tells_evictions_states_and_what_the_server_counted(machine: Lus
     assert recovery["target"] == "labfs-MDT0001" and recovery["evicted"] == 1
     (lost,) = document["interruptions"]
     assert lost["evicted"] and lost["target"] == "labfs-MDT0001"
-    # These clients are not on Lustre in truth: nothing kept them waiting.
+    # The directory is not really on Lustre, so the fault does not block its clients.
     assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["lost"] == 0
 
 

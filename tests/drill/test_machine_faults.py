@@ -1,4 +1,4 @@
-"""Faults of a machine: its disk, its network, its clock. Each is really done, where only the test has to do with it, and undone."""
+"""Faults of a machine's disk and network, really caused on mounts and network namespaces of the test, and undone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def done(*words: str | Path) -> str:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 8 MB."""
+    """Mount a tmpfs of 8 MiB and yield its mount point."""
     place = tmp_path / "small"
     place.mkdir()
     done("mount", "-t", "tmpfs", "-o", "size=8m", "strakes-test", place)
@@ -45,7 +45,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def two() -> Iterator[tuple[str, str]]:
-    """Two machines with a cable: what goes before a command on each."""
+    """Create two network namespaces joined by a veth pair, and yield the command prefix that runs in each."""
     names = [f"strakes-{secrets.token_hex(3)}" for _ in range(2)]
     try:
         for name in names:
@@ -69,7 +69,7 @@ def room(place: Path) -> int:
 
 
 def without_room(file: Path) -> bool:
-    """Whether a file cannot be written; it is removed again."""
+    """Return whether writing 8 KiB to ``file`` fails with ENOSPC, and remove the file."""
     try:
         file.write_bytes(bytes(8192))
     except OSError as error:
@@ -81,20 +81,20 @@ def without_room(file: Path) -> bool:
 
 
 @needs_root
-def test_a_full_disk_has_no_room_for_a_page_and_has_it_again_when_undone(small: Path) -> None:
+def test_a_filled_disk_has_less_than_a_page_left_until_it_is_undone(small: Path) -> None:
     fault = make_fault("disk-full", Ask(small))
     fault.strike()
     assert room(small) < 4096 and fault.lacking()
     assert without_room(small / "more")
     assert fault.undo is not None
-    for _ in range(2):  # doing it twice does no harm
+    for _ in range(2):  # undoing is idempotent
         fault.undo.do()
     assert room(small) == 8 << 20 and not fault.lacking() and not any(small.iterdir())
 
 
 @needs_root
 @pytest.mark.parametrize("when", ["before the fault", "before the undoing"])
-def test_whatever_takes_the_place_of_the_directory_only_the_announced_disk_is_filled_and_has_room_again(
+def test_only_the_announced_disk_is_filled_even_if_the_directory_is_replaced(
     small: Path, tmp_path: Path, when: str
 ) -> None:
     measured, other = small / "measured", tmp_path / "other"
@@ -123,7 +123,7 @@ def test_whatever_takes_the_place_of_the_directory_only_the_announced_disk_is_fi
 
 
 @needs_root
-def test_no_more_is_taken_than_was_announced(small: Path) -> None:
+def test_no_more_space_is_taken_than_announced(small: Path) -> None:
     (small / "others").write_bytes(bytes(4 << 20))
     fault = make_fault("disk-full", Ask(small))
     (small / "others").unlink()
@@ -134,7 +134,7 @@ def test_no_more_is_taken_than_was_announced(small: Path) -> None:
 
 
 @needs_root
-def test_a_disk_that_was_filled_has_room_again_when_the_drill_is_killed_and_its_journal_is_kept(small: Path) -> None:
+def test_a_filled_disk_is_freed_by_another_process_and_after_the_drill_is_killed(small: Path) -> None:
     fill = (
         "import os, signal, sys; from pathlib import Path; from strakes.drill.faults.fault import Ask;"
         "from strakes.drill.faults.registry import make_fault; from strakes.drill.undo import to_record; import json;"
@@ -150,7 +150,7 @@ def test_a_disk_that_was_filled_has_room_again_when_the_drill_is_killed_and_its_
     assert filling.stdout is not None and filling.stdin is not None
     undo = from_record(json.loads(filling.stdout.readline()))
     assert room(small) < 4096
-    undo.do()  # by another process, as the guard does
+    undo.do()  # not in the process that caused the fault, as in the guard
     assert room(small) == 8 << 20
     filling.kill()
     filling.wait(30)
@@ -159,26 +159,24 @@ def test_a_disk_that_was_filled_has_room_again_when_the_drill_is_killed_and_its_
     assert undo.do() == "" and room(small) == 8 << 20
 
 
-def test_a_file_system_without_nameless_files_cannot_be_filled() -> None:
+def test_a_file_system_without_unnamed_files_cannot_be_filled() -> None:
     with pytest.raises(BadInputError, match="unnamed file"):
         make_fault("disk-full", Ask(Path("/proc")))
 
 
 @needs_root
-def test_a_disk_that_was_filled_has_room_again_when_the_drill_ends_without_undoing_it(
-    small: Path, tmp_path: Path
-) -> None:
+def test_a_filled_disk_is_freed_when_the_drill_ends_without_undoing_it(small: Path, tmp_path: Path) -> None:
     fault = make_fault("disk-full", Ask(small))
     assert fault.undo is not None
     promise = Promise(tmp_path / "store", fault.text, fault.undo)
     fault.strike()
     assert len(all_pending(tmp_path / "store")) == 1
-    promise.close()  # the pipe that the guard waits at is closed for a drill that is killed, too
+    promise.close()  # closes the pipe to the guard, as the end of a killed drill does
     assert room(small) == 8 << 20 and not all_pending(tmp_path / "store")
 
 
 @needs_root
-def test_a_card_that_was_down_has_its_routes_again(two: tuple[str, str], tmp_path: Path) -> None:
+def test_an_interface_that_was_down_gets_its_routes_back(two: tuple[str, str], tmp_path: Path) -> None:
     here, _ = two
     before = sorted(done(*here.split(), "ip", "route", "show").splitlines())
     assert len(before) == 3
@@ -192,7 +190,7 @@ def test_a_card_that_was_down_has_its_routes_again(two: tuple[str, str], tmp_pat
 
 
 def heard(here: str, there: str) -> bool:
-    """Whether what is sent here arrives there."""
+    """Return whether a UDP packet sent on ``here`` arrives on ``there``."""
     code = "import socket; s = socket.socket(2, 2); s.bind(('', 7777)); s.settimeout(2); s.recv(9)"
     listener = subprocess.Popen([*there.split(), "python3", "-I", "-c", code], stderr=subprocess.DEVNULL)
     own = done(*there.split(), "ip", "-o", "-4", "address", "show", "dev", "cable").split()
@@ -206,7 +204,7 @@ def heard(here: str, there: str) -> bool:
 
 
 @needs_root
-def test_what_is_sent_one_way_is_lost_and_the_other_way_arrives(two: tuple[str, str], tmp_path: Path) -> None:
+def test_one_way_loss_drops_packets_in_one_direction_only(two: tuple[str, str], tmp_path: Path) -> None:
     here, there = two
     assert heard(here, there) and heard(there, here)
     fault = make_fault("one-way-loss", Ask(tmp_path, peer="10.77.0.2", via=here))
@@ -219,9 +217,7 @@ def test_what_is_sent_one_way_is_lost_and_the_other_way_arrives(two: tuple[str, 
 
 
 @needs_root
-def test_a_machine_behind_a_gateway_and_a_card_that_is_not_there_are_refused(
-    two: tuple[str, str], tmp_path: Path
-) -> None:
+def test_a_peer_behind_a_gateway_and_a_missing_interface_are_refused(two: tuple[str, str], tmp_path: Path) -> None:
     here, _ = two
     with pytest.raises(BadInputError, match="cannot be dropped"):
         make_fault("one-way-loss", Ask(tmp_path, peer="10.99.0.1", via=here))
@@ -230,7 +226,7 @@ def test_a_machine_behind_a_gateway_and_a_card_that_is_not_there_are_refused(
 
 
 @needs_root
-def test_a_slow_disk_is_read_by_others_until_it_is_undone(tmp_path: Path) -> None:
+def test_a_slow_disk_is_loaded_by_readers_until_it_is_undone(tmp_path: Path) -> None:
     image, place = tmp_path / "image", tmp_path / "place"
     place.mkdir()
     with image.open("wb") as file:
@@ -253,12 +249,12 @@ def test_a_slow_disk_is_read_by_others_until_it_is_undone(tmp_path: Path) -> Non
         done("umount", place)
 
 
-def test_a_directory_without_a_disk_of_this_machine_cannot_be_slowed() -> None:
+def test_a_directory_without_a_local_block_device_cannot_be_slowed() -> None:
     with pytest.raises(BadInputError, match="needs a file system on a block device"):
         make_fault("slow-disk", Ask(Path("/proc")))
 
 
-def test_every_fault_says_where_it_works(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_the_list_of_faults_states_where_each_works(strakes: StrakesRunner, tmp_path: Path) -> None:
     listed = strakes("failover", "drill", tmp_path, "--fault", "list")
     assert listed.returncode == 0
     for name, entry in FAULTS.items():

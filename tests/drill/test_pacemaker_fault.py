@@ -1,4 +1,4 @@
-"""Faults of a cluster of Pacemaker's: on a configuration without a cluster, and on the real pair."""
+"""Faults of a Pacemaker cluster: on a configuration without a running cluster, and on the real pair of the lab."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MON = """<pacemaker-result><nodes><node name="a" online="{online}" unclean="{unc
 
 @pytest.fixture
 def via(tmp_path: Path) -> str:
-    """Both nodes of the plan online, in a file that Pacemaker's tools take for the cluster."""
+    """Save a CIB with both nodes of a plan online, and return the prefix that makes Pacemaker's tools use it."""
     need_programs("crm_simulate", "crm_mon", "crm_standby")
     plan = planned("tianhe2", tmp_path / "plan")
     status = tmp_path / "status.xml"
@@ -54,7 +54,7 @@ def via(tmp_path: Path) -> str:
     return f"env CIB_file={status}"
 
 
-def test_a_node_is_put_to_standby_and_back_and_the_cluster_is_heard_to_say_so(via: str, tmp_path: Path) -> None:
+def test_a_node_is_put_into_standby_and_back_and_the_watcher_reports_both(via: str, tmp_path: Path) -> None:
     fault = StandbyNode(Ask(tmp_path, node="mds-a", via=via))
     assert "crm_standby --node mds-a --update on" in fault.text and not fault.lacking()
     moments: list[Moment] = []
@@ -67,7 +67,7 @@ def test_a_node_is_put_to_standby_and_back_and_the_cluster_is_heard_to_say_so(vi
     assert fault.undo is not None
     fault.undo.do()
     wait_for(moments, "online")
-    # What happens last is told, too, however soon the end comes.
+    # The watcher reports the last change even if it is stopped right after it.
     fault.strike()
     stop.set()
     watcher.join()
@@ -77,7 +77,7 @@ def test_a_node_is_put_to_standby_and_back_and_the_cluster_is_heard_to_say_so(vi
     assert not fault.lacking() and {one.target for one in fault.recoveries()} >= {"mount-mdt0", "drbd-mdt0"}
 
 
-def test_what_the_cluster_does_not_have_is_refused_with_what_it_has(via: str, tmp_path: Path) -> None:
+def test_an_unknown_node_or_resource_is_refused_with_the_known_ones(via: str, tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="--node is missing or not in the cluster") as refused:
         make_fault("node-standby", Ask(tmp_path, node="mds-c", via=via))
     assert "mds-a, mds-b" in refused.value.remedy
@@ -106,13 +106,13 @@ def test_a_directory_that_the_cluster_does_not_serve_is_refused(via: str, tmp_pa
         ("/mnt lustre 10.1.0.1@o2ib:10.1.0.2@o2ib:/fs", False),
     ],
 )
-def test_mounts_of_the_cluster_are_told_from_those_of_others(line: str, served: bool, tmp_path: Path) -> None:
+def test_mounts_served_by_the_cluster_are_recognised(line: str, served: bool, tmp_path: Path) -> None:
     cib = read_plan(planned("nfs", tmp_path)).pacemaker
     point, kind, source = line.split()
     assert is_served(cib, Mount(1, 0, 0, 1, "/", point, (), kind, source, ())) == served
 
 
-def test_nodes_resources_and_fencing_are_compared_with_what_they_were() -> None:
+def test_changes_of_nodes_resources_and_fencing_are_listed() -> None:
     before, after = (
         view_of(MON.format(online="true", unclean="false")),
         view_of(MON.format(online="false", unclean="true")),
@@ -123,7 +123,7 @@ def test_nodes_resources_and_fencing_are_compared_with_what_they_were() -> None:
     assert ("fencing", "off of b: success at 2026-01-02 03:04:05") in told and ("node a", "offline, unclean") in told
 
 
-def test_a_cluster_is_as_before_when_everything_runs_again_wherever_that_is() -> None:
+def test_a_cluster_is_restored_when_everything_runs_again_on_any_node() -> None:
     before = View(
         {"a": "online", "b": "online"}, {"mdt": "Promoted on a; Unpromoted on b", "mount": "Started on a"}, ()
     )
@@ -146,9 +146,7 @@ def labs() -> Iterator[Labs]:
 
 @pytest.mark.lab
 @pytest.mark.long
-def test_the_real_pair_recovers_a_resource_switches_over_is_fenced_and_powered_off_and_is_whole_again(
-    labs: Labs, tmp_path: Path
-) -> None:
+def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_path: Path) -> None:
     labs.up("ha")
     status = labs.status("ha")
     facts, directory = status["facts"], status["directory"]
@@ -158,7 +156,7 @@ def test_the_real_pair_recovers_a_resource_switches_over_is_fenced_and_powered_o
     secret.write_text(subprocess.run([f"{directory}/bmc-password"], capture_output=True, text=True, check=True).stdout)
     place = tmp_path / "clients"
     place.mkdir()
-    # The pair serves no file system: the command would refuse the directory.
+    # The pair serves no file system, so the command would refuse the directory; the drill is played directly.
     asks = {
         "resource-fail": Ask(place, node="mds-a", via=via, resource="journal"),
         "node-standby": Ask(place, node="mds-a", via=via),

@@ -1,4 +1,4 @@
-"""What a trial of the pair counts as a power-off."""
+"""Trials of the pair: when a node counts as powered off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def button(at_s: float, what: str, node: str = "mds-a") -> Button:
     return Button(at_s, node, what)
 
 
-def test_a_bmc_that_is_asked_for_its_own_sake_has_not_confirmed_that_its_node_is_off() -> None:
+def test_a_routine_query_of_a_bmc_does_not_confirm_a_power_off() -> None:
     asked = [button(101.9, "get power"), button(114.0, "get power"), button(118.2, "get power")]
     alerts = [Alert(114.2, "webhook", f"{OFF}OK (ref=1)"), Alert(114.1, "mail", f"{OFF}OK (ref=1)")]
     assert switched_off(asked, alerts, POWER_OFF, "mds-a", 100.0) == {"mds-a": 14.0}
@@ -22,7 +22,7 @@ def test_a_bmc_that_is_asked_for_its_own_sake_has_not_confirmed_that_its_node_is
     )
 
 
-def test_with_all_links_cut_the_first_press_of_the_button_counts() -> None:
+def test_with_all_links_cut_the_first_power_off_command_counts() -> None:
     pressed = [
         button(103.1, "get power", "mds-b"),
         button(103.4, "set power 0", "mds-b"),

@@ -1,4 +1,4 @@
-"""A fault is undone however its drill ends: in order, by Ctrl-C, by kill -9, or by a power cut."""
+"""A fault is undone however its drill ends: normally, by Ctrl-C, by kill -9, or by a power cut."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AG
 
 
 def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:
-    """A drill that would go on for a minute."""
+    """Start a drill that lasts a minute."""
     return subprocess.Popen(
         [
             sys.executable,
@@ -62,7 +62,7 @@ def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_a_fault_is_undone_in_the_end_by_ctrl_c_and_after_kill_9(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: StrakesRunner, tmp_path: Path) -> None:
     place, mark = tmp_path / "place", tmp_path / "mark"
     place.mkdir()
     commands = ("--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
@@ -74,12 +74,12 @@ def test_a_fault_is_undone_in_the_end_by_ctrl_c_and_after_kill_9(strakes: Strake
         assert [one.fault for one in journal.all_pending(default_root())] == [f"run: touch {mark}"]
         running.send_signal(number)
         running.wait(60)
-        # After SIGKILL it is the guard that undoes it.
+        # After SIGKILL the guard undoes the fault.
         wait_for(lambda: not mark.exists() and not journal.all_pending(default_root()))
     wait_for(lambda: strakes("clean", place).returncode == 0 and not any(place.iterdir()))
 
 
-def test_what_the_guard_could_not_undo_either_the_next_command_undoes(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_after_a_power_cut_the_next_command_undoes_the_fault(strakes: StrakesRunner, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     mark.touch()
     path = journal.announce(default_root(), "pulled the plug", RunCommand(("rm", str(mark))))
@@ -93,9 +93,7 @@ def test_what_the_guard_could_not_undo_either_the_next_command_undoes(strakes: S
     )
 
 
-def test_what_cannot_be_undone_stays_on_record_and_is_tried_again_when_asked(
-    strakes: StrakesRunner, tmp_path: Path
-) -> None:
+def test_a_failed_undo_stays_on_record_and_can_be_retried(strakes: StrakesRunner, tmp_path: Path) -> None:
     place, lacking = tmp_path / "place", tmp_path / "lacking"
     place.mkdir()
     done = strakes("failover", "drill", place, "--fault-command", "true", "--restore-command", f"ls {lacking}", *SHORT)
@@ -108,7 +106,7 @@ def test_what_cannot_be_undone_stays_on_record_and_is_tried_again_when_asked(
     assert tried.returncode == 0 and not journal.all_pending(default_root()), tried.stdout
 
 
-def test_a_damaged_record_is_named_and_never_run(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_path: Path) -> None:
     path = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(tmp_path / "mark"))))
     path.write_text(path.read_text().replace('"kind": "command"', '"kind": "spell"'))
     with pytest.raises(BadInputError, match="damaged"):
@@ -116,7 +114,7 @@ def test_a_damaged_record_is_named_and_never_run(strakes: StrakesRunner, tmp_pat
     assert str(path) in strakes("runs").stderr and not any(tmp_path.iterdir())
 
 
-def test_a_stopped_process_goes_on_and_a_later_one_of_its_number_is_left_alone() -> None:
+def test_a_stopped_process_is_continued_and_one_that_reuses_its_id_is_not() -> None:
     sleeper = subprocess.Popen(["sleep", "60"])
     try:
         os.kill(sleeper.pid, signal.SIGSTOP)
@@ -132,7 +130,7 @@ def test_a_stopped_process_goes_on_and_a_later_one_of_its_number_is_left_alone()
         sleeper.wait()
 
 
-def test_a_password_that_others_can_read_is_refused_and_one_in_its_file_is_on_no_command_line(tmp_path: Path) -> None:
+def test_a_readable_password_file_is_refused_and_the_password_is_on_no_command_line(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("swordfish")
     ask = Ask(tmp_path, bmc="10.0.0.1:9001", bmc_user="op", bmc_password_file=secret)
@@ -172,7 +170,7 @@ BOTH = MountTargets(
 
 
 class Servers:
-    """Answers what each server has mounted; ``None``: it does not answer."""
+    """Runner of commands on servers with the given mounts; a server whose mounts are None does not answer."""
 
     def __init__(self, **mounts: str | None) -> None:
         self.mounts = mounts
@@ -187,7 +185,7 @@ class Servers:
         return Completed(tuple(argv), 255 if mounts is None else 0, mounts or "", "No route to host" * (mounts is None))
 
 
-def test_a_target_that_another_server_has_taken_over_is_not_mounted_and_the_others_are() -> None:
+def test_targets_are_mounted_except_one_that_another_server_has_taken_over() -> None:
     servers = Servers(second=MDT_MOUNTED)
     assert from_record(to_record(BOTH)) == BOTH
     assert "labfs-MDT0001 was left where another server has mounted it" in BOTH.do(servers)
@@ -195,7 +193,7 @@ def test_a_target_that_another_server_has_taken_over_is_not_mounted_and_the_othe
     assert MountTargets(("labfs-MDT0001",), ("mount mdt",)).do(servers) == "" and servers.mounted[-1] == "mdt"
 
 
-def test_nothing_is_mounted_while_a_server_that_may_have_it_does_not_answer() -> None:
+def test_no_target_is_mounted_if_a_server_that_may_have_it_does_not_answer() -> None:
     servers = Servers(first=None)
     with pytest.raises(MeasurementError, match="cannot be mounted again safely") as refused:
         BOTH.do(servers)
@@ -203,6 +201,6 @@ def test_nothing_is_mounted_while_a_server_that_may_have_it_does_not_answer() ->
     assert "mount mdt; mount ost" in refused.value.remedy
 
 
-def test_what_somebody_has_mounted_by_hand_meanwhile_needs_no_answer_of_others() -> None:
+def test_targets_mounted_by_hand_need_no_answer_from_other_servers() -> None:
     both_mounted = MDT_MOUNTED + MDT_MOUNTED.replace("MDT", "OST")
     assert BOTH.do(Servers(first=None, own=both_mounted)) == ""

@@ -121,7 +121,7 @@ def _checked(name: str, directory: Path) -> list[str]:
 
 
 def decisions() -> str:
-    """Return which findings of the stored runs are decided and in which direction."""
+    """Return the decided findings of the stored runs with their direction, one per line."""
     paths = sorted((ROOT / "tests" / "store" / "runs").glob("*.json.gz"))
     return "".join(
         f"{path.name.removesuffix('.json.gz')} {finding['id']} {direction}\n"
@@ -143,7 +143,7 @@ def _direction(finding: Mapping[str, Any]) -> str:
 
 
 def samples() -> str:
-    """Return the samples of the engine for small plans, without times and counters."""
+    """Return the engine's messages for small plans, with times and counters masked."""
     lines = []
     with tempfile.TemporaryDirectory() as directory, chdir(directory):
         Path(".strakes-marker").touch()
@@ -155,7 +155,7 @@ def samples() -> str:
 
 
 def _is_small(plan: Any) -> bool:
-    """Return whether every machine runs this plan to its end: few ranks, a fixed amount, a backend of every engine."""
+    """Return whether every machine can complete this plan: up to 8 ranks, fixed amounts, backends of every build."""
     kinds = {phase["kind"] for phase in plan["phases"]}
     backends = {phase.get("backend", "posix") for phase in plan["phases"]}
     timed = any("stop" in phase for phase in plan["phases"])
@@ -216,12 +216,12 @@ SNAPSHOTS: dict[str, Callable[[], str]] = {
 
 
 def path_of(name: str) -> Path:
-    """Return the file that has this snapshot."""
+    """Return the path of a snapshot."""
     return DATA / f"{name}.txt"
 
 
 if __name__ == "__main__":
-    # With a NAME: print that snapshot. Without: store all.
+    # With a name as argument, print that snapshot; otherwise write all files.
     if sys.argv[1:]:
         sys.stdout.write(SNAPSHOTS[sys.argv[1]]())
     else:

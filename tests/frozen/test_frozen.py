@@ -1,4 +1,4 @@
-"""Behaviour that users rely on changes only where a commit says so: ``./dev freeze`` accepts a difference."""
+"""Behaviour that users rely on matches its snapshots; ``./dev freeze`` accepts a change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from frozen.snapshots import SNAPSHOTS, path_of
 
 
 def present(name: str) -> str:
-    """Return the snapshot of a fresh process: click keeps the help of a command that another test made."""
+    """Return a snapshot made by a new process, as click caches the help of commands that other tests registered."""
     return subprocess.run(
         [sys.executable, "-m", "frozen.snapshots", name],
         cwd=ROOT / "tests",
@@ -28,7 +28,7 @@ def present(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in SNAPSHOTS if name != "decisions"])
-def test_behaviour_is_as_frozen(name: str) -> None:
+def test_behaviour_matches_its_snapshot(name: str) -> None:
     if name == "checks":
         need("/lib/drbd/drbdadm-84", "corosync", "crm_verify")
     before, after = path_of(name).read_text(), present(name)

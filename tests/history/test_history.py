@@ -1,4 +1,4 @@
-"""``strakes runs history``: a change of level is found, dated and reported; chance is not; other measurements are kept apart."""
+"""``strakes runs history``: level shifts are detected and dated, noise is not, and each measurement has its history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def noisy(levels: list[float], each: int, seed: int = 1) -> list[float]:
     return [level * chance.lognormvariate(0, 0.03) for level in levels for _ in range(each)]
 
 
-def test_a_drop_is_slower_and_named_with_its_day_and_size() -> None:
+def test_a_drop_is_slower_and_has_its_day_and_size() -> None:
     found = judge_one(series(noisy([1000.0, 700.0], 12)))
     assert found.verdict == "SLOWER"
     (change,) = found.changes
@@ -47,24 +47,24 @@ def test_a_drop_is_slower_and_named_with_its_day_and_size() -> None:
     assert change.ratio == pytest.approx(0.7, rel=0.05)
 
 
-def test_of_times_more_is_slower() -> None:
+def test_a_longer_time_is_slower() -> None:
     assert judge_one(series(noisy([1.0, 0.6], 12), unit="s")).verdict == "FASTER"
     assert judge_one(series(noisy([0.6, 1.0], 12), unit="s")).verdict == "SLOWER"
 
 
-def test_the_newest_change_decides_and_an_old_one_does_not_count_for_ever() -> None:
+def test_the_newest_change_decides_and_changes_before_since_are_ignored() -> None:
     partly_mended = judge_one(series(noisy([1000.0, 500.0, 800.0], 20)))
     assert (partly_mended.verdict, len(partly_mended.changes)) == ("FASTER", 2)
     assert judge_one(series(noisy([1000.0, 600.0], 12)), since=BEGIN + timedelta(days=13)).verdict == "NO CHANGE SHOWN"
 
 
-def test_too_few_runs_are_inconclusive_and_say_how_many_more_it_takes() -> None:
+def test_too_few_runs_are_inconclusive_and_state_how_many_more_are_needed() -> None:
     found = judge_one(series([1000.0, 1.0, 2.0]))
     assert (found.verdict, found.changes) == ("INCONCLUSIVE", ())
     assert f"{FEWEST - 3} more runs" in found.needs
 
 
-def test_hardly_any_store_full_of_chance_is_said_to_have_changed() -> None:
+def test_noise_alone_seldom_gives_a_change() -> None:
     wrong = 0
     for seed in range(40):
         many = tuple(
@@ -73,7 +73,7 @@ def test_hardly_any_store_full_of_chance_is_said_to_have_changed() -> None:
         wrong += any(
             one.verdict != "NO CHANGE SHOWN" for one in judged([History("f", "study", "s", "/t", (), many)])[0].series
         )
-    assert wrong <= 6  # 5 % of 40 are 2; more than 6 happen once in 200 such tests
+    assert wrong <= 6  # 5 % of 40 is 2; more than 6 occur by chance once in 200 runs of this test
 
 
 @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ def test_hardly_any_store_full_of_chance_is_said_to_have_changed() -> None:
         ("slower,inconclusive", 2),
     ],
 )
-def test_fail_on_counts_what_it_names(conditions: str, met: int) -> None:
+def test_fail_on_counts_the_series_with_the_named_verdicts(conditions: str, met: int) -> None:
     both = (series(noisy([1000.0, 700.0], 12)), series([1.0, 2.0], cell="b:read"))
     histories = judged([History("f", "study", "s", "/t", (), both)])
     assert len(failures(histories, parse_fail_on(conditions))) == met
 
 
-def test_the_same_study_over_weeks_is_shown_and_fails_a_nightly_job(
+def test_a_level_shift_of_a_repeated_survey_fails_a_nightly_job(
     make_run: MakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for day in range(12):
@@ -126,9 +126,7 @@ def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.Capt
     assert "7 more runs" in said
 
 
-def test_the_first_night_is_no_failure_but_for_who_asks_for_one(
-    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_first_run_fails_only_on_inconclusive(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["runs", "history"]) == 2
     assert "there is no run" in capsys.readouterr().err
     make_run()
@@ -141,9 +139,7 @@ def test_the_first_night_is_no_failure_but_for_who_asks_for_one(
 
 @pytest.mark.parametrize("resemblance", [0.0, 0.5])
 @pytest.mark.parametrize("runs", [14, 20])
-def test_the_change_that_would_have_been_seen_is_seen_in_other_series_of_the_kind(
-    runs: int, resemblance: float
-) -> None:
+def test_a_change_of_the_stated_detectable_size_is_detected_in_similar_series(runs: int, resemblance: float) -> None:
     chance = random.Random(runs)
 
     def of_the_kind(late: float) -> list[float]:
@@ -161,7 +157,7 @@ def test_the_change_that_would_have_been_seen_is_seen_in_other_series_of_the_kin
     assert min(risen, fallen) >= 0.8 * len(told)
 
 
-def test_ten_runs_show_a_large_change_of_one_of_many_figures_and_no_small_one() -> None:
+def test_ten_runs_show_a_large_change_among_many_figures_and_no_small_one() -> None:
     def many(levels: list[float], each: int) -> tuple[HistorySeries, ...]:
         return tuple(series(noisy(levels, each, seed=index), cell=f"c{index}:write") for index in range(50))
 
@@ -172,7 +168,9 @@ def test_ten_runs_show_a_large_change_of_one_of_many_figures_and_no_small_one() 
     assert {one.verdict for one in fallen} == {"SLOWER"}
 
 
-def test_runs_of_other_amounts_are_left_out_and_counted(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_with_other_amounts_are_left_out_and_counted(
+    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
+) -> None:
     for day in range(3):
         make_run(day=day)
     path = make_run(day=3).path / "cells.jsonl"

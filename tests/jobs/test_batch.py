@@ -1,4 +1,4 @@
-"""Jobs that outlive their shell, without a Slurm: what is submitted, kept, and said of them."""
+"""Batch jobs: their submission, record and state, with stubs of the Slurm commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tool(directory: Path, name: str, body: str) -> None:
     (directory / name).chmod(0o755)
 
 
-def test_a_job_is_remembered_with_its_command_and_its_run(tools: Path) -> None:
+def test_a_job_is_recorded_with_its_command_and_its_run(tools: Path) -> None:
     tool(tools, "sbatch", f'echo "$@" >{tools}/told; echo 42')
     jobs = Jobs(tools / "store")
     assert submit_job("survey", ["survey", "/scratch"], Launch("slurm", ranks_per_node=2), ["-N", "4"], jobs) == "42"
@@ -39,7 +39,7 @@ def test_a_job_is_remembered_with_its_command_and_its_run(tools: Path) -> None:
     ]
 
 
-def test_a_refused_job_says_what_sbatch_says(tools: Path) -> None:
+def test_a_refused_job_passes_on_the_message_of_sbatch(tools: Path) -> None:
     tool(tools, "sbatch", "echo 'sbatch: error: invalid partition specified: fast' >&2; exit 1")
     with pytest.raises(EnvironmentLacksError) as caught:
         submit_job("survey", ["survey"], Launch("slurm"), ["-p", "fast"], Jobs(tools / "store"))
@@ -49,19 +49,19 @@ def test_a_refused_job_says_what_sbatch_says(tools: Path) -> None:
 @pytest.mark.parametrize(
     ("queue", "state"), [("echo 'RUNNING (None)'", "RUNNING"), ("echo 'PENDING (Resources)'", "PENDING (Resources)")]
 )
-def test_the_queue_says_how_a_job_is(tools: Path, queue: str, state: str) -> None:
+def test_the_state_of_a_job_comes_from_the_queue(tools: Path, queue: str, state: str) -> None:
     tool(tools, "squeue", queue)
     assert state_of(Job("42", "survey", (), "", "")) == state
 
 
-def test_a_job_that_left_the_queue_without_a_word_was_killed(tools: Path) -> None:
+def test_a_job_that_left_the_queue_without_an_exit_status_was_killed(tools: Path) -> None:
     tool(tools, "squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
     job = Job("42", "survey", (), "", "")
     assert state_of(job) == "KILLED"
     assert state_of(Job("42", "survey", (), "", "", status=0)) == "ENDED"
 
 
-def test_the_jobs_script_passes_the_signal_on_and_keeps_the_exit_status(
+def test_the_job_script_forwards_the_signal_and_keeps_the_exit_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRAKES_STORE", "/a store")
@@ -78,7 +78,7 @@ def test_the_jobs_script_passes_the_signal_on_and_keeps_the_exit_status(
     assert process.wait(10) == 130 and (tmp_path / "9.status").read_text() == "130\n"
 
 
-def test_the_jobs_own_command_line_submits_nothing() -> None:
+def test_the_command_line_inside_the_job_does_not_submit_again() -> None:
     assert without_batch(["run", "p.toml", "/d", "--launcher", "slurm", "--batch", "-N 2", "--budget=5s"]) == [
         *("run", "p.toml", "/d", "--launcher", "slurm", "--budget=5s")
     ]
@@ -90,7 +90,7 @@ def test_an_unknown_job_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("job", ["../../outside", "..", "a/b", "", "../jobs/1", "1.json"])
-def test_an_id_that_slurm_does_not_give_leaves_the_store_alone(tmp_path: Path, job: str) -> None:
+def test_an_invalid_job_id_leaves_the_store_unchanged(tmp_path: Path, job: str) -> None:
     record = {"schema": 1, "id": job, "name": "n", "command": [], "submitted": "", "output": "", "run": ""}
     (tmp_path / "store" / "jobs").mkdir(parents=True)
     (tmp_path / "outside.json").write_text(json.dumps(record))

@@ -38,7 +38,7 @@ def busy_ms(device: str) -> int:
     return int(Path("/sys/block", Path(device).name, "stat").read_text().split()[9])
 
 
-def test_it_comes_up_with_everything_asked_for_and_goes_without_a_trace(labs: Labs) -> None:
+def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(labs: Labs) -> None:
     mount = labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "1", "--osd-size", "2GiB")
     status = labs.status("ceph")
     assert status["condition"] == "up" and status["ready_after_s"] < 60
@@ -49,7 +49,7 @@ def test_it_comes_up_with_everything_asked_for_and_goes_without_a_trace(labs: La
     sizes = os.statvfs(mount)
     assert 2 << 30 < sizes.f_bavail * sizes.f_frsize < 4 << 30
 
-    # The layout is really a layout: what is set is read back, and objects are where it says.
+    # A layout that was set is inherited by a new file.
     directory = mount / "striped"
     directory.mkdir()
     os.setxattr(directory, "ceph.dir.layout", b"stripe_unit=65536 stripe_count=2 object_size=1048576")
@@ -75,7 +75,7 @@ def test_it_comes_up_with_everything_asked_for_and_goes_without_a_trace(labs: La
     assert not labs.remains(used)
 
 
-def test_libcephfs_is_usable_with_the_configuration_that_status_names(labs: Labs) -> None:
+def test_libcephfs_works_with_the_configuration_named_by_status(labs: Labs) -> None:
     library = ctypes.util.find_library("cephfs")
     if library is None:
         pytest.skip("libcephfs is not installed")
@@ -96,7 +96,7 @@ lib.ceph_shutdown(handle)
     wait_for(lambda: (mount / "file").stat().st_mode & 0o777 == 0o640)
 
 
-def test_a_standby_takes_over_and_status_says_who_has_ended(labs: Labs) -> None:
+def test_a_standby_takes_over_and_status_names_the_killed_server(labs: Labs) -> None:
     mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "1", "--standby-replay", "--osd-size", "2GiB")
     with Monitors(Path(labs.status("ceph")["facts"]["ceph_conf"])) as monitors:
         info = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
@@ -112,7 +112,7 @@ def test_a_standby_takes_over_and_status_says_who_has_ended(labs: Labs) -> None:
     assert again.returncode == 0 and f"mds.{active}" in again.stderr and again.stdout.strip() == str(mount)
 
 
-def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_nothing(labs: Labs) -> None:
+def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_no_trace(labs: Labs) -> None:
     if hierarchy_of("blkio") is None or hierarchy_of("cpu") is None or os.geteuid() != 0:
         pytest.skip("control groups cannot be written here")
     mount = labs.up(
@@ -137,7 +137,7 @@ def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_nothing(labs: 
             file.write(os.urandom(16 * MIB))
             os.fsync(file.fileno())
     took = time.monotonic() - began
-    # At 60 operations a second this takes time, and the device is seen to be what is waited for.
+    # The device must be busy for over 30 % of the time, as it does 60 operations a second.
     assert busy_ms(device) - busy > 300 * took
     (mds,) = labs.pids("ceph", "mds")
     assert "strakes-lab" in Path(f"/proc/{mds}/cgroup").read_text()
@@ -146,7 +146,7 @@ def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_nothing(labs: 
     assert not labs.remains(used)
 
 
-def test_stopped_servers_and_a_writer_that_hangs_do_not_stop_down(labs: Labs) -> None:
+def test_down_works_with_stopped_servers_and_a_hanging_writer(labs: Labs) -> None:
     mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB")
     for pid in labs.pids("ceph", "osd"):
         os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""The backend cephfs against a real cluster: no mount takes part in the load, and every rank is a client."""
+"""The backend cephfs on a real cluster: every rank is a client through libcephfs, without the mount."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mount() -> Iterator[Path]:
 
 @pytest.fixture
 def place(mount: Path) -> Iterator[Path]:
-    """A marked directory on the mount."""
+    """Create a marked directory on the mount, and check afterwards that nothing else is left in it."""
     directory = mount / "marked"
     directory.mkdir()
     (directory / ".strakes-marker").write_text("{}")
@@ -78,7 +78,7 @@ def data(name: str, operation: str, layout: str, access: str, **more: object) ->
 @pytest.mark.parametrize(
     "launch", [LOCAL, pytest.param(Launch("mpi", ranks=3), marks=needs_mpi)], ids=lambda launch: launch.launcher
 )
-def test_every_operation_works_and_what_is_read_is_what_was_written(place: Path, launch: Launch) -> None:
+def test_every_operation_works_and_reads_return_the_written_data(place: Path, launch: Launch) -> None:
     phases = (
         data("w", "write", "file-per-process", "random", sync="fsync"),
         data("r", "read", "file-per-process", "random", verify=True, rank_shift=1),
@@ -106,7 +106,7 @@ def test_every_operation_works_and_what_is_read_is_what_was_written(place: Path,
     assert all(by_name[f"file-{one}"].operations == 120 for one in ("create", "rename", "remove"))
 
 
-def test_probes_of_clients_without_a_mount_do_all_that_is_due_and_their_files_are_on_the_mount(place: Path) -> None:
+def test_probes_through_libcephfs_do_all_operations_and_their_files_appear_on_the_mount(place: Path) -> None:
     def probe(operation: str, file_bytes: int) -> ProbePhase:
         return ProbePhase(
             operation,
@@ -132,7 +132,7 @@ def test_probes_of_clients_without_a_mount_do_all_that_is_due_and_their_files_ar
     shutil.rmtree(kept)
 
 
-def test_what_a_client_without_a_mount_keeps_is_on_the_mount(place: Path) -> None:
+def test_files_kept_by_libcephfs_clients_appear_on_the_mount(place: Path) -> None:
     plan = Plan(ranks=2, phases=(items("file-create"), data("w", "write", "shared-file", "segmented")))
     with LocalEngine() as engine:
         assert engine.run(plan, place, "kept", limit_s=60, keep=True).ended == "ok"
@@ -154,7 +154,7 @@ def test_a_directory_without_the_marker_is_refused_through_libcephfs(mount: Path
     bare.rmdir()
 
 
-def test_an_id_that_is_taken_is_refused_and_what_is_there_stays(place: Path) -> None:
+def test_an_existing_plan_directory_is_refused_and_left_alone(place: Path) -> None:
     (place / "p").mkdir()
     (place / "p" / "file").touch()
     with LocalEngine() as engine:
@@ -169,7 +169,7 @@ def test_a_directory_on_another_file_system_is_refused(tmp_path: Path) -> None:
         engine.run(Plan(ranks=1, phases=(items("file-create"),)), tmp_path, "p", limit_s=60)
 
 
-def test_the_example_runs_with_a_client_for_each_rank(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_the_example_runs_with_one_client_per_rank(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     done = strakes("run", ROOT / "examples" / "ceph" / "clients.toml", mount, "--budget", "20s", "--json", out)
     assert done.returncode == 0, done.stderr

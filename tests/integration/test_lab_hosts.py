@@ -1,4 +1,4 @@
-"""Several hosts on one machine: what is measured across them, and what is said when one of them goes."""
+"""Several hosts on one machine: measurements across them, and the error when one of them fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.store.files import read_json_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.more, needs_mpi]
 HOSTS = ("--launcher", "mpi", "--hosts", "n1,n2,n3,n4", "--ranks-per-node", "2")
-# Debian's, and the engine that was built with it.
+# Debian's mpirun of Open MPI, with the engine built for it.
 OPEN_MPI = (*HOSTS, "--mpiexec", "mpirun.openmpi")
 ENDLESS = """
 ranks = 8
@@ -41,7 +41,7 @@ stop = { rule = "seconds", seconds = "1h" }
 
 
 class Hosts:
-    """A lab of hosts, with a store that all of them see."""
+    """A lab of hosts that share a directory to measure and a store."""
 
     def __init__(self, labs: Labs, kind: str, name: str = "") -> None:
         self.labs = labs
@@ -60,7 +60,10 @@ class Hosts:
     def strakes(
         self, *words: str | Path, host: str = "login", before: tuple[str, ...] = (), engine: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """``engine``: that for MPI, where it is not the one that strakes would take."""
+        """Run strakes on a host.
+
+        ``before`` is a command prefix; ``engine`` replaces the MPI engine that strakes would choose.
+        """
         command = self.words(host, *before, sys.executable, "-m", "strakes", *words)
         environment = {**self.environment, **({} if engine is None else {"STRAKES_ENGINE_MPI": str(engine)})}
         return subprocess.run(
@@ -79,7 +82,7 @@ class Hosts:
         )
 
     def measured(self, run: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Cells and visits of a run."""
+        """Return the cells and visits of a run."""
         directory = self.home / "store/runs" / run
         return read_json_lines(directory / "cells.jsonl"), read_json_lines(directory / "visits.jsonl")
 
@@ -101,12 +104,12 @@ def hosts(labs: Labs) -> Hosts:
 
 @pytest.fixture
 def own_hosts(labs: Labs) -> Iterator[Hosts]:
-    """To be broken by one test."""
+    """Start a lab of hosts for a test that breaks them."""
     yield Hosts(labs, "hosts", "own")
     labs.down("own", "--force")
 
 
-def test_every_host_is_one_of_its_own(hosts: Hosts) -> None:
+def test_each_host_has_its_own_name_processes_network_and_temporary_directory(hosts: Hosts) -> None:
     entered = hosts.labs.run(
         "exec", "hosts", "n2", "sh", "-c", "hostname; cat /proc/1/comm; touch /tmp/mine; ip -o -4 address show eth0"
     )
@@ -119,7 +122,7 @@ def test_every_host_is_one_of_its_own(hosts: Hosts) -> None:
 
 @pytest.mark.parametrize("launcher", [HOSTS, pytest.param(OPEN_MPI, marks=needs_open_mpi)], ids=["mpich", "open-mpi"])
 def test_a_survey_across_four_hosts_has_the_axis_of_nodes(hosts: Hosts, launcher: tuple[str, ...]) -> None:
-    # The hosts share the processors of one machine. Of an option that is given twice the last one counts.
+    # One rank per node, as the hosts share the processors of one machine. The last of two equal options counts.
     done = hosts.strakes(
         "survey", hosts.directory, *launcher, "--ranks-per-node", "1", "--budget", "4s", "--json", "-", "-q"
     )
@@ -165,7 +168,7 @@ def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int
     assert not hosts.left()
 
 
-def test_the_nodes_are_compared_and_their_phases_begin_together(hosts: Hosts) -> None:
+def test_nodes_links_clocks_and_the_alignment_of_phases_are_measured(hosts: Hosts) -> None:
     done = hosts.strakes("doctor", hosts.directory, "--hosts", "n1,n2,n3,n4", "--json", "-")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -175,13 +178,13 @@ def test_the_nodes_are_compared_and_their_phases_begin_together(hosts: Hosts) ->
     assert not hosts.left()
 
 
-def test_a_host_with_another_directory_of_that_name_is_not_measured_with_the_others(own_hosts: Hosts) -> None:
+def test_a_host_that_sees_a_different_directory_is_reported(own_hosts: Hosts) -> None:
     subprocess.run(own_hosts.words("n3", "mount", "-t", "tmpfs", "other", own_hosts.directory), check=True)
     done = own_hosts.strakes("doctor", own_hosts.directory, "--hosts", "n1,n2,n3")
     assert done.returncode == 3 and "wrong  n3: this node sees another directory of that name" in done.stdout
 
 
-def test_a_host_that_is_off_is_named(own_hosts: Hosts) -> None:
+def test_a_host_that_is_switched_off_is_named(own_hosts: Hosts) -> None:
     subprocess.run([own_hosts.home / "host.sh", "power", "n4", "off"], check=True)
     done = own_hosts.strakes("doctor", "--hosts", "n1,n4")
     assert done.returncode == 3 and "not all nodes answer" in done.stderr and "n4" in done.stderr
@@ -191,7 +194,7 @@ def test_a_host_that_is_off_is_named(own_hosts: Hosts) -> None:
 @pytest.mark.parametrize(
     "launcher", [pytest.param(HOSTS, id="hydra"), pytest.param(OPEN_MPI, marks=needs_open_mpi, id="open-mpi")]
 )
-def test_a_link_may_be_away_as_long_as_the_silence_that_was_chosen(
+def test_a_run_survives_a_link_failure_shorter_than_the_allowed_silence(
     own_hosts: Hosts, launcher: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(own_hosts.environment, "STRAKES_SILENCE_S", "60")
@@ -204,7 +207,7 @@ def test_a_link_may_be_away_as_long_as_the_silence_that_was_chosen(
         time.sleep(0.05)
     time.sleep(1)
     subprocess.run([own_hosts.home / "host.sh", "link", "n3", "down"], check=True)
-    # Longer than TCP tries by itself at the pace of connections between nodes.
+    # Longer than the default limit of silence, 8 s, and shorter than the one set above.
     time.sleep(20)
     subprocess.run([own_hosts.home / "host.sh", "link", "n3", "up"], check=True)
     _, said = process.communicate(timeout=120)
@@ -224,7 +227,7 @@ def test_a_link_may_be_away_as_long_as_the_silence_that_was_chosen(
         ),
     ],
 )
-def test_a_host_that_goes_in_mid_phase_is_named_and_the_run_ends_in_order(
+def test_a_host_that_fails_during_a_phase_is_named_and_the_run_cleans_up(
     own_hosts: Hosts, victim: str, how: str, launcher: tuple[str, ...]
 ) -> None:
     plan = own_hosts.home / "endless.toml"

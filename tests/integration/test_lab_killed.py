@@ -1,4 +1,4 @@
-"""Labs whose ``up`` was killed, whose servers were killed, or whose machine was restarted."""
+"""Labs after a killed ``up``, killed servers, or a restart of the machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL = {
     "moosefs": ("--chunkservers", "1", "--size", "512MiB"),
     "xfs": (),
 }
-# Kind, and the step at which its up is killed.
+# The kind of lab, and the step at which its ``up`` is killed.
 MOMENTS = [
     ("xfs", "loop device"),
     ("ceph", "monitor"),
@@ -54,7 +54,7 @@ def kill_up_at(labs: Labs, kind: str, step: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "step"), MOMENTS)
-def test_what_a_killed_up_has_started_is_all_removed(labs: Labs, kind: str, step: str) -> None:
+def test_everything_started_by_a_killed_up_is_removed(labs: Labs, kind: str, step: str) -> None:
     need(kind)
     kill_up_at(labs, kind, step)
     status = labs.status(kind)
@@ -68,7 +68,7 @@ def test_what_a_killed_up_has_started_is_all_removed(labs: Labs, kind: str, step
     ("kind", "step"),
     [("xfs", "loop device"), ("ceph", "metadata server"), ("gluster", "client"), ("moosefs", "master")],
 )
-def test_after_a_killed_up_the_next_one_begins_anew(labs: Labs, kind: str, step: str) -> None:
+def test_the_next_up_after_a_killed_one_starts_afresh(labs: Labs, kind: str, step: str) -> None:
     need(kind)
     kill_up_at(labs, kind, step)
     used = labs.footprint()
@@ -78,7 +78,7 @@ def test_after_a_killed_up_the_next_one_begins_anew(labs: Labs, kind: str, step:
     assert used.ids.isdisjoint(alive.ids) and used.pids.isdisjoint(alive.pids)
 
 
-def test_an_interrupted_up_removes_what_it_has_started(labs: Labs) -> None:
+def test_an_interrupted_up_removes_everything_it_started(labs: Labs) -> None:
     need("ceph")
     begun = labs.begin("up", "ceph", *SMALL["ceph"])
     assert begun.stderr is not None
@@ -91,7 +91,7 @@ def test_an_interrupted_up_removes_what_it_has_started(labs: Labs) -> None:
     assert begun.returncode == 130 and not labs.remains(used)
 
 
-def test_while_one_up_is_at_work_a_second_one_is_refused(labs: Labs) -> None:
+def test_other_commands_are_refused_while_an_up_is_running(labs: Labs) -> None:
     need("ceph")
     begun = labs.begin("up", "ceph", *SMALL["ceph"])
     assert begun.stderr is not None
@@ -120,12 +120,12 @@ def test_a_lab_whose_processes_were_all_killed_comes_up_again(labs: Labs, kind: 
     assert labs.status(kind)["condition"] == "up"
 
 
-def test_a_directory_from_before_a_restart_of_the_machine_is_no_obstacle(labs: Labs) -> None:
+def test_a_lab_directory_from_before_a_restart_of_the_machine_is_replaced(labs: Labs) -> None:
     need("xfs")
     mount = labs.up("xfs")
     directory = mount.parent
     kept = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file() and path.name != "image"}
-    labs.up("tmpfs")  # keeps the root
+    labs.up("tmpfs")  # keeps the directory of labs from being removed
     labs.down("xfs")
     directory.mkdir()
     for name, content in kept.items():

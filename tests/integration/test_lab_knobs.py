@@ -1,4 +1,4 @@
-"""Knobs of a real CephFS, changed by processes that are killed at random moments."""
+"""Knobs of a real CephFS, changed by processes that are killed at random times."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def cluster(conf: Path) -> Iterator[Monitors]:
 
 
 def options(cluster: Monitors) -> list[tuple[str, str, str]]:
-    """What the cluster's own database of options holds."""
+    """Return the options in the cluster's configuration database as (section, name, value)."""
     return sorted((row["section"], row["name"], row["value"]) for row in cluster.command("config dump"))
 
 
@@ -68,7 +68,7 @@ def read_ahead(mount: Path) -> str:
 
 
 @pytest.mark.parametrize("moments", [8, pytest.param(20, marks=pytest.mark.long)])
-def test_killed_at_any_moment_the_cluster_is_as_before(
+def test_restore_undoes_the_changes_of_a_process_killed_at_any_time(
     cluster: Monitors, mount: Path, strakes: StrakesRunner, moments: int
 ) -> None:
     before, ahead = options(cluster), read_ahead(mount)
@@ -82,7 +82,7 @@ def test_killed_at_any_moment_the_cluster_is_as_before(
             text=True,
         )
         assert worker.stdout is not None and worker.stdout.readline() == "ready\n"
-        # One round takes some four seconds, nearly all of it in commands of Ceph.
+        # One iteration of the changer takes about 4 s, nearly all of it in commands of Ceph.
         time.sleep(draw.uniform(0, 4.0))
         worker.send_signal(signal.SIGKILL)
         worker.wait()
@@ -91,13 +91,13 @@ def test_killed_at_any_moment_the_cluster_is_as_before(
         done = strakes("knobs", "restore")
         assert done.returncode == 0, done.stdout + done.stderr
         assert (options(cluster), read_ahead(mount)) == (before, ahead)
-        # Which store changes a setting is written in the cluster, too.
+        # The cluster also records which store changes a setting.
         assert cluster.command("config-key dump", key="strakes/") == {}
     assert found_changed > 0
 
 
-def test_what_is_in_force_is_asked_of_the_daemons(cluster: Monitors, mount: Path, strakes: StrakesRunner) -> None:
-    # The lab's own configuration file names this one, and goes before the database.
+def test_the_effective_value_is_read_from_the_daemons(cluster: Monitors, mount: Path, strakes: StrakesRunner) -> None:
+    # The lab's configuration file sets mds_cache_memory_limit and takes precedence over the database.
     done = strakes("knobs", "set", mount, "mds_cache_memory_limit=512MiB", "mds_log_max_segments=64")
     assert done.returncode == 1 and "uses 268435456 (256 MiB) instead of 536870912 (512 MiB)" in done.stdout
     assert "mds_log_max_segments: 64" in done.stdout
@@ -106,7 +106,7 @@ def test_what_is_in_force_is_asked_of_the_daemons(cluster: Monitors, mount: Path
     assert options(cluster) == []
 
 
-def test_what_an_administrator_changed_meanwhile_is_left(
+def test_a_change_made_meanwhile_by_an_administrator_is_kept(
     cluster: Monitors, conf: Path, mount: Path, strakes: StrakesRunner
 ) -> None:
     assert strakes("knobs", "set", mount, "mds_log_max_segments=64").returncode == 0
@@ -119,14 +119,16 @@ def test_what_an_administrator_changed_meanwhile_is_left(
     subprocess.run(["ceph", "-c", conf, "config", "rm", "mds", "mds_log_max_segments"], check=True, capture_output=True)
 
 
-def test_a_value_that_ceph_refuses_is_told_in_its_words(cluster: Monitors, mount: Path, strakes: StrakesRunner) -> None:
+def test_a_value_refused_by_ceph_is_reported_with_its_message(
+    cluster: Monitors, mount: Path, strakes: StrakesRunner
+) -> None:
     before = options(cluster)
     done = strakes("knobs", "set", mount, "mds_log_max_segments=64", "mds_cache_memory_limit=99999999999999999999")
     assert done.returncode == 2 and "EINVAL" in done.stderr
     assert options(cluster) == before
 
 
-def test_layouts_that_advise_prints_are_taken_by_the_real_setfattr(mount: Path) -> None:
+def test_setfattr_accepts_the_layouts_printed_by_advise(mount: Path) -> None:
     from strakes.advise.paste import ceph_layout
 
     for count, size in ((1, 65536), (3, 1 << 20), (2, 16 << 20), (4, None), (None, 3 << 20)):

@@ -22,7 +22,7 @@ def labs() -> Iterator[Labs]:
 
 
 @pytest.mark.parametrize("kind", ["xfs", "ext4", "tmpfs"])
-def test_it_comes_up_is_written_and_goes_without_a_trace(labs: Labs, kind: str) -> None:
+def test_it_comes_up_is_writable_and_goes_down_without_a_trace(labs: Labs, kind: str) -> None:
     need(kind)
     mount = labs.up(kind, "--size", "512MiB")
     assert labs.run("mount", kind).stdout.strip() == str(mount) and mount.is_mount()
@@ -33,7 +33,7 @@ def test_it_comes_up_is_written_and_goes_without_a_trace(labs: Labs, kind: str) 
     assert not labs.remains(used)
 
 
-def test_a_second_up_says_where_it_is_and_touches_nothing(labs: Labs) -> None:
+def test_a_second_up_names_the_mount_and_changes_nothing(labs: Labs) -> None:
     mount = labs.up("xfs")
     (mount / "file").write_text("content")
     again = labs.run("up", "xfs")
@@ -45,7 +45,7 @@ def test_a_second_up_says_where_it_is_and_touches_nothing(labs: Labs) -> None:
     assert (mount / "file").read_text() == "content"
 
 
-def test_several_labs_are_told_apart_by_their_names(labs: Labs, tmp_path: Path) -> None:
+def test_several_labs_are_distinguished_by_their_names(labs: Labs, tmp_path: Path) -> None:
     one, other = labs.up("tmpfs", "--name", "one"), labs.up("tmpfs", "--name", "other", "--at", tmp_path / "elsewhere")
     assert other == tmp_path / "elsewhere/other/mnt" and labs.run("mount", "other").stdout.strip() == str(other)
     both = labs.run("down")
@@ -54,7 +54,7 @@ def test_several_labs_are_told_apart_by_their_names(labs: Labs, tmp_path: Path) 
     assert not one.exists() and not (tmp_path / "elsewhere").exists() and not labs.remains()
 
 
-def test_a_file_system_in_use_is_not_torn_away_unless_that_is_wanted(labs: Labs) -> None:
+def test_a_file_system_in_use_is_unmounted_only_by_force(labs: Labs) -> None:
     mount = labs.up("xfs")
     user = subprocess.Popen(["sleep", "68"], cwd=mount)
     try:
@@ -75,7 +75,7 @@ def test_a_file_system_in_use_is_not_torn_away_unless_that_is_wanted(labs: Labs)
     assert forced.returncode == 0 and not labs.remains()
 
 
-def test_a_stranger_s_mount_below_a_lab_is_unmounted_not_emptied(labs: Labs, tmp_path: Path) -> None:
+def test_a_foreign_mount_below_a_lab_is_unmounted_and_not_emptied(labs: Labs, tmp_path: Path) -> None:
     mount = labs.up("tmpfs")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.tex").touch()
@@ -87,7 +87,7 @@ def test_a_stranger_s_mount_below_a_lab_is_unmounted_not_emptied(labs: Labs, tmp
     assert (tmp_path / "mine/thesis.tex").exists()
 
 
-def test_a_slow_device_does_no_more_operations_than_it_was_given(labs: Labs) -> None:
+def test_a_slow_device_stays_within_its_operations_per_second(labs: Labs) -> None:
     hierarchy = hierarchy_of("blkio")
     if hierarchy is None or hierarchy.version != 1:
         refused = labs.run("up", "xfs", "--iops", "50")

@@ -1,4 +1,4 @@
-"""NFS as a lab: on this kernel where it has NFS, and on one that has it, in a machine of its own."""
+"""The NFS lab: on this kernel if it supports NFS, and in User-mode Linux, whose kernel does."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def labs() -> Iterator[Labs]:
 
 
 @pytest.mark.parametrize("server", ["ganesha", "kernel"])
-def test_either_server_stores_files_and_goes_without_a_trace(labs: Labs, server: str) -> None:
+def test_each_server_stores_files_and_goes_down_without_a_trace(labs: Labs, server: str) -> None:
     need("nfs")
     mount = labs.up("nfs", "--server", server, "--size", "512MiB")
     status = labs.status("nfs")
@@ -50,12 +50,12 @@ def test_either_server_stores_files_and_goes_without_a_trace(labs: Labs, server:
     assert not labs.remains(used)
 
 
-def test_a_lab_whose_server_was_killed_is_removed_all_the_same(labs: Labs) -> None:
+def test_a_lab_with_a_killed_server_is_removed(labs: Labs) -> None:
     need("nfs")
     mount = labs.up("nfs", "--server", "ganesha", "--size", "512MiB")
     (server,) = labs.pids("nfs", "ganesha")
     os.kill(server, signal.SIGKILL)
-    # It waits for the server, and may do so for good: that is its user's to end.
+    # touch blocks until the server answers, which may be never.
     with subprocess.Popen(["touch", mount / "file"], stderr=subprocess.DEVNULL) as waiting:
         try:
             assert labs.status("nfs")["condition"] == "degraded"
@@ -65,7 +65,7 @@ def test_a_lab_whose_server_was_killed_is_removed_all_the_same(labs: Labs) -> No
     assert not labs.remains()
 
 
-def test_a_kernel_without_nfs_is_named_before_anything_is_made(labs: Labs) -> None:
+def test_a_kernel_without_nfs_is_refused_before_any_change(labs: Labs) -> None:
     with contextlib.suppress(EnvironmentLacksError):
         NfsLab.check(NfsOptions(), Path("/var/lib"))
         pytest.skip("this kernel has NFS")
@@ -75,8 +75,8 @@ def test_a_kernel_without_nfs_is_named_before_anything_is_made(labs: Labs) -> No
     assert not labs.remains()
 
 
-def test_ganesha_serves_what_is_asked_for_through_its_own_network(tmp_path: Path) -> None:
-    """Without a mount: by a client that needs no kernel."""
+def test_ganesha_serves_files_through_its_own_network(tmp_path: Path) -> None:
+    """Read a file with libnfs, a client in user space, so that the kernel needs no NFS."""
     if os.geteuid() != 0 or missing(GANESHA_PACKAGES) or shutil.which("nfs-cat") is None:
         pytest.skip("it needs root, nfs-ganesha and libnfs-utils")
     place = LabDirectory("served", tmp_path / "served")
@@ -99,14 +99,14 @@ def test_ganesha_serves_what_is_asked_for_through_its_own_network(tmp_path: Path
 
 
 @pytest.mark.long
-def test_in_a_machine_whose_kernel_has_nfs_all_of_this_holds(tmp_path: Path) -> None:
-    """The tests above, and those of the target, that this kernel cannot do."""
+def test_the_nfs_tests_pass_in_a_machine_whose_kernel_has_nfs(tmp_path: Path) -> None:
+    """Run this file and test_lab_target_nfs.py in User-mode Linux."""
     files = f"{Path(__file__)} {Path(__file__).with_name('test_lab_target_nfs.py')}"
     words = f"-B -m pytest -v --color=no -p no:cacheprovider -o faulthandler_timeout=240 -m 'not long' -rs {files}"
     script = f"cd {ROOT} && PYTHONPATH={ROOT}/src {sys.executable} {words}\n"
     told = run_in_machine(tmp_path, script, ("nfsd", "nfsv4", "veth", "loop"), limit_s=1800)
     assert "the script ended with status 0" in told, told[-8000:]
-    # Of those above one is for kernels without NFS only.
+    # The only test skipped is the one for kernels without NFS.
     assert [line.partition(": ")[2] for line in told.splitlines() if line.startswith("SKIPPED")] == [
         "this kernel has NFS"
     ], told[-8000:]

@@ -1,6 +1,4 @@
-"""``strakes run io500`` and ``strakes run dlio`` with the examples on a real CephFS, and what the tools themselves said
-there beside ours.
-"""
+"""Configurations of IO500, DLIO, IOR and mdtest on a real CephFS, and the import of the tools' own results."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ def mount() -> Iterator[Path]:
 
 @pytest.fixture
 def data(mount: Path) -> Iterator[Path]:
-    """A directory that is empty again in the end."""
+    """Create a directory on the mount, and check afterwards that it is empty."""
     directory = mount / "data"
     directory.mkdir()
     yield directory
@@ -55,7 +53,7 @@ def data(mount: Path) -> Iterator[Path]:
 
 
 def findings_of(strakes: StrakesRunner, place: Path, *words: str | Path) -> dict[str, Any]:
-    """Run a tool's configuration for as short as can be; return the findings."""
+    """Run a tool's configuration or command line with a budget of 1 s and return the findings document."""
     out = place / "findings.json"
     done = strakes("run", "-n", "2", "--budget", "1s", "--json", out, *words, timeout_s=400)
     assert done.returncode == 0, done.stderr
@@ -65,7 +63,7 @@ def findings_of(strakes: StrakesRunner, place: Path, *words: str | Path) -> dict
 
 
 def imported_cells(strakes: StrakesRunner, output: Path) -> list[str]:
-    """Import what a tool wrote; return the ids of what it measured."""
+    """Import the output of a tool and return the ids of the cells with a positive median."""
     imported = strakes("import", output)
     assert imported.returncode == 0, imported.stderr
     run = re.search(r"\d{8}-\d{6}-[\w-]+", imported.stdout)
@@ -76,7 +74,7 @@ def imported_cells(strakes: StrakesRunner, output: Path) -> list[str]:
 
 
 def small_io500(directory: Path, data: Path) -> Path:
-    """Return the example, as small as it still has all phases."""
+    """Write the example configuration, reduced as far as all phases still run, and return its path."""
     text = (ROOT / "examples" / "io500-small.ini").read_text()
     for key, value in (("datadir", data), ("blockSize", "4m"), ("n", 100), ("segmentCount", 50)):
         text, changed = re.subn(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.M)
@@ -86,7 +84,7 @@ def small_io500(directory: Path, data: Path) -> Path:
     return ini
 
 
-def test_io500s_configuration_runs_all_phases_on_cephfs_and_its_summary_is_imported_again(
+def test_an_io500_configuration_runs_all_phases_on_cephfs_and_its_exported_summary_can_be_imported(
     tmp_path: Path, data: Path, strakes: StrakesRunner
 ) -> None:
     findings = findings_of(strakes, tmp_path, "io500", small_io500(tmp_path, data))
@@ -124,7 +122,7 @@ MDTEST = ["-F", "-u", "-n", "100", "-d", "DATA/tree"]
         ("mdtest", MDTEST, {"file-creation", "file-stat", "file-read", "file-removal"}),
     ],
 )
-def test_what_ior_and_mdtest_measured_on_cephfs_is_imported_and_has_the_figures_of_ours(
+def test_results_of_ior_and_mdtest_on_cephfs_are_imported_with_the_phases_that_strakes_measures(
     tmp_path: Path, data: Path, strakes: StrakesRunner, tool: str, words: list[str], names: set[str]
 ) -> None:
     program = shutil.which(tool)
@@ -132,7 +130,7 @@ def test_what_ior_and_mdtest_measured_on_cephfs_is_imported_and_has_the_figures_
         pytest.skip(f"{tool} is not on PATH")
     placed = [word.replace("DATA", str(data)) for word in words]
     theirs = subprocess.run(
-        # One task: any MPI starts that without a launcher.
+        # A single task, which every MPI starts without a launcher.
         [program, *placed],
         cwd=tmp_path,
         capture_output=True,

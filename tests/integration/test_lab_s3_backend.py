@@ -1,4 +1,4 @@
-"""The backend s3 against a real object gateway, on the stores of a CephFS that is measured beside it."""
+"""The backend s3 on a real object gateway that shares its object stores with a CephFS."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUN = "20260101-000000-test"
 
 
 def ask(method: str, path: str) -> str:
-    """Send a request to the bucket, signed by curl, and return the answer."""
+    """Send a request for the bucket, signed by curl, and return the body of the answer."""
     variables = os.environ
     nothing = hashlib.sha256(b"").hexdigest()
     words = ["curl", "-sS", "--fail", "-X", method, "--path-as-is", "-H", f"x-amz-content-sha256: {nothing}"]
@@ -41,7 +41,7 @@ def ask(method: str, path: str) -> str:
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[tuple[Path, dict[str, str]]]:
-    """Its mount, and the environment that its keys are in."""
+    """Start a lab with a gateway, and yield its mount and the environment variables with its keys."""
     need("ceph", "radosgw")
     with own_labs() as labs:
         mount = labs.up(
@@ -54,7 +54,7 @@ def lab() -> Iterator[tuple[Path, dict[str, str]]]:
 
 @pytest.fixture
 def mount(lab: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """With the keys in the environment; afterwards the bucket must be as it was."""
+    """Put the keys into the environment and yield the mount; check afterwards that the bucket is empty."""
     mount, variables = lab
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -79,7 +79,7 @@ def place(mount: Path) -> Iterator[Path]:
 
 
 def workspace_in(place: Path) -> Path:
-    """What a run makes."""
+    """Create a marked workspace as a run does, and return it."""
     directory = place / f"strakes-{RUN}"
     directory.mkdir()
     (directory / ".strakes-marker").write_bytes(Marker.of_this_process(RUN).to_bytes())
@@ -121,7 +121,7 @@ def items(operation: str, **more: object) -> MetadataPhase:
     )
 
 
-def test_what_is_read_is_what_was_written_beside_files_and_nothing_is_left(place: Path) -> None:
+def test_objects_and_files_return_the_written_data_and_are_removed(place: Path) -> None:
     phases = (
         data("parts", "write"),
         data("whole-parts", "read", verify=True, rank_shift=1),
@@ -145,7 +145,7 @@ def test_what_is_read_is_what_was_written_beside_files_and_nothing_is_left(place
     assert all(samples[f"file-{name}"].operations == 120 for name in ("create", "read", "remove"))
 
 
-def test_objects_that_are_kept_have_the_sizes_of_the_plan_and_are_cleaned_by_the_note(place: Path) -> None:
+def test_kept_objects_are_in_the_bucket_and_clean_finds_them_by_the_note(place: Path) -> None:
     directory = workspace_in(place)
     plan = Plan(ranks=2, phases=(data("w", "write"), items("file-create", file_bytes=0)))
     with LocalEngine() as engine:
@@ -156,7 +156,7 @@ def test_objects_that_are_kept_have_the_sizes_of_the_plan_and_are_cleaned_by_the
     assert clean(place, force=True).left == () and not directory.exists()
 
 
-def test_foreign_objects_below_the_prefix_end_the_plan_before_anything_is_touched(place: Path) -> None:
+def test_foreign_objects_below_the_prefix_refuse_the_plan_before_any_change(place: Path) -> None:
     plan = Plan(ranks=1, phases=(data("w", "write"),))
     with LocalEngine() as engine:
         assert engine.run(plan, place, "p", limit_s=60, keep=True).ended == "ok"
@@ -170,7 +170,7 @@ def test_foreign_objects_below_the_prefix_end_the_plan_before_anything_is_touche
     (place / "p").rmdir()
 
 
-def test_a_wrong_secret_is_told_in_the_servers_own_words_and_shows_no_secret(
+def test_a_wrong_secret_is_reported_with_the_message_of_the_server_and_not_shown(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "entirelywrong")
@@ -181,16 +181,14 @@ def test_a_wrong_secret_is_told_in_the_servers_own_words_and_shows_no_secret(
     assert "entirelywrong" not in repr(result)
 
 
-def test_a_store_that_is_not_there_ends_the_plan_and_leaves_nothing(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreachable_store_fails_the_plan_and_leaves_no_files(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     with LocalEngine() as engine:
         result = engine.run(Plan(ranks=1, phases=(data("w", "write"),)), place, "p", limit_s=60)
     assert result.ended == "failed" and "libcurl says: " in result.errors[0].why
 
 
-def test_without_the_keys_the_engine_says_which_are_missing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_names_missing_keys(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with LocalEngine() as engine:
         assert "AWS_SECRET_ACCESS_KEY" in engine.start().absent["s3"]["why"]
@@ -198,7 +196,7 @@ def test_without_the_keys_the_engine_says_which_are_missing(place: Path, monkeyp
     assert result.ended == "refused"
 
 
-def test_objects_of_a_killed_engine_and_its_unended_uploads_are_removed_by_clean(place: Path) -> None:
+def test_clean_removes_objects_and_unfinished_uploads_of_a_killed_engine(place: Path) -> None:
     directory = workspace_in(place)
     plan = Plan(ranks=2, phases=(data("w", "write", transfers=100, delay_ns=500_000_000),))
     request = {
@@ -223,7 +221,7 @@ def test_objects_of_a_killed_engine_and_its_unended_uploads_are_removed_by_clean
     assert report.left == () and not directory.exists()
 
 
-def test_files_and_objects_are_compared_in_one_run(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_files_and_objects_are_measured_in_one_run(mount: Path, strakes: StrakesRunner, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     example = ROOT / "examples" / "ceph" / "files-and-objects.toml"
     done = strakes("run", example, mount, "--budget", "20s", "--json", out)

@@ -22,7 +22,7 @@ def labs() -> Iterator[Labs]:
         yield found
 
 
-def test_gluster_spreads_files_over_bricks_of_its_own_and_goes_without_a_trace(labs: Labs) -> None:
+def test_gluster_spreads_files_over_its_bricks_and_goes_down_without_a_trace(labs: Labs) -> None:
     need("gluster")
     mount = labs.up("gluster", "--bricks", "2", "--size", "512MiB")
     status = labs.status("gluster")
@@ -35,7 +35,7 @@ def test_gluster_spreads_files_over_bricks_of_its_own_and_goes_without_a_trace(l
     assert sum(held) == 32 and min(held) > 0
     sizes = os.statvfs(mount)
     assert 512 * MIB < sizes.f_blocks * sizes.f_frsize < 1024 * MIB
-    # The machine's own command line reaches the lab's daemon, and nothing else.
+    # The installed gluster command reaches the daemon of the lab with the options from the facts.
     told = subprocess.run(
         [*status["facts"]["commands"]["gluster"], "volume", "info"], capture_output=True, text=True, timeout=60
     )
@@ -45,7 +45,7 @@ def test_gluster_spreads_files_over_bricks_of_its_own_and_goes_without_a_trace(l
     assert not labs.remains(used)
 
 
-def test_moosefs_stores_on_chunkservers_of_its_own_and_goes_without_a_trace(labs: Labs) -> None:
+def test_moosefs_stores_on_its_chunkservers_and_goes_down_without_a_trace(labs: Labs) -> None:
     need("moosefs")
     mount = labs.up("moosefs", "--chunkservers", "2", "--size", "512MiB")
     status = labs.status("moosefs")
@@ -59,7 +59,7 @@ def test_moosefs_stores_on_chunkservers_of_its_own_and_goes_without_a_trace(labs
     content = os.urandom(MIB)
     (mount / "file").write_bytes(content)
     assert (mount / "file").read_bytes() == content
-    # The tools reach the servers from outside their network.
+    # The tools reach the servers from outside the lab's network.
     told = subprocess.run(["mfsfileinfo", mount / "file"], capture_output=True, text=True, timeout=60)
     assert status["facts"]["chunkservers"]["1"] in told.stdout, told
     used = labs.footprint()
@@ -68,7 +68,7 @@ def test_moosefs_stores_on_chunkservers_of_its_own_and_goes_without_a_trace(labs
 
 
 @pytest.mark.parametrize("options", [(), ("--meta", "redis", "--writeback")])
-def test_juicefs_keeps_its_objects_in_a_directory_of_its_own_and_goes_without_a_trace(
+def test_juicefs_keeps_its_objects_in_its_directory_and_goes_down_without_a_trace(
     labs: Labs, options: tuple[str, ...]
 ) -> None:
     need("juicefs", "redis-server" if options else "")
@@ -89,12 +89,12 @@ def test_juicefs_keeps_its_objects_in_a_directory_of_its_own_and_goes_without_a_
     used = labs.footprint()
     labs.down("juicefs")
     assert not labs.remains(used)
-    # Nor the files with which its supervisor and its client know each other.
+    # The files shared by the supervisor and the client of JuiceFS must be gone as well.
     left = {entry.name for entry in os.scandir(tempfile.gettempdir())} - temporary
     assert not [name for name in left if name.startswith(("fuse_fd_comm", "state"))]
 
 
-def test_a_juicefs_that_cannot_be_is_refused_before_anything_is_made(labs: Labs) -> None:
+def test_invalid_options_of_juicefs_are_refused_before_any_change(labs: Labs) -> None:
     need("juicefs")
     for options, complaint in (
         (("--size", "1500MiB"), "--size must be a whole number of GiB"),

@@ -1,4 +1,4 @@
-"""A slow metadata server and a slow object store of a real Ceph are found by name; of an equal set none is."""
+"""A slow metadata server and a slow object store of a real Ceph are named; among equal servers none is."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def labs() -> Iterator[Labs]:
 
 
 def said(strakes: StrakesRunner, mount: Path, budget: str, seed: int) -> dict[str, Any]:
-    """The findings by the name of the target they are about."""
+    """Run the study target-baseline and return its findings by the name of the target."""
     done = strakes(
         "study",
         "target-baseline",
@@ -48,9 +48,9 @@ def slow_ones(findings: dict[str, Any]) -> set[str]:
     return {name for name, finding in findings.items() if finding["verdict"] == "does-not"}
 
 
-def test_the_slow_one_of_two_metadata_servers_is_found_by_name(labs: Labs, strakes: StrakesRunner) -> None:
+def test_the_slower_of_two_metadata_servers_is_named(labs: Labs, strakes: StrakesRunner) -> None:
     mount = labs.up(*FEW, "--slow-mds", "1=5")
-    # The amounts follow the budget, and its cells end as soon as nothing more can change.
+    # The amounts of work follow the budget, and each cell ends once further runs cannot change its verdict.
     findings = said(strakes, mount, "60s", seed=1)
     assert slow_ones(findings) == {"metadata-cephfs:1"}
     assert "cephfs:1" in findings["metadata-cephfs:1"]["statement"]
@@ -61,7 +61,7 @@ def test_the_slow_one_of_two_metadata_servers_is_found_by_name(labs: Labs, strak
     ("option", "kind", "slow"),
     [("--slow-mds=1=10", "metadata", "metadata-cephfs:1"), ("--slow-osd=1=60", "data", "data-osd.1")],
 )
-def test_one_slow_target_of_three_is_found_by_name(
+def test_the_slow_target_of_three_is_named(
     labs: Labs, strakes: StrakesRunner, option: str, kind: str, slow: str
 ) -> None:
     mount = labs.up(*SERVERS, option)
@@ -70,12 +70,12 @@ def test_one_slow_target_of_three_is_found_by_name(
     }
     findings = said(strakes, mount, "90s", seed=1)
     assert set(findings) == {f"metadata-cephfs:{n}" for n in range(3)} | {f"data-osd.{n}" for n in range(3)}
-    # Metadata servers keep their journals on the object stores: a slow one of these may be felt by any of those.
+    # A slow object store may slow down any metadata server, as their journals are on the object stores.
     assert {name for name in slow_ones(findings) if name.startswith(kind)} == {slow}
 
 
 @pytest.mark.long
-def test_of_equal_targets_none_is_called_slow_in_ten_runs(labs: Labs, strakes: StrakesRunner) -> None:
+def test_no_equal_target_is_called_slow_in_ten_runs(labs: Labs, strakes: StrakesRunner) -> None:
     mount = labs.up(*SERVERS)
     alarms = [slow_ones(said(strakes, mount, "60s", seed)) for seed in range(10)]
     assert not any(alarms), alarms

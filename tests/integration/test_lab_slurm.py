@@ -1,4 +1,4 @@
-"""A real Slurm on several hosts: ranks that srun starts, languages that do not fit, and jobs that outlive their shell."""
+"""A real Slurm on several hosts: ranks started by srun, unsuitable PMI versions, and batch jobs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def wait_until(what: Callable[[], object], patience_s: float = 80.0) -> None:
     [(("survey",), "4s"), (("study", "writers"), "2s"), (("study", "startup-load"), "2s")],
     ids=["survey", "writers", "startup-load"],
 )
-def test_srun_starts_the_ranks_of_a_survey_and_of_studies_on_the_nodes_of_the_allocation(
+def test_srun_starts_the_ranks_on_the_nodes_of_the_allocation(
     slurm: Hosts, words: tuple[str, ...], budget: str
 ) -> None:
     done = slurm.strakes(*words, slurm.directory, *SLURM, "--budget", budget, "--json", "-", "-q", before=JOB)
@@ -65,7 +65,7 @@ def test_srun_starts_the_ranks_of_a_survey_and_of_studies_on_the_nodes_of_the_al
         (("-n", "4", "--launcher-command", "srun --mpi=pmix --input=0 -n {ranks} {engine}"), 3),
     ],
 )
-def test_a_language_that_does_not_fit_is_refused_before_anything_is_measured(
+def test_an_unsuitable_pmi_version_is_refused_before_measuring(
     slurm: Hosts, words: tuple[str, ...], status: int
 ) -> None:
     done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB)
@@ -81,7 +81,7 @@ def test_a_language_that_does_not_fit_is_refused_before_anything_is_measured(
         (("-n", "4", "--launcher-command", "srun --mpi=pmi2 --input=0 -n {ranks} {engine}"), 3),
     ],
 )
-def test_neither_is_pmi2_for_an_engine_that_speaks_pmix(slurm: Hosts, words: tuple[str, ...], status: int) -> None:
+def test_pmi2_is_refused_for_an_engine_that_needs_pmix(slurm: Hosts, words: tuple[str, ...], status: int) -> None:
     done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB, engine=mpi_engines()[1])
     assert done.returncode == status and "--mpi=pmix" in done.stderr, done.stderr
     assert not slurm.left()
@@ -89,7 +89,7 @@ def test_neither_is_pmi2_for_an_engine_that_speaks_pmix(slurm: Hosts, words: tup
 
 @needs_open_mpi
 @pytest.mark.long
-def test_srun_speaks_pmix_with_an_engine_of_open_mpi(slurm: Hosts) -> None:
+def test_srun_starts_an_open_mpi_engine_with_pmix(slurm: Hosts) -> None:
     words = ("study", "open-close", slurm.directory, *SLURM, "--budget", "2s", "--json", "-", "-q")
     done = slurm.strakes(*words, before=JOB, engine=mpi_engines()[1])
     assert done.returncode == 0, done.stderr
@@ -98,7 +98,7 @@ def test_srun_speaks_pmix_with_an_engine_of_open_mpi(slurm: Hosts) -> None:
     assert "Open MPI" in document["environment"]["engine"]["mpi"]
 
 
-def test_any_other_launcher_is_a_command(slurm: Hosts) -> None:
+def test_another_launcher_can_be_given_as_a_command(slurm: Hosts) -> None:
     command = "srun --mpi=pmi2 --input=0 -N 2 -n {ranks} {engine}"
     done = slurm.strakes(
         "study",
@@ -116,7 +116,7 @@ def test_any_other_launcher_is_a_command(slurm: Hosts) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_outside_an_allocation_it_says_how_to_get_one(slurm: Hosts) -> None:
+def test_outside_an_allocation_the_error_names_the_commands_that_get_one(slurm: Hosts) -> None:
     done = slurm.strakes("survey", slurm.directory, *SLURM)
     assert done.returncode == 2 and "salloc" in done.stderr and "--batch" in done.stderr
 
@@ -127,7 +127,7 @@ def test_nodes_of_an_allocation_are_compared(slurm: Hosts) -> None:
     assert sorted(node["host"] for node in json.loads(done.stdout)["nodes"]) == ["n1", "n2", "n3", "n4"]
 
 
-def test_a_cancelled_batch_job_is_gone_on_with_and_nothing_is_measured_again(slurm: Hosts) -> None:
+def test_a_cancelled_batch_job_can_be_resumed_without_repeating_visits(slurm: Hosts) -> None:
     shutil.rmtree(slurm.home / "store", ignore_errors=True)
     study = ("study", "open-close", slurm.directory, *SLURM, "--budget")
     first = submitted(slurm, *study, "20s")
@@ -165,8 +165,8 @@ def visits(slurm: Hosts) -> list[dict[str, Any]]:
     return [json.loads(line) for line in found[0].read_text().splitlines() if line.endswith("}")] if found else []
 
 
-# The last one here: n4 stays off.
-def test_a_host_that_goes_in_mid_phase_is_named_and_the_job_ends_in_order(slurm: Hosts) -> None:
+# Must be the last test of the file, as n4 stays off.
+def test_a_host_that_fails_during_a_phase_is_named_and_the_job_cleans_up(slurm: Hosts) -> None:
     plan = slurm.home / "endless.toml"
     plan.write_text(ENDLESS.replace("ranks = 8", "ranks = 4"))
     process = slurm.begin("run", plan, slurm.directory, *SLURM, "--budget", "60s", before=JOB)

@@ -1,4 +1,4 @@
-"""Servers that are stopped, not dead: nothing of strakes waits for ever, and it says which server it is."""
+"""Servers stopped by SIGSTOP: strakes names the server and does not wait forever."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_AFTER_MESSAGE_S = 30.0
 def labs() -> Iterator[Labs]:
     need("ceph")
     with own_labs() as labs:
-        # A metadata server that is merely late beside other work is not to be replaced: the mount would be cast out with it.
+        # With a shorter grace a metadata server that is late on a busy machine is replaced, and the mount evicted.
         labs.up("ceph", "--osds", "2", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--beacon-grace", "60s")
         yield labs
 
@@ -38,7 +38,7 @@ def survey(mount: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("role", ["osd.1", "mds.a"])
-def test_a_survey_ends_by_its_limit_and_names_the_server_that_was_stopped(
+def test_a_survey_ends_within_its_limit_and_names_the_stopped_server(
     labs: Labs, strakes: StrakesRunner, role: str
 ) -> None:
     mount = Path(labs.status("ceph")["facts"]["ceph_conf"]).parent / "mnt"
@@ -63,16 +63,16 @@ def test_a_survey_ends_by_its_limit_and_names_the_server_that_was_stopped(
             os.kill(pid, signal.SIGCONT)
     assert running.returncode == 1 and ended_after_s < MOST_AFTER_MESSAGE_S
     assert f"{role} does not answer" in errors
-    # What only looks answers as far as it can, or says that it cannot; nothing begins to measure.
+    # A command that only reads may succeed or fail; a new measurement must be refused.
     assert asked.returncode in (0, 1), asked.stderr
     assert again.returncode in (1, 2) and "does not answer" in again.stderr
-    # When the servers have recovered, what was left can be removed, and all is as before.
+    # Once the servers have recovered, clean can remove the files that were left.
     deadline = time.monotonic() + 120
     while (cleaned := strakes("clean", mount, timeout_s=60)).returncode != 0:
         if time.monotonic() > deadline:
-            said = strakes("target", mount, timeout_s=60)  # in Ceph's own words
+            said = strakes("target", mount, timeout_s=60)  # for Ceph's own messages
             pytest.fail(cleaned.stderr + said.stdout + said.stderr)
-    # One that never came to be marked is kept for a while, as its maker might be about to.
+    # A workspace without a marker is kept while it is new, as another process may be about to write the marker.
     for entry in mount.glob("strakes-*"):
         os.utime(entry, (0, 0))
     assert strakes("clean", mount, timeout_s=60).returncode == 0

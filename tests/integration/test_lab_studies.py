@@ -1,4 +1,4 @@
-"""Studies of metadata targets on a real CephFS: directories are placed, and the servers' own counters say who served them."""
+"""Studies of metadata targets on a real CephFS: directories are placed, and server counters confirm it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(
     done = strakes("study", "namespace-scaling", mount, "--budget", "20s", "--json", "-", "--quiet")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    # A short budget measures the first comparison only: the directories placed by hand against those of the file system.
+    # A short budget covers only the first comparison: directories placed by hand or by the file system.
     measured = {(cell["settings"]["placement"], cell["settings"]["metadata_targets"]) for cell in document["cells"]}
     assert measured >= {("manual", 2), ("automatic", 2)}
     findings = {finding["id"]: finding for finding in document["findings"]}

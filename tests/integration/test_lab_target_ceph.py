@@ -1,4 +1,4 @@
-"""CephFS as a target, on a real one."""
+"""The CephFS target on a real cluster."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TestCephFs(TargetConformance):
         return ceph
 
 
-def test_a_quota_above_a_directory_leaves_less(ceph: Path) -> None:
+def test_a_quota_of_a_parent_directory_limits_the_free_space(ceph: Path) -> None:
     below = ceph / "limited" / "below"
     below.mkdir(parents=True)
     os.setxattr(ceph / "limited", "ceph.quota.max_bytes", str(64 * MIB).encode())
@@ -69,7 +69,7 @@ class TestCephFsControl(OnMount):
     def mounted(self, ceph: Path) -> Path:
         return ceph
 
-    def test_what_is_done_is_counted_where_it_was_done(self, target: Target, place: Path) -> None:
+    def test_operations_are_counted_at_the_server_that_did_them(self, target: Target, place: Path) -> None:
         target.make_directory(place, "pinned", Placement("manual", (0,)))
         target.set_layout(place / "pinned", Layout(64 * KIB, 2))
         before = target.observe()
@@ -86,7 +86,7 @@ class TestCephFsControl(OnMount):
         assert counted["cephfs:0"]["md.create"] == 21 and counted["cephfs:1"]["md.create"] == 0
         assert counted["osd.0"]["data.write_bytes"] + counted["osd.1"]["data.write_bytes"] >= 8 * MIB
 
-    def test_a_study_of_stripes_lays_files_out_and_shows_who_was_asked(
+    def test_the_striping_study_sets_layouts_and_reports_the_counters_of_the_servers(
         self, strakes: StrakesRunner, mounted: Path, tmp_path: Path
     ) -> None:
         out, page = tmp_path / "out.json", tmp_path / "report.html"
@@ -104,7 +104,7 @@ class TestCephFsControl(OnMount):
         assert all(to_record(event.given).items() >= to_record(event.wanted).items() for event in given)
         spread = [one for one in document["servers"] if "/2x" in one["cell"]]
         assert {one["server"] for one in spread} == {"cephfs:0", "cephfs:1", "osd.0", "osd.1"}
-        # Objects are spread by the hash of their names: the few of one cell may all be on one of the two.
+        # Objects are placed by the hash of their names, so all objects of one cell may be on one of the two stores.
         stores = [one for one in spread if one["server"].startswith("osd")]
         for part in ("cell", "server"):
             for name in {one[part] for one in stores}:
@@ -112,5 +112,5 @@ class TestCephFsControl(OnMount):
         assert "What servers and devices counted" in page.read_text()
         assert not any(entry.name.startswith("strakes-") for entry in mounted.iterdir())
 
-    def test_of_a_lab_that_is_well_nothing_is_said_but_that_it_has_no_standby(self, target: Target) -> None:
+    def test_the_only_trouble_of_a_healthy_lab_is_the_missing_standby(self, target: Target) -> None:
         assert target.trouble() == ("Ceph says: insufficient standby MDS daemons available: have 0; want 1 more.",)

@@ -1,4 +1,4 @@
-"""GlusterFS as a target, on a real one."""
+"""The GlusterFS target on a real volume."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TestGlusterControl(OnMount):
     def mounted(self, gluster: Path) -> Path:
         return gluster
 
-    def test_its_bricks_count_once_their_profile_is_started(self, target: Target, place: Path) -> None:
+    def test_its_bricks_have_counters_once_profiling_is_started(self, target: Target, place: Path) -> None:
         assert [one.state for one in target.describe().data_targets] == ["online", "online"]
         assert target.observe() == {}
         assert any("profile strakes start" in limit.why for limit in target.limits())

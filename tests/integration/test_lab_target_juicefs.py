@@ -1,4 +1,4 @@
-"""JuiceFS as a target, on a real one."""
+"""The JuiceFS target on a real file system."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class TestJuiceFsControl(OnMount):
     def mounted(self, juicefs: Path) -> Path:
         return juicefs
 
-    def test_its_settings_are_those_that_it_was_mounted_with(self, target: Target) -> None:
+    def test_its_settings_match_the_mount_options(self, target: Target) -> None:
         told = target.describe()
         wanted = {"storage": "file", "block-size": "1 MiB", "cache-size": "64 MiB", "writeback": "yes"}
         assert {name: told.client[name] for name in wanted} == wanted
         assert told.version and not told.notes
 
-    def test_who_is_not_root_is_told_why_settings_are_unknown(self, target: Target) -> None:
+    def test_without_root_the_reason_for_unknown_settings_is_given(self, target: Target) -> None:
         with other_user():
             told = target.describe()
         assert "Permission denied" in told.notes[0] and "only root may read it" in told.notes[0]
 
-    def test_its_client_counts(self, target: Target, place: Path) -> None:
+    def test_its_client_counts_operations(self, target: Target, place: Path) -> None:
         before = target.observe()
         with (place / "file").open("wb") as file:
             file.write(bytes(1 << 20))

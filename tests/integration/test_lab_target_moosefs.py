@@ -1,4 +1,4 @@
-"""MooseFS as a target, on a real one."""
+"""The MooseFS target on a real file system."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TestMooseFsControl(OnMount):
     def mounted(self, moosefs: Path) -> Path:
         return moosefs
 
-    def test_its_chunkservers_are_told_and_its_client_counts(self, target: Target, place: Path) -> None:
+    def test_its_chunkservers_are_listed_and_its_client_counts_operations(self, target: Target, place: Path) -> None:
         told = target.describe()
         assert [one.state for one in told.data_targets] == ["online", "online"]
         assert told.client["goal here"] == "2" and told.version

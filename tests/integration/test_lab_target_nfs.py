@@ -1,4 +1,4 @@
-"""NFS as a target, on a real one; test_lab_nfs.py runs these in a machine where this kernel has no NFS."""
+"""The NFS target on a real mount; test_lab_nfs.py runs these tests in User-mode Linux, whose kernel has NFS."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class TestNfsControl(OnMount):
     def mounted(self, nfs: Path) -> Path:
         return nfs
 
-    def test_it_was_mounted_as_it_was_asked_for(self, target: Target) -> None:
+    def test_its_settings_match_the_mount_options(self, target: Target) -> None:
         told = target.describe()
         wanted = {"vers": "4.2", "nconnect": "2", "rsize": "65536", "wsize": "32768", "acregmax": "7"}
         assert {name: told.client[name] for name in wanted} == wanted
 
-    def test_its_client_counts(self, target: Target, place: Path) -> None:
+    def test_its_client_counts_operations(self, target: Target, place: Path) -> None:
         before = target.observe()
         with (place / "file").open("wb") as file:
             file.write(bytes(1 << 20))

@@ -1,4 +1,4 @@
-"""The two scenarios of S1 on a real CephFS: searched, confirmed against the default, what is printed accepted, knobs as they were."""
+"""``strakes tune`` on a real CephFS: scenarios of S1, acceptance of printed layouts, and restored knobs."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def mount(labs: Labs) -> Path:
 
 
 def pasted(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """The line, for that directory."""
+    """Run a printed command line with ``directory`` in place of DIR, and return the completed process."""
     words = [str(directory) if word == "DIR" else word for word in shlex.split(text)]
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", ["startup-load", "restart-dump"])
-def test_the_scenarios_are_searched_and_told_before_and_after(name: str, mount: Path, strakes: StrakesRunner) -> None:
+def test_a_scenario_is_searched_and_compared_with_the_default(name: str, mount: Path, strakes: StrakesRunner) -> None:
     done = strakes("tune", "--app", APPS / f"{name}.toml", mount, "--budget", "60s", "--quiet", timeout_s=900)
     assert done.returncode == 0, done.stderr
     outcome = outcome_of(Store().open("latest"))
     assert outcome.verdict in ("better", "not-shown") and outcome.statement in done.stdout
     assert not [entry for entry in mount.iterdir() if entry.name.startswith("strakes-")]
-    # Layouts were tried, and every one of them is one that files really get.
+    # Layouts are among the settings searched.
     assert {"stripe_count", "stripe_bytes"} <= set(outcome.default)
     document = json.loads(strakes("report", "latest", "--json", "-").stdout)
     assert any(one["id"] == "tune-gain" for one in document["findings"])
@@ -60,9 +60,7 @@ def test_the_scenarios_are_searched_and_told_before_and_after(name: str, mount: 
 
 
 @pytest.mark.parametrize(("count", "size"), [(3, None), (None, MIB), (2, 4 * MIB), (3, 64 * 1024)])
-def test_a_layout_that_is_printed_is_taken_by_setfattr_and_is_in_force(
-    count: int | None, size: int | None, mount: Path
-) -> None:
+def test_setfattr_accepts_and_applies_a_printed_layout(count: int | None, size: int | None, mount: Path) -> None:
     directory = mount / f"layout-{count}-{size}"
     directory.mkdir()
     done = pasted(ceph_layout(count, size), directory)
@@ -72,9 +70,7 @@ def test_a_layout_that_is_printed_is_taken_by_setfattr_and_is_in_force(
     assert count in (None, given.stripe_count) and size in (None, given.stripe_size_bytes)
 
 
-def test_settings_of_the_system_are_searched_and_are_afterwards_as_they_were(
-    labs: Labs, mount: Path, strakes: StrakesRunner
-) -> None:
+def test_knobs_are_searched_and_restored_afterwards(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
     def state() -> tuple[str, str]:
         conf = labs.status("ceph")["facts"]["ceph_conf"]
         options = subprocess.run(

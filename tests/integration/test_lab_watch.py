@@ -1,4 +1,4 @@
-"""A watch of a real CephFS: a slow object store, a metadata server that is killed, a client that is heavy."""
+"""A watch of a real CephFS: a slow object store, a killed metadata server, and a heavy client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strakes.lab.ceph.monitor import Monitors
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
-# Small files, again and again, as a few users have them: THREADS DIRECTORY PAUSE_S.
+# The usual load of a few users, small files written repeatedly. Arguments: THREADS DIRECTORY PAUSE_S.
 _EVERYDAY = """
 import os, sys, threading, time
 def work(number):
@@ -38,7 +38,7 @@ def work(number):
 for number in range(int(sys.argv[1])):
     threading.Thread(target=work, args=(number,)).start()
 """
-# Names made and removed without a pause.
+# A metadata storm: directories created and removed without a pause.
 _STORM = """
 import os, sys
 count = 0
@@ -71,7 +71,7 @@ def working(*words: str | Path) -> Iterator[None]:
 
 @contextmanager
 def mounted(configuration: str) -> Iterator[Path]:
-    """Another client of the same file system."""
+    """Mount the file system with another client and yield its mount point."""
     with tempfile.TemporaryDirectory(prefix="sl-mnt-") as directory:
         words = ["ceph-fuse", "-f", "-c", configuration, "-n", "client.admin", directory]
         client = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -83,7 +83,7 @@ def mounted(configuration: str) -> Iterator[Path]:
             yield Path(directory)
         finally:
             subprocess.run(["umount", "--lazy", directory], check=True, timeout=30)
-            # It ends once the servers have what it holds; without servers it never would.
+            # The client ends after its write-back, which never completes without servers.
             with suppress(subprocess.TimeoutExpired):
                 client.wait(60)
             client.kill()
@@ -91,7 +91,7 @@ def mounted(configuration: str) -> Iterator[Path]:
 
 
 def wait_for(said: Path, pattern: str, limit_s: float) -> str:
-    """Return the line that holds ``pattern``."""
+    """Return the first line that matches ``pattern``; raises AssertionError after ``limit_s`` seconds."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         for line in said.read_text().splitlines():
@@ -101,8 +101,8 @@ def wait_for(said: Path, pattern: str, limit_s: float) -> str:
     raise AssertionError(f"not said within {limit_s:g} s: {pattern}\n{said.read_text()}")
 
 
-def test_a_watch_names_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs, tmp_path: Path) -> None:
-    # With two copies of everything, the partners of a slow store wait for it, too; they are not slow themselves.
+def test_a_watch_reports_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs, tmp_path: Path) -> None:
+    # With two replicas, the peers of a slow store wait for it; they must not be called slow.
     mount = labs.up(
         "ceph",
         "--osds",
@@ -140,7 +140,7 @@ def test_a_watch_names_a_slow_store_a_fail_over_and_a_heavy_client(labs: Labs, t
         waited = re.search(r"cephfs:0 was away for .*clients waited (?:up to|at least) ([\d.]+ (?:ms|s|min))", line)
         assert waited, line
 
-        # What is usual is learned again, from the server that took over.
+        # The watch learns the usual rates of the new server.
         time.sleep(60)
         other = stack.enter_context(mounted(configuration))
         (other / "storm").mkdir()

@@ -1,4 +1,4 @@
-"""Every example plan runs for real, ends well and measures all of its phases; what it reads is what it wrote."""
+"""Every example plan runs, measures all of its phases, and reads back the data that it wrote."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from strakes.launch.mpi_family import find_mpi_engine
 from strakes.plan.toml import plan_from_toml
 from strakes.store import Store
 
-# The description of a cluster is no plan: strakes failover has tests of its own.
+# Descriptions of clusters and lists of needs are not plans; the tests of failover and accept cover them.
 EXAMPLES = sorted(
     path for path in (ROOT / "examples").glob("*.toml") if not {"[cluster]", "[[need]]"} & set(path.read_text().split())
 )
-# Those by libraries that need ranks as processes.
+# Examples of libraries that need ranks as processes, and the mpiexec for each.
 LIBRARIES = {"mpiio": "mpiexec", "hdf5": "mpiexec.openmpi", "pnetcdf": "mpiexec.openmpi"}
 BY_THREADS = [path for path in EXAMPLES if path.stem not in LIBRARIES]
 NAMED = (ROOT / "examples" / "README.md").read_text()
@@ -53,13 +53,13 @@ def check_example(path: Path, strakes: StrakesRunner, target: Path, out: Path, *
 
 
 @pytest.mark.parametrize("path", one_in(2, BY_THREADS), ids=lambda path: path.stem)
-def test_an_example_runs_and_every_phase_of_it_is_measured(
+def test_an_example_runs_and_every_phase_is_measured(
     path: Path, strakes: StrakesRunner, target: Path, tmp_path: Path
 ) -> None:
     check_example(path, strakes, target, tmp_path / "out.json")
 
 
-# Where ranks have to do with each other.
+# Examples whose ranks depend on each other.
 TOGETHER = ("mixed", "restart-dump", "startup-load")
 
 
@@ -100,7 +100,7 @@ def backends_by(mpiexec: Path) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
-def test_an_example_of_a_library_is_skipped_with_the_reason_where_ranks_are_threads(
+def test_an_example_of_a_library_is_skipped_with_a_reason_if_ranks_are_threads(
     name: str, strakes: StrakesRunner, target: Path
 ) -> None:
     done = strakes("run", ROOT / "examples" / f"{name}.toml", target, "--budget", "1s")
@@ -112,13 +112,13 @@ def test_an_example_of_a_library_is_skipped_with_the_reason_where_ranks_are_thre
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_says_what_it_is_for(path: Path) -> None:
+def test_an_example_states_its_purpose(path: Path) -> None:
     assert path.read_text().startswith("# ")
     assert plan_from_toml(path, seed=0)[0] != path.stem
     assert path.stem in NAMED or f"-{path.stem.partition('-')[2]}" in NAMED
 
 
-def test_a_growing_population_is_in_the_samples(strakes: StrakesRunner, target: Path) -> None:
+def test_the_samples_have_the_size_of_a_growing_population(strakes: StrakesRunner, target: Path) -> None:
     assert strakes("run", ROOT / "examples" / "accumulate.toml", target, "--budget", "1s").returncode == 0
     samples = Store().open("latest").visits[0].samples
     counted = [

@@ -1,4 +1,4 @@
-"""Beside others for real: a load that is capped, and a slow device on which a probe waits until the measurement gives way."""
+"""Limits for the sake of other users: a capped load, and a measurement on a slow device that yields to its probe."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.store import Run, Store
 from strakes.store.records import NeighbourFelt
 
 IOPS = 200
-# So many requests at a device that does IOPS of them a second: the last one waits for RANKS / IOPS seconds.
+# One request per rank is in flight, so the last one waits for RANKS / IOPS seconds.
 RANKS = 200
 ALLOWED_S = 0.45
 LOAD = f"""
@@ -69,7 +69,7 @@ def the_run() -> Run:
     return Store().open("latest")
 
 
-def test_a_limit_holds_for_the_whole_run_and_its_figures_say_so(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_limit_holds_for_the_whole_run_and_its_figures_are_marked(strakes: StrakesRunner, tmp_path: Path) -> None:
     plan = tmp_path / "creations.toml"
     plan.write_text(CREATIONS)
     with tmpfs_mounted("64m") as target:
@@ -95,11 +95,9 @@ def test_a_limit_holds_for_the_whole_run_and_its_figures_say_so(strakes: Strakes
         assert again.returncode == 2 and "--resume" in again.stderr
 
 
-def test_a_probe_that_nobody_disturbs_changes_nothing_and_is_in_the_report(
-    strakes: StrakesRunner, tmp_path: Path
-) -> None:
+def test_an_undisturbed_probe_changes_nothing_and_is_reported(strakes: StrakesRunner, tmp_path: Path) -> None:
     plan = tmp_path / "creations.toml"
-    # Long enough for the probe, which does something every 30 ms.
+    # Long enough for the probe, which makes a request every 30 ms.
     plan.write_text(CREATIONS.replace("items = 50", "items = 20000"))
     with tmpfs_mounted("64m") as target:
         done = strakes("run", plan, target, "--budget", "2s", "--neighbour", "p99=10s")
@@ -117,7 +115,7 @@ def test_a_probe_that_nobody_disturbs_changes_nothing_and_is_in_the_report(
 
 @pytest.mark.lab
 @pytest.mark.more
-def test_on_a_slow_device_others_wait_without_the_option_and_with_it_the_measurement_gives_way(
+def test_on_a_slow_device_the_measurement_yields_to_other_users(
     strakes: StrakesRunner, slow_device: Path, tmp_path: Path
 ) -> None:
     plan = tmp_path / "load.toml"
@@ -132,7 +130,7 @@ def test_on_a_slow_device_others_wait_without_the_option_and_with_it_the_measure
     yielded = [visit for visit in run.visits if visit.ended == "yielded"]
     felt = [visit.neighbour for visit in run.visits]
     shares = [visit.impact.share for visit in run.visits]
-    # The first visit at full load: what others felt then is what they feel without the option.
+    # The first visit runs at full load and shows the latency of other users without the option.
     assert shares[0] == 1.0 and felt[0]["p99_s"] > ALLOWED_S
     assert min(shares) <= 0.5 or done.returncode == 130
     (event,) = run.events_of(NeighbourFelt)

@@ -1,4 +1,4 @@
-"""Studies for real: two file systems in turn, runs that can be compared, a population that is interrupted and grows on."""
+"""Whole studies: two file systems in alternation, comparable runs, and a population that can be resumed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def population(directory: Path, *more: str) -> list[str]:
     return ["study", "population", str(directory), "--files", "24000", "--budget", "60s", "--quiet", *more]
 
 
-def test_two_directories_are_measured_in_turn_and_both_left_empty(
+def test_two_directories_are_measured_alternately_and_left_empty(
     strakes: StrakesRunner, target: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
@@ -43,7 +43,7 @@ def test_two_directories_are_measured_in_turn_and_both_left_empty(
     assert not list(target.iterdir()) and not list(other.iterdir())
 
 
-def test_a_run_like_another_can_be_compared_with_it(strakes: StrakesRunner, target: Path) -> None:
+def test_a_run_made_with_like_can_be_compared_with_the_first(strakes: StrakesRunner, target: Path) -> None:
     assert strakes("study", "open-close", target, "--budget", "12s", "--quiet").returncode == 0
     first = Store().open("latest").id
     assert strakes("study", "open-close", target, "--budget", "12s", "--like", first, "--quiet").returncode == 0
@@ -52,7 +52,7 @@ def test_a_run_like_another_can_be_compared_with_it(strakes: StrakesRunner, targ
     assert compared.returncode == 0, compared.stderr
     document = json.loads(compared.stdout)
     assert document["cells"]
-    # A short budget measures the settings that decide first, and not all others.
+    # A short budget does not cover all settings, and the two runs may differ in those they leave out.
     assert all(cell["why"].startswith("not measured") for cell in document["unlike"])
     assert strakes("study", "stream", target, "--like", first).returncode == 2
 
@@ -66,19 +66,19 @@ def begun(words: list[str]) -> subprocess.Popen[str]:
 
 
 def most_measured() -> int:
-    """How many visits of any run measured something; those of its pilot are not counted."""
+    """Return the largest number of measuring visits of a run, not counting its pilot."""
     return max((sum(visit.is_measurement for visit in Run(run.path).visits) for run in Store().runs()), default=0)
 
 
 def wait_for(running: subprocess.Popen[str], visits: int) -> None:
-    """Until so many visits of some run have measured."""
+    """Wait until a run has ``visits`` measuring visits; fails if ``running`` has ended."""
     while most_measured() < visits:
         assert running.poll() is None, running.communicate()[1]
         time.sleep(0.02)
 
 
 def broken_off(directory: Path, visits: int, kind: signal.Signals, *more: str) -> int:
-    """The exit status of a growing population that got the signal after so many more measured visits than before."""
+    """Run a growing population, send the signal after ``visits`` more measuring visits, and return the exit status."""
     visits += most_measured()
     running = begun(population(directory, "--keep", *more))
     wait_for(running, visits)
@@ -91,7 +91,7 @@ def files_in(directory: Path) -> int:
     return sum(len(names) for _, _, names in os.walk(directory))
 
 
-def test_a_population_is_interrupted_and_killed_goes_on_and_is_removed(strakes: StrakesRunner, target: Path) -> None:
+def test_a_population_can_be_interrupted_killed_resumed_and_removed(strakes: StrakesRunner, target: Path) -> None:
     assert broken_off(target, 3, signal.SIGINT) == 130
     there = files_in(target)
     assert there >= 3 * 400
@@ -114,7 +114,7 @@ def test_a_population_is_interrupted_and_killed_goes_on_and_is_removed(strakes: 
     assert not list(target.iterdir())
 
 
-def test_a_population_that_spent_its_budget_goes_on_with_another(strakes: StrakesRunner, target: Path) -> None:
+def test_a_population_that_spent_its_budget_can_be_resumed_with_another(strakes: StrakesRunner, target: Path) -> None:
     short = [word if word != "60s" else "0.01s" for word in population(target, "--keep", "--json", "-")]
     first = json.loads(strakes(*short).stdout)
     size = next(one for one in first["findings"] if one["id"] == "population-size")
@@ -130,7 +130,7 @@ def test_a_population_that_spent_its_budget_goes_on_with_another(strakes: Strake
     )
 
 
-def test_a_population_that_is_not_kept_says_so_when_it_is_interrupted(target: Path) -> None:
+def test_an_interrupted_population_without_keep_names_the_option(target: Path) -> None:
     running = begun(population(target))
     wait_for(running, 3)
     running.send_signal(signal.SIGINT)
@@ -138,7 +138,7 @@ def test_a_population_that_is_not_kept_says_so_when_it_is_interrupted(target: Pa
     assert running.returncode == 130 and "start the run with --keep" in errors and not list(target.iterdir())
 
 
-def test_a_population_whose_files_are_gone_is_not_gone_on_with(strakes: StrakesRunner, target: Path) -> None:
+def test_a_population_whose_files_are_gone_is_not_resumed(strakes: StrakesRunner, target: Path) -> None:
     assert broken_off(target, 3, signal.SIGINT) == 130
     assert strakes("clean", target).returncode == 0
     done = strakes(*population(target, "--resume"))
@@ -146,7 +146,7 @@ def test_a_population_whose_files_are_gone_is_not_gone_on_with(strakes: StrakesR
     assert "are gone" in done.stderr
 
 
-def test_studies_that_need_targets_say_what_is_missing(strakes: StrakesRunner, target: Path) -> None:
+def test_studies_that_need_targets_are_refused_with_the_reason(strakes: StrakesRunner, target: Path) -> None:
     for name in ("target-baseline", "namespace-scaling"):
         done = strakes("study", name, target, "--budget", "2s", "--quiet")
         assert done.returncode == 2

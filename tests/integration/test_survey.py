@@ -1,4 +1,4 @@
-"""The main job for real: a survey measures, can be killed and resumed, refuses what it cannot use, and leaves nothing behind."""
+"""Whole surveys: they measure, can be killed and resumed, refuse unusable targets, and remove their files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
 
 
 def fill_up(path: Path) -> None:
-    """Take all the space there is, as a neighbour might."""
+    """Append to a file until the file system is full."""
     with suppress(OSError), path.open("ab", buffering=0) as file:
         while True:
             file.write(bytes(1 << 20))
@@ -48,7 +48,7 @@ def the_run() -> Run:
 
 
 def wait_for_visits(number: int) -> None:
-    """Until the newest run has that many finished visits besides those of the pilot."""
+    """Wait until the newest run has ``number`` finished visits besides its pilot; raises AssertionError after 30 s."""
     for _ in range(600):
         runs = Store().runs()
         if runs and sum(visit.purpose != "pilot" for visit in Run(runs[-1].path).visits) >= number:
@@ -57,7 +57,7 @@ def wait_for_visits(number: int) -> None:
     raise AssertionError("the survey does not get going")
 
 
-def test_a_survey_ends_with_a_summary_a_report_and_a_document_that_validates(
+def test_a_survey_ends_with_a_summary_a_report_and_a_valid_document(
     strakes: StrakesRunner, target: Path, tmp_path: Path
 ) -> None:
     out, page = tmp_path / "out.json", tmp_path / "report.html"
@@ -73,13 +73,13 @@ def test_a_survey_ends_with_a_summary_a_report_and_a_document_that_validates(
     assert os.listdir(target) == []
 
 
-def test_json_on_standard_output_is_nothing_but_the_document(strakes: StrakesRunner, target: Path) -> None:
+def test_json_on_standard_output_is_the_document_alone(strakes: StrakesRunner, target: Path) -> None:
     done = strakes("study", "open-close", target, "--budget", "2s", "--json", "-")
     assert done.returncode == 0, done.stderr
     validate(json.loads(done.stdout))
 
 
-def test_a_killed_survey_resumes_and_measures_nothing_twice(strakes: StrakesRunner, target: Path) -> None:
+def test_a_killed_survey_resumes_without_repeating_visits(strakes: StrakesRunner, target: Path) -> None:
     with started("survey", str(target), "--budget", BUDGET) as process:
         wait_for_visits(8)
         os.killpg(process.pid, signal.SIGKILL)
@@ -97,7 +97,7 @@ def test_a_killed_survey_resumes_and_measures_nothing_twice(strakes: StrakesRunn
     assert os.listdir(target) == []
 
 
-def test_clean_removes_what_a_killed_survey_left_and_nothing_else(strakes: StrakesRunner, target: Path) -> None:
+def test_clean_removes_only_the_files_of_a_killed_survey(strakes: StrakesRunner, target: Path) -> None:
     (target / "strakes-of-the-ship").write_text("mine")
     with started("survey", str(target), "--budget", BUDGET) as process:
         wait_for_visits(3)
@@ -108,7 +108,7 @@ def test_clean_removes_what_a_killed_survey_left_and_nothing_else(strakes: Strak
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_survey_that_is_stopped_cleans_up_and_says_how_to_go_on(target: Path, number: signal.Signals) -> None:
+def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path, number: signal.Signals) -> None:
     with started("survey", str(target), "--budget", "60s") as process:
         wait_for_visits(2)
         process.send_signal(number)
@@ -130,10 +130,10 @@ def test_a_full_file_system_is_refused_before_it_is_touched(strakes: StrakesRunn
     assert Store().runs() == []
 
 
-def test_a_file_system_that_fills_up_during_the_survey_ends_it_in_order(target: Path) -> None:
+def test_a_study_cleans_up_if_the_file_system_fills_up_during_it(target: Path) -> None:
     with started("study", "transfer-size", str(target), "--budget", "30s") as process:
         wait_for_visits(3)
-        while process.poll() is None:  # what strakes gives back is taken at once
+        while process.poll() is None:  # takes the space that strakes frees
             fill_up(target / "neighbour")
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 1, errors
@@ -143,7 +143,7 @@ def test_a_file_system_that_fills_up_during_the_survey_ends_it_in_order(target: 
 
 
 @pytest.mark.more
-def test_memory_and_a_disk_differ_as_they_should(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_only_a_file_system_in_memory_gets_the_warning(strakes: StrakesRunner, tmp_path: Path) -> None:
     codes = {}
     for kind, mounted in (("tmpfs", tmpfs_mounted("256m")), ("xfs", loop_mounted("xfs"))):
         with mounted as place:
@@ -157,7 +157,7 @@ def test_memory_and_a_disk_differ_as_they_should(strakes: StrakesRunner, tmp_pat
     assert "memory-file-system" not in codes["xfs"]
 
 
-def test_a_plan_of_ones_own_runs_and_reports_every_phase(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
+def test_a_user_plan_runs_and_reports_every_phase(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
     plan = tmp_path / "checkpoint.toml"
     plan.write_text(
         """
@@ -192,7 +192,7 @@ verify = true
     assert not list(target.rglob("*.data"))
     kept = strakes("run", plan, target, "--budget", "3s", "--keep")
     assert kept.returncode == 0, kept.stderr
-    # Of the last visit.
+    # Only the file of the last visit is kept.
     (data,) = target.rglob("*.data")
     assert data.stat().st_size == 2 * 32 * 64 * 1024
     assert strakes("clean", target).returncode == 0

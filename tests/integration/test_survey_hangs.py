@@ -1,4 +1,4 @@
-"""A file system that stops answering in the middle of a survey: the shell gets its status soon after the message."""
+"""A file system that hangs during a survey: the command exits soon after its message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import ROOT
 from mounts import FaultyMount, faulty_mounted
 from strakes.store import Run, Store
 
-# All that a program can wait for there.
+# All FUSE requests that can block a program.
 CALLS = (
     *("lookup", "getattr", "setattr", "mknod", "mkdir", "unlink", "rmdir", "rename", "open", "read", "write", "statfs"),
     *("release", "fsync", "flush", "opendir", "readdir", "releasedir", "fsyncdir", "create"),
@@ -28,7 +28,7 @@ def survey(mount: FaultyMount) -> subprocess.Popen[str]:
 
 
 @pytest.mark.long
-def test_a_survey_on_a_mount_that_hangs_ends_within_half_a_minute_of_its_message() -> None:
+def test_a_survey_on_a_hanging_mount_ends_within_half_a_minute_of_its_message() -> None:
     with faulty_mounted() as mount:
         try:
             with survey(mount) as running:

@@ -1,4 +1,4 @@
-"""access-patterns: SFWA, MFWA and SFSA, strided and not. S5, with its statements as claims."""
+"""access-patterns: one or many files, whole, segmented or strided access; S5's statements become claims."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLIENTS = (1, 2, 4, 8, 16, 40)
 # S5's clients wrote and read 32 objects each.
 _OBJECTS = 32
 _NAMES = {name: f"{name}: {PATTERNS[name]}" for name in ("SFWA", "MFWA", "SFSA", "SFSA strided")}
-# S5 repeated to 10 % relative error, whole reads of one file to 5 %: settings closer than that count as the same.
+# S5 repeated to 10 % relative error, whole reads of one file to 5 %; ratios within that count as equal.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.0, math.inf), (1 / 1.1, math.inf)
 _BOTH = ("write", "read")
@@ -33,7 +33,7 @@ _WITH_CLIENTS = "S5 (1 - 40 clients): a file per client settles; contiguous segm
 
 
 class AccessPatterns(Study):
-    """Single or multiple files, whole or segmented access, strided or not, by request size and by clients."""
+    """Bandwidth of SFWA, MFWA, SFSA and strided SFSA, by request size and by number of clients."""
 
     name = "access-patterns"
     title = "Access patterns"
@@ -52,7 +52,7 @@ class AccessPatterns(Study):
                 else:
                     reason = f"needs more than the {format_bytes(amount)} per rank that fit"
                     cells.append(self.skipped(reason, pattern=pattern, transfer_bytes=size))
-        # As much for each client, however many there are.
+        # Every client moves the amount that fits with the most clients, so that only their number varies.
         each = context.amount_bytes(_CLIENTS[-1])
         size = max(4 * KIB, each // _OBJECTS)
         return cells + [
@@ -73,7 +73,7 @@ class AccessPatterns(Study):
         by = size if axis == "requests" else f"{ranks}-clients"
         key = f"{self.name}/{pattern.lower().replace(' ', '-')}/{by}"
         if pattern == "SFWA":
-            # All ranks write the file, which has the size of one rank's amount, since every rank reads all of it.
+            # Every rank reads the whole file, so the file has the size of one rank's amount. All ranks write it.
             block = max(1, amount // ranks // size) * size
             make = TransferPhase(
                 "make", "write", "shared-file", "segmented", size, block, sync="fsync", direct=bypasses_cache(context)
@@ -89,7 +89,7 @@ class AccessPatterns(Study):
         return Cell(self.name, key, settings, Plan(ranks, phases, context.seed), WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by request size and by clients, with what S5 published."""
+        """Return bandwidth by request size and by number of clients, with S5's results for reference."""
         return [
             self.figure(
                 [
@@ -110,7 +110,7 @@ class AccessPatterns(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return which files and which access are fastest, for writes and for reads."""
+        """Ask whether strides and a shared file cost anything, for writes and for reads."""
         sizes = _levels(results, "requests", "transfer_bytes")
         if not sizes:
             return []
@@ -139,7 +139,7 @@ class AccessPatterns(Study):
         return questions
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return S5's statements on the cells that were measured."""
+        """Return S5's statements as claims about the measured cells."""
         sizes, clients = _levels(results, "requests", "transfer_bytes"), _levels(results, "clients", "ranks")
         if not sizes:
             return []

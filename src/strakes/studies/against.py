@@ -1,4 +1,4 @@
-"""Any study on two file systems, or with two values of a setting: every cell with both in every block."""
+"""A study run on two file systems, or with two values of a setting. Every block visits each cell on both sides."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MOST_LINES = 3
 
 
 class Against(Study):
-    """Two cells for each of the inner study's.
+    """A paired comparison with two cells for each cell of the inner study.
 
-    ``A`` on the file system measured, ``B`` on the one it is measured against; or both on one file system, whose
-    setting ``knob`` has the value ``before`` for A and ``after`` for B.
+    Side A is the measured file system and side B the one given with --against. With ``knob`` both sides use the same
+    file system; the setting has the value ``before`` on side A and ``after`` on side B.
     """
 
     def __init__(self, inner: Study, knob: str = "", before: str = "", after: str = "") -> None:
@@ -36,11 +36,11 @@ class Against(Study):
 
     @property
     def identity(self) -> str:
-        """Name of the study, with the setting and its values."""
+        """Return the name of the study, with the setting and its two values."""
         return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return every cell of the inner study twice, once on each file system."""
+        """Return every cell of the inner study twice, once for each side. Skipped cells appear once."""
         cells: list[Cell | SkippedCell] = []
         for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
@@ -56,13 +56,13 @@ class Against(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the inner study's, with the series of both."""
+        """Return the inner study's figures, each with the series of both sides."""
         of_a, of_b = self.inner.figures(self._side(results, "A")), self.inner.figures(self._side(results, "B"))
         figures = []
         for a in of_a:
             b = next((figure for figure in of_b if figure.title == a.title), None)
             theirs = b.series if b else ()
-            # Many lines, each drawn twice, cannot be distinguished in one figure: each gets its own.
+            # More than three pairs of lines cannot be distinguished in one figure: draw one figure for each line.
             names = [series.name for series in a.series] if len(a.series) > _MOST_LINES else [""]
             for name in names:
                 lines = tuple(
@@ -76,9 +76,9 @@ class Against(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask which side is better: in the inner study's means, in every measure, in all measures together.
+        """Ask which side is better in each mean of the inner study, in each measure, and over all measures.
 
-        The inner study's own questions are asked of each side.
+        Also return the inner study's questions for each side separately.
         """
         pairs = self._pairs(results)
         each = [
@@ -104,7 +104,7 @@ class Against(Study):
         return [*means, *each, *of_sides, *overall]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the summaries of each side."""
+        """Return the inner study's summaries for each side."""
         return [
             replace(
                 finding,
@@ -130,7 +130,7 @@ class Against(Study):
         return [(a, b) for a, b in pairs if b is not None]
 
     def _side(self, results: Results, side: Setting) -> Results:
-        """One side's results, as if they were the inner study's own."""
+        """Return the results of one side, with the inner study's name."""
         own = tuple(
             replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get("target") == side
         )
@@ -138,7 +138,7 @@ class Against(Study):
 
 
 def _title(cell: Measured) -> str:
-    """Return the operation and the levels of the other factors."""
+    """Return a title: the operation, then the levels of the other factors."""
     levels = {name: value for name, value in cell.settings.items() if name not in ("target", "axis")}
     ordered = sorted(levels, key=lambda name: name != "operation")
     return ", ".join(level_text(name, levels[name]) for name in ordered)

@@ -1,7 +1,4 @@
-"""How imported figures are shown.
-
-As a study whose cells are single points, with no finding but what the tool itself states.
-"""
+"""Figures of another tool, presented as a study. Its only findings are the statements of that tool."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from strakes.studies.study import Context, Study
 
 
 class ImportedResults(Study):
-    """Figures of another tool, shown as they are."""
+    """Imported figures without intervals."""
 
     name = "imported"
     title = "Imported figures"
@@ -25,11 +22,11 @@ class ImportedResults(Study):
     of_file_system = False
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return none: nothing is measured."""
+        """Return no cells, because nothing is measured."""
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the imported rates, bytes and operations apart."""
+        """Return two figures of the imported rates, one in B/s and one in op/s."""
         figures = []
         for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
             measured = [cell for cell in results.where() if cell.unit == unit]
@@ -42,7 +39,7 @@ class ImportedResults(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return what the other tool stated itself."""
+        """Return the statements of the other tool as findings."""
         evidence = results.ids(results.where())
         stated = results.facts.get("stated", ())
         return [
@@ -55,7 +52,7 @@ class ImportedResults(Study):
 
 
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
-    """Return what every reader of imported figures must know, and what the reader of the file noticed."""
+    """Return a warning that the figures are imported, and one for each note of the file's parser."""
     made = f"{imported['tool']} {imported['version']}".strip()
     text = (
         f"These figures come from {made}, not from strakes: single points without intervals, measured under "
@@ -71,7 +68,7 @@ def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
 
 
 def imported_scope(imported: Mapping[str, Any]) -> str:
-    """Who took part, as far as the file says."""
+    """Return the scope of the figures: the tool, the format and the file."""
     return (
         f"imported from {imported['tool']} ({imported['format']}, {imported['file']}); the scope is what that "
         "tool reports"

@@ -1,7 +1,4 @@
-"""namespace-scaling: do metadata operations scale with the metadata targets, placed by hand and automatically?
-
-Steps 2-4 of S4.
-"""
+"""namespace-scaling: rates of metadata operations by number of metadata targets and by placement. S4, steps 2-4."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from strakes.studies.study import Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
-# Lustre's other ways to spread directories: the placement, and the commands for N metadata targets.
+# Other directory placements of Lustre, each with its commands for N metadata targets.
 _OTHER_WAYS = {
     "crush": (
         Placement("automatic", count=-1, hash="crush", inherited=True),
@@ -39,17 +36,17 @@ _OTHER_WAYS = {
         "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 DIR",
     ),
 }
-# Beyond an imbalance of a tenth, the number of directories that would bring it below that is stated: settings within a
-# tenth of each other count as alike.
+# Settings within a tenth of each other count as alike. If hashing unbalances the targets by more than that, the finding
+# states the number of directories that would reduce it.
 _BALANCED = 0.1
-# With fewer requests than this share of the operations, the client's cache answered some.
+# The client's cache answered some operations if the targets served fewer requests than this share of them.
 _ALL_SERVED = 0.9
 
 
 class NamespaceScaling(Study):
-    """The six operations in directories spread over 1 to N metadata targets.
+    """Rates of mdtest's six operations in directories on 1 to N metadata targets.
 
-    One target for each rank's directory, or a spread one.
+    Manual placement gives each rank's directory one target; automatic placement lets the file system distribute it.
     """
 
     name = "namespace-scaling"
@@ -59,7 +56,7 @@ class NamespaceScaling(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return cells on growing numbers of metadata targets, placed by hand and automatically."""
+        """Return cells for growing numbers of metadata targets, with manual and automatic placement."""
         targets = tuple(
             target.index
             for target in (context.description or Description("", "")).metadata_targets
@@ -113,7 +110,7 @@ class NamespaceScaling(Study):
                 placement=_OTHER_WAYS[way][0], entries=below, kept=f"{way.replace(' ', '-')}-{len(targets)}", drawn=True
             )
         else:
-            # S4 spread the directories below as well (lfs mkdir -D). CephFS spreads only the ranks' directories.
+            # S4 also striped the subdirectories (lfs mkdir -D). CephFS distributes only the ranks' directories.
             inherited = context.file_system == "lustre"
             spread = Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited)
             below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
@@ -130,7 +127,7 @@ class NamespaceScaling(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return each operation's rate by metadata targets, per way of placing, with S4's result."""
+        """Return a figure for each operation: its rate by metadata targets and placement, with S4's result."""
         theirs = (
             Reference(
                 "S4",
@@ -170,7 +167,7 @@ class NamespaceScaling(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Ask how to place directories, over all six operations, and how many targets each operation needs."""
+        """Ask which placement is best over all six operations, and how many targets each operation needs."""
         levels = results.levels("metadata_targets")
         if not levels or levels[-1] == 1:
             return []
@@ -198,14 +195,14 @@ class NamespaceScaling(Study):
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return which targets served how many requests, placed by hand and automatically."""
+        """Return each target's share of the requests, for manual and for automatic placement."""
         levels = results.levels("metadata_targets")
         most = int(float(levels[-1])) if levels else 1
         ways: tuple[Way, ...] = ("manual", "automatic")
         return [finding for way in ways for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
-        """Return the requests by target, from the servers' counters, or from this client's counters."""
+        """Return the requests by target, from the servers' counters or else from this client's."""
         cells = results.where(placement=way, metadata_targets=most)
         if not cells:
             return []
@@ -234,13 +231,13 @@ class NamespaceScaling(Study):
             text += f", for {done:,} operations; the client's cache answered the rest"
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
         text += f". The busiest served {busiest[0]:.0%} to {busiest[-1]:.0%} of a run."
-        # Lustre's striped directories spread their files too.
+        # Lustre also distributes the files of a striped directory, so hashing directories does not set the balance.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text += _imbalance(int(cells[0].settings["ranks"]), most)
         return [self.finding(identifier, text, "measured", evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return creates at the deciding numbers of metadata targets."""
+        """Return the create rates on one target and on all, with manual and automatic placement."""
         levels = results.levels("metadata_targets")
         headlines = []
         for way, number in _decisive(int(float(levels[-1]))) if levels else ():
@@ -252,7 +249,7 @@ class NamespaceScaling(Study):
 
 
 def _imbalance(directories: int, targets: int) -> str:
-    """Return the expected cost of hashing this number of directories; empty if it is below a tenth."""
+    """Return a sentence on the expected imbalance of hashing this number of directories; empty if it is below 10 %."""
     load = busiest_load(directories, targets)
     if load <= 1 + _BALANCED:
         return ""
@@ -263,16 +260,17 @@ def _imbalance(directories: int, targets: int) -> str:
     )
 
 
-# The same for all phases of one run of a cell, whose counters are of all of them together.
+# Key of one run of a cell. Server counters cover all phases of a run.
 _Run = tuple[int, str, float]
 
 
 def _requests(
     cell: Measured, count: Callable[[Mapping[str, float]], float | None], least_targets: int = 0
 ) -> tuple[dict[_Run, dict[str, float]], list[str]]:
-    """Return by run the count of each metadata target, and the targets that lack a count in some run.
+    """Return the requests of each metadata target by run, and the names of targets without a count in some run.
 
-    Runs in which one of the targets has no count (not read, silent, restarted) are left out.
+    A run is skipped if a target has no count (unread, silent or restarted), if fewer than ``least_targets`` have one,
+    or if all counts are zero.
     """
     known = {
         name
@@ -301,7 +299,7 @@ def _served_requests(counters: Mapping[str, float]) -> float | None:
 
 
 def _sent_requests(counters: Mapping[str, float]) -> float | None:
-    """Return the requests sent to a target; None for the mount as a whole, which counts calls."""
+    """Return the requests that the client sent to a target. The mount counts calls instead and has None."""
     return counters.get(f"{CLIENT}md.requests")
 
 
@@ -310,7 +308,7 @@ def _decisive(most: int) -> tuple[tuple[Way, int], ...]:
 
 
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
-    """Return one operation over the number of targets; a single target is the same for both ways."""
+    """Return one operation by number of targets. Both placements share the cell with a single target."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
     many = [
         cell for cell in results.where(operation=operation, placement=way) if cell.settings["metadata_targets"] != 1
@@ -323,6 +321,6 @@ def _at(results: Results, operation: str, way: str, number: int) -> Measured | N
 
 
 def _six(results: Results, way: str, number: int) -> list[Measured]:
-    """Return the six operations of a way of placing; empty if one of them is missing."""
+    """Return the six operations with this placement and number of targets; empty if one is missing."""
     cells = [cell for operation in SIX if (cell := _at(results, operation, way, number))]
     return cells if len(cells) == len(SIX) else []

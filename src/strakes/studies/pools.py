@@ -1,4 +1,4 @@
-"""Pools of small files as S3 filled them: sizes, phases, and files an hour. What several studies share."""
+"""Pools of small files with S3's Postmark settings, for several studies: sizes, phases and files per hour."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from strakes.plan import AMOUNT, SmallFilesPhase, Stop
 LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
 SUBDIRECTORIES = 16
-# What S3 had to reach, and what it reached: files an hour, before and after its tuning.
+# Files per hour that S3 required, and that it reached before and after tuning.
 NEEDED_PER_HOUR = 2_000_000
 BEFORE_PER_HOUR, AFTER_PER_HOUR = 500_000, 4_600_000
 HOUR_S = 3600.0
@@ -23,7 +23,7 @@ def pool_phase(
     transactions: int = 0,
     stop: Stop = AMOUNT,
 ) -> SmallFilesPhase:
-    """Return a phase on the pool; files of 2,048 to 6,144 bytes in calls of 1,024, as S3 set Postmark."""
+    """Return a phase on the pool, with S3's Postmark settings: files of 2,048 to 6,144 bytes in calls of 1,024."""
     return SmallFilesPhase(
         name,
         mode,
@@ -39,6 +39,6 @@ def pool_phase(
 
 
 def files_that_fit(max_bytes: int, max_items: int, ranks: int, wanted: int) -> int:
-    """Files per rank for which there is room, twice over (transactions double a pool)."""
+    """Return the files per rank, at most ``wanted``. Twice as many must fit: transactions can double a pool."""
     room = min(max_bytes // (2 * HIGH_BYTES), (max_items - ranks * (2 + SUBDIRECTORIES)) // 2)
     return max(0, min(wanted, room // ranks))

@@ -1,4 +1,4 @@
-"""Every study by name. Adding one is its module and one line here."""
+"""All studies by name. A new study is one module and one line here."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ STUDIES: tuple[Study, ...] = (
     ReplicationCost(),
 )
 
-# Those of `strakes survey`.
+# The studies that `strakes survey` measures.
 SURVEY: tuple[Study, ...] = tuple(study for study in STUDIES if study.in_survey)
 
 
 def study_named(name: str) -> Study:
-    """Return the study of that name, or of ``against:`` and that name.
+    """Return the study of that name; the prefix ``against:`` compares two sides of it.
 
-    Raises BadInputError that lists those there are.
+    Raises BadInputError, which lists all names, for an unknown name.
     """
     if name.startswith(PREFIX):
         return Against(study_named(name.removeprefix(PREFIX)))

@@ -1,7 +1,4 @@
-"""restart-dump: all ranks dump their state, each for itself or through few writers, on few or on all data targets.
-
-S1's second proof.
-"""
+"""restart-dump: dump and reload the state of all ranks, by number of writers and by layout. S1's second proof."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _WRITERS = (1, 2, 4, 8)
 
 
 class RestartDump(Study):
-    """One shared file, or one for each process; the time to write and to read back, before and after."""
+    """Bandwidth of writing and reading back a dump: every rank or few writers, one shared file or one per rank."""
 
     name = "restart-dump"
     title = "Restart dump, before and after"
@@ -32,7 +29,7 @@ class RestartDump(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per way of writing a dump: numbers of writers, and layouts where they can be set."""
+        """Return a cell for each way to write a dump: numbers of writers, and layouts if they can be set."""
         ranks = context.crowd
         amount = context.amount_bytes(ranks)
         cells: list[Cell | SkippedCell] = [
@@ -86,7 +83,7 @@ class RestartDump(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth of dump and restart by way, with S1's gain."""
+        """Return the bandwidth of dump and restart for each way, with S1's gain."""
         lines = tuple(
             Series(
                 operation,
@@ -101,7 +98,7 @@ class RestartDump(Study):
         return [self.figure(lines, ("way", "", "category"), BANDWIDTH, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return which way is the fastest to dump and to restart, and how much faster each is than the usual one."""
+        """Ask which way is fastest to dump and to restart, and how much faster each way is than the usual one."""
         return [
             question
             for operation, title in (("dump", "writing restart dumps"), ("restart", "reading restart dumps"))
@@ -109,13 +106,13 @@ class RestartDump(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of a dump by every rank for itself."""
+        """Return the rate of a dump that every rank writes itself."""
         before, _ = _sides(results, "dump")
         return [Headline("restart dump, every rank for itself", cell.id) for cell in before]
 
 
 def _sides(results: Results, operation: str) -> tuple[list[Measured], list[Measured]]:
-    """Return the usual way, and all others."""
+    """Return the cells of the usual way, and the cells of all others."""
     cells = results.where(operation=operation)
     usual = [cell for cell in cells if cell.settings["way"] == _BEFORE]
     return usual, [cell for cell in cells if cell not in usual]

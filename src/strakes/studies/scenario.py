@@ -1,4 +1,4 @@
-"""Before and after: ways in which an application may do its I/O, the usual one first. S1's two proofs share it."""
+"""Questions that compare an application's usual way of I/O with alternatives, for S1's two proofs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.studies.compose import ask
 
 
 def ask_way(study: str, title: str, before: Sequence[Measured], others: Sequence[Measured]) -> list[Question]:
-    """Ask of each other way whether it is faster than the usual one, and which way is the fastest of all."""
+    """Ask which way is fastest, and how much faster each alternative is than the usual way."""
     questions = [
         question
         for after in others

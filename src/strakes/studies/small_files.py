@@ -1,4 +1,4 @@
-"""small-files: a flood of small files as Postmark makes it: fill, transactions, remove. S3."""
+"""small-files: Postmark's steps on pools of small files: fill, transactions, remove. S3."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PHASES = {"fill": "create and write", "transactions": "transactions", "remove":
 
 
 class SmallFiles(Study):
-    """Files of 2 - 6 KiB created, worked on and removed; each rank has a pool of its own."""
+    """Rates of creating, using and removing files of 2 to 6 KiB, with one pool per rank."""
 
     name = "small-files"
     title = "Floods of small files"
@@ -33,7 +33,7 @@ class SmallFiles(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of ranks; those with too few files are skipped."""
+        """Return a cell for each number of ranks; skip a cell if fewer than 8 files per rank may be created."""
         cells: list[Cell | SkippedCell] = []
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -53,7 +53,7 @@ class SmallFiles(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each step by ranks, with what S3 published."""
+        """Return the rate of each step by number of ranks, with S3's results."""
         lines = []
         for ranks in results.levels("ranks"):
             points = tuple(Point(str(cell.settings["operation"]), cell.id) for cell in results.where(ranks=ranks))
@@ -71,7 +71,7 @@ class SmallFiles(Study):
         return [self.figure(lines, ("operation", "", "category"), ("operations a second", "op/s"), *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return files per hour against S3's need."""
+        """Compare files per hour with the rate that S3 required."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -86,7 +86,7 @@ class SmallFiles(Study):
         return findings
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how many ranks are enough, and whether removing is as fast as writing."""
+        """Ask how many ranks are enough, and whether removing is as fast as writing."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -98,7 +98,7 @@ class SmallFiles(Study):
         ]
 
     def _per_hour(self, cell: Measured, what: str) -> Finding:
-        """Hold files an hour against S3's need."""
+        """Compare one cell's files per hour with the rate that S3 required."""
         assert cell.estimate is not None
         rate = cell.estimate.median * HOUR_S
         statement = f"{what}: {rate / 1e6:,.3g} million files an hour"
@@ -116,7 +116,7 @@ class SmallFiles(Study):
         return self.finding("per-hour", statement, "inconclusive", (cell.id,), interval, NARROWER)
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of each step, with most ranks."""
+        """Return the rate of each step with the most ranks."""
         ranks = results.levels("ranks")
         return [
             Headline(f"small files: {cell.settings['operation']}, {counted(float(ranks[-1]), 'rank')}", cell.id)

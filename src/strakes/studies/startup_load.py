@@ -1,7 +1,4 @@
-"""startup-load: all ranks need one input, read by each or by few that pass it on, from one or from all data targets.
-
-S1's first proof.
-"""
+"""startup-load: load one input into all ranks, by number of readers and by layout. S1's first proof."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _BEFORE = "every rank reads"
 
 
 class StartupLoad(Study):
-    """The time until the last rank has the whole input, which is then not in this node's page cache."""
+    """Input delivered per second: every rank reads it, or few readers broadcast it. The page cache is dropped first."""
 
     name = "startup-load"
     title = "Start-up load, before and after"
@@ -31,9 +28,9 @@ class StartupLoad(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per way for all ranks to get their input: numbers of readers, and layouts."""
+        """Return a cell for each way to load the input: numbers of readers, and layouts if they can be set."""
         ranks = context.crowd
-        # Every rank holds all of it, and where each reads, it comes to every node.
+        # Every rank holds the whole input in memory, and every node receives it.
         nodes = max(1, len(context.nodes))
         amount = max(
             64 * KIB, min(context.amount_bytes(ranks * nodes, 8 * MIB // nodes), context.memory_bytes // (16 * ranks))
@@ -71,7 +68,7 @@ class StartupLoad(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return input delivered per second by way, with S1's gain."""
+        """Return the input delivered per second for each way, with S1's gain."""
         lines = (
             Series("input to all ranks", tuple(Point(str(cell.settings["way"]), cell.id) for cell in results.where())),
         )
@@ -82,12 +79,12 @@ class StartupLoad(Study):
         return [self.figure(lines, ("way", "", "category"), ("input delivered", "B/s"), theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return which way is the fastest, and how much faster each is than every rank reading for itself."""
+        """Ask which way is fastest, and how much faster each way is than every rank reading for itself."""
         before, others = _sides(results)
         return ask_way(self.name, "reading the input of all ranks", before, others)
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of input where each rank reads it."""
+        """Return the rate if every rank reads the input itself."""
         before, _ = _sides(results)
         return [Headline("input to all ranks, each reading it", cell.id) for cell in before]
 

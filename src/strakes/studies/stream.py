@@ -1,4 +1,4 @@
-"""stream: what dd reaches, with small and with large blocks, on one rank and on all. S3."""
+"""stream: sequential bandwidth as dd measures it, by block size and number of ranks. S3."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from strakes.units import KIB, MIB, counted, format_bytes
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
-# S3's figures are in units of 10^6 bytes a second: one client of five, and the five together; blocks of 1 KB and 16 MB.
+# S3's rates in B/s for blocks of 1 KB and of 16 MB, each as (one client of five, all five together).
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
 
 
 class Stream(Study):
-    """One file per rank written and read in order, in blocks of 1 KiB to 16 MiB."""
+    """Bandwidth of writing and reading one file per rank sequentially in blocks of 1 KiB to 16 MiB."""
 
     name = "stream"
     title = "Streams, as dd makes them"
@@ -28,7 +28,7 @@ class Stream(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per block size and number of ranks; blocks above the data of a rank are skipped."""
+        """Return a cell for each block size and number of ranks; skip blocks larger than the data of a rank."""
         cells: list[Cell | SkippedCell] = []
         for ranks in sorted({1, context.team, *((2 * context.team,) if context.full else ())}):
             amount = context.amount_bytes(ranks, 16 * MIB)
@@ -57,7 +57,7 @@ class Stream(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by block size, reads and writes apart, with what S3 published."""
+        """Return bandwidth by block size, one figure for writes and one for reads, with S3's results."""
         figures = []
         for operation in ("write", "read"):
             lines = []
@@ -83,7 +83,7 @@ class Stream(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return which block size and how many ranks are enough."""
+        """Ask which block size and how many ranks are enough."""
         ranks, blocks = results.levels("ranks"), results.levels("block_bytes")
         questions: list[Question] = []
         for operation in ("write", "read") if ranks else ():
@@ -96,7 +96,7 @@ class Stream(Study):
         return questions
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of the largest blocks, with most ranks."""
+        """Return the rates of the largest blocks with the most ranks."""
         ranks = results.levels("ranks")
         return [
             Headline(

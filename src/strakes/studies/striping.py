@@ -1,7 +1,4 @@
-"""striping: how many stripes, and how large, for small, medium and large files.
-
-S1 section 3.4, where layouts can be set.
-"""
+"""striping: stripe count and stripe size for small, medium and large files. S1 section 3.4."""
 
 from __future__ import annotations
 
@@ -24,12 +21,12 @@ from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import GIB, KIB, MIB, counted, format_bytes
 
-# S1 found 1 MiB good for files of all sizes; here it is where the other factor is varied.
+# Stripe size while the stripe count varies: S1 found 1 MiB good for files of all sizes.
 _USUAL_STRIPE = MIB
 _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
-# Files that take this many times as long as at the pilot's rate are not written to their end.
+# Stop a phase after this multiple of the time that the file takes at the pilot's rate.
 _PATIENCE = 3.0
 
 
@@ -41,7 +38,7 @@ class _Level:
 
 
 class StripingStudy(Study):
-    """Stripe count at one stripe size, and stripe size at one count, for files of several sizes; a file per process."""
+    """Bandwidth by stripe count at one stripe size, and by stripe size at one count; one file per process."""
 
     name = "striping"
     title = "Striping"
@@ -49,7 +46,7 @@ class StripingStudy(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per layout and file size; those that do not fit or take too long are skipped."""
+        """Return a cell for each layout and file size; skip files that exceed the usable space."""
         if context.striping is None:
             why = context.no_striping or f"strakes cannot do that on {context.file_system}"
             return [self.skipped(f"the layout of files cannot be set here: {why}")]
@@ -69,7 +66,7 @@ class StripingStudy(Study):
         return cells
 
     def _cell(self, context: Context, level: _Level, settings: dict[str, Setting]) -> Cell:
-        # A phase that ends before the file is whole would measure a smaller file.
+        # A phase that ends before the file is complete would measure a smaller file.
         planned_s = level.file_bytes * context.team / context.pilot.write_bytes_per_s
         stop = context.stonewall(_PATIENCE * max(1.0, planned_s / context.phase_s))
         phases = write_and_read(context, min(MIB, level.file_bytes), level.file_bytes, stop=stop)
@@ -84,7 +81,7 @@ class StripingStudy(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by stripe count and by stripe size, with S1's advice."""
+        """Return two figures: bandwidth by stripe count and by stripe size, with S1's advice."""
         theirs = Reference(
             "S1",
             "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB "
@@ -113,7 +110,7 @@ class StripingStudy(Study):
         ]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return which stripe count and size are enough, per file size and operation."""
+        """Ask which stripe count and size are enough, for each file size and operation."""
         return [
             question
             for operation in ("write", "read")
@@ -129,7 +126,7 @@ class StripingStudy(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the best read and write rate of the largest files, unless a cache of this node answered."""
+        """Return the best write and read rate of the largest files, without reads that this node's cache answered."""
         lines = []
         for operation in ("write", "read"):
             sizes = results.levels("file_bytes")
@@ -143,18 +140,18 @@ class StripingStudy(Study):
 
 
 def _levels(context: Context, targets: int, unit: int) -> list[_Level]:
-    """One factor at a time, as S1 has it.
+    """Return the levels, which vary one factor at a time as in S1.
 
-    Counts at the usual stripe size, sizes at the largest count of that file size.
+    Stripe counts vary at 1 MiB stripes, stripe sizes at one stripe per data target.
     """
     counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < targets] + [targets]
     stripes = [size for size in _STRIPES if size % unit == 0]
     levels = []
-    # The largest that the budget has time for is always one of them.
+    # Always include the largest file that fits into a phase.
     files = sorted({_largest(context), *_FILES})
     for file_bytes in files:
         levels += [_Level(file_bytes, count, _USUAL_STRIPE) for count in counts]
-        # A stripe beyond the file's size changes nothing any more.
+        # A stripe larger than the file has no further effect.
         levels += [_Level(file_bytes, targets, size) for size in stripes if size <= file_bytes]
     return list(dict.fromkeys(levels))
 
@@ -173,7 +170,7 @@ def _settings(level: _Level, ranks: int) -> dict[str, Setting]:
 
 
 def _along(results: Results, operation: str, size: Setting, factor: str) -> list[Measured]:
-    """Return the cells in which only that factor varies."""
+    """Return the cells that vary only this factor, ascending."""
     cells = results.where(operation=operation, file_bytes=size)
     if factor == "stripe_count":
         cells = [cell for cell in cells if cell.settings["stripe_bytes"] == _USUAL_STRIPE]

@@ -1,4 +1,4 @@
-"""What a study is: factors become cells, results become figures, findings and advice. All of it pure."""
+"""Base class of studies: pure functions from a context to cells, and from results to figures and findings."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from strakes.plan import Stop
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, MIB
 
-# From this length of phases on, reads and removals are to be as long: what makes their files may then take so many
-# phases for their sake, well below what ends a phase.
+# From this phase length (s) on, creation may take up to _LONGER_MAKING phases, so that faster reads and removals of the
+# files also last one phase. This stays below the time limit of three phases.
 LASTING_S = 0.5
 _LONGER_MAKING = 2.0
-# No plan may last longer (schemas/plan.json).
+# Maximum duration of a phase in schemas/plan.json.
 _DAY_S = 86_400.0
-# Of an axis: what is on it, its unit and how it is drawn; y axes fit what is drawn.
+# Axes of a figure: label, unit and, for x, the scale.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
 Verdict = Literal["measured", "holds", "does-not", "forecast", "inconclusive", "unknown"]
-# What it takes where a figure is not exact enough.
+# Needed by a finding whose interval is too wide.
 NARROWER = "a narrower interval: give a larger --budget"
 BANDWIDTH: YAxis = ("bandwidth", "B/s")
 OPERATIONS: YAxis = ("operations a second", "op/s")
@@ -42,9 +42,9 @@ OPERATIONS: YAxis = ("operations a second", "op/s")
 
 @dataclass(frozen=True)
 class Pilot:
-    """First rough rates, one short run each, only used to choose amounts.
+    """Rough rates from short runs, used only to choose amounts.
 
-    ``overhead_s``: what its visit took beside its phases. ``removes_per_s`` is 0 where nobody looked.
+    ``overhead_s``: seconds of a visit outside its phases. ``removes_per_s``: 0 if not measured.
     """
 
     write_bytes_per_s: float
@@ -56,14 +56,14 @@ class Pilot:
 
 @dataclass(frozen=True)
 class Context:
-    """What a study may know when it chooses its cells. Sizes in bytes, times in seconds.
+    """Input for the choice of a study's cells. Sizes in bytes, times in seconds.
 
-    ``direct_io`` None: O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` are the most one plan may put on
-    the target. ``striping``: the layouts that may be asked for, None where none can be set, for the reason
-    ``no_striping``. ``full`` asks for every level. ``description``: the file system's parts, where a study asked for
-    them. ``files``, ``data_per_rank``: how many files and bytes were asked for, where that was said.
-    ``least_priority``: cells that matter less than this are left to a larger budget. ``most_ranks``: cells with more
-    are left out. ``nodes``: how many ranks each host can have, where there are several.
+    ``direct_io`` is None if O_DIRECT could not be tried. ``max_bytes`` and ``max_items`` limit one plan on the target.
+    ``striping`` lists the layouts that can be set, or is None for the reason ``no_striping``. ``full`` measures every
+    level. ``description`` names the parts of the file system if a study needs them. ``files`` and ``data_per_rank``
+    are the requested files in total and bytes per rank, or None. Cells with a priority above ``least_priority`` need a
+    larger budget. Cells with more than ``most_ranks`` ranks are skipped. ``nodes`` has the ranks that each host can
+    run, and is empty for a single host.
     """
 
     file_system: str
@@ -88,38 +88,35 @@ class Context:
 
     @property
     def shift(self) -> int:
-        """By how many ranks reads are shifted so that another node wrote what each reads; 0 on a single node."""
+        """Return the rank shift with which every rank reads a file written on another node; 0 on a single node."""
         each = min(self.nodes.values(), default=0)
         return each if len(self.nodes) > 1 and each * len(self.nodes) == self.team else 0
 
     @property
     def whose(self) -> str:
-        """Of which node something is said that holds for every one."""
+        """Return how a text names one of the nodes: "each node", or "this node" if there is one."""
         return "each node" if len(self.nodes) > 1 else "this node"
 
     @property
     def crowd(self) -> int:
-        """Ranks of studies that want more of them than processors: all that may take part."""
+        """Return the ranks of studies that want many: the limit, or twice the usual number without one."""
         return self.most_ranks or 2 * self.team
 
     @property
     def team(self) -> int:
-        """Ranks of studies that do not vary them.
-
-        All that were asked for, else every processor, at most four, at least two.
-        """
+        """Return the ranks of studies that do not vary them: the limit, else one per processor, from two to four."""
         return self.most_ranks or max(2, min(self.cpus, 4))
 
     def amount_bytes(self, ranks: int, multiple_of: int = 8 * MIB) -> int:
-        """Bytes per rank that take about one phase, a multiple of ``multiple_of`` where the limits allow it.
+        """Return the bytes per rank that take about one phase, at least ``multiple_of`` if the limits allow it.
 
-        Every transfer size divides it of which it holds some: a power of two, in surveys also 5, 6 or 7 quarters of
-        one; what was asked for is a multiple.
+        The result is a power of two, in surveys also 5, 6 or 7 quarters of one, so that each power-of-two transfer size
+        divides it if four transfers fit. A requested amount is rounded down to a multiple of ``multiple_of``.
         """
         if self.data_per_rank is not None:
             whole = self.data_per_rank // multiple_of * multiple_of
             return whole or max(64 * KIB, power_of_two_at_most(self.data_per_rank))
-        # What reads move was written before: where reads are faster, writes last longer, so that both take a phase.
+        # Reads move the data that was written, so faster reads need more of it to last a phase.
         wanted = self._at_once(self.pilot.write_bytes_per_s, self.pilot.read_bytes_per_s) / ranks
         cap = min(self.max_bytes / ranks, GIB)
         amount = max(wanted, multiple_of)
@@ -129,23 +126,23 @@ class Context:
         return max(64 * KIB, quarters)
 
     def items(self, ranks: int) -> int:
-        """Files per rank that take about one phase to create, or as many in all as were asked for."""
+        """Return the files per rank that take about one phase to create, or that make up the requested total."""
         if self.files is not None:
             return max(1, min(-(-self.files // ranks), (self.max_items - 2) // ranks - 1))
         wanted = self._at_once(self.pilot.creates_per_s, self.pilot.removes_per_s) / ranks
         return int(max(8, min(wanted, (self.max_items - 2) / ranks - 1, 200_000)))
 
     def _at_once(self, making: float, using: float) -> float:
-        """Return how much takes about a phase to make, or, where phases last, to use as well."""
+        """Return the amount that takes about one phase to create and, if phases are long enough, also to use."""
         return making * self.phase_s * (longer_making(using / making) if self.phase_s >= LASTING_S else 1.0)
 
     def stonewall(self, times: float = 3.0) -> Stop:
-        """Return when a phase ends that takes ``times`` as long as planned; its rate is of what it did until then."""
+        """Return a rule that stops a phase after ``times`` its planned duration; its rate covers the work done."""
         return Stop("stonewall", min(_DAY_S, round(times * self.phase_s, 3)))
 
 
 def longer_making(faster: float) -> float:
-    """Return how many phases making takes where using what was made is so many times as fast.
+    """Return the duration of creating, in phases, if using the files is ``faster`` times as fast.
 
     >>> [longer_making(faster) for faster in (0.5, 1.5, 8.0)]
     [1.0, 1.5, 2.0]
@@ -163,54 +160,54 @@ def power_of_two_at_most(value: float) -> int:
 
 
 class Study(ABC):
-    """One question to a file system. Subclasses are stateless."""
+    """A question about a file system. Subclasses are stateless."""
 
     name: str
     title: str
     question: str
     source: str
-    # Whether its amounts are chosen from first rough rates.
+    # Whether the pilot's rates determine its amounts.
     needs_pilot = True
-    # Whether `strakes survey` has it: those that need little time and nothing but a directory.
+    # Whether `strakes survey` measures it: studies that are short and need only a directory.
     in_survey = False
-    # Whether its cells depend on the file system's parts.
+    # Whether its cells depend on the description of the file system.
     needs_description = False
-    # Whether its cells are visited one after the other, each so often, because each goes on where the one before ended.
+    # Visits of each cell if cells run in order because each continues the previous one's files; 0: blocks as usual.
     visits_in_sequence = 0
 
-    # Whether what it says is about the file system alone; a user's own plan may be about a cache, too.
+    # Whether its rates are about the file system alone; a user's plan may measure a cache.
     of_file_system = True
 
-    # Whether its visits are drills, which nobody may start without saying so.
+    # Whether its visits are drills, which need the user's explicit consent.
     interrupts_service = False
 
     @property
     def identity(self) -> str:
-        """Text that has to be equal for a run to be resumed."""
+        """Return a text that must be equal for a run to be resumed."""
         return self.name
 
     @abstractmethod
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return the cells to measure here, and those that cannot be, with the reason."""
+        """Return the cells to measure, and the skipped cells with their reasons."""
 
     @abstractmethod
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return what to draw."""
+        """Return the figures to draw."""
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return what can be stated beyond the answers to questions, each with its verdict."""
+        """Return statements that are not answers to questions, each with its verdict."""
         return ()
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Of the findings those that sum up one file system, and are wanted of each where two are compared."""
+        """Return the findings that summarise one file system; a comparison states them for each side."""
         return ()
 
     def means(self, results: Results) -> Mapping[str, Sequence[Measured]]:
-        """Return the rates whose arithmetic mean the source gives as one figure, by the title of that figure."""
+        """Return groups of cells whose arithmetic mean the source publishes, by title."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the decisions that the measured cells can answer."""
+        """Return the questions that the measured cells can answer."""
         return ()
 
     def claims(self, results: Results) -> Sequence[Claim]:
@@ -218,7 +215,7 @@ class Study(ABC):
         return ()
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the one or two figures of the summary screen."""
+        """Return the values of the summary screen."""
         return ()
 
     def skipped(self, reason: str, **settings: Setting) -> SkippedCell:
@@ -228,7 +225,7 @@ class Study(ABC):
     def figure(
         self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
     ) -> Figure:
-        """Return a figure of this study, with its title and question where no others are given."""
+        """Return a figure of this study. Title and question default to the study's."""
         return Figure(self.name, title or self.title, question or self.question, *x, *y, tuple(lines), references)
 
     def finding(
@@ -241,5 +238,5 @@ class Study(ABC):
         needs: str = "",
         tone: Literal["good", "bad", "neutral"] = "neutral",
     ) -> Finding:
-        """Return a finding of this study, whose id is the study's name and ``name``."""
+        """Return a finding of this study. Its id is the study's name, a hyphen and ``name``."""
         return Finding(f"{self.name}-{name}", self.name, statement, verdict, evidence, interval, needs, tone)

@@ -1,4 +1,4 @@
-"""transfer-size: how many bytes per call. S1 section 3.1, on whatever file system there is."""
+"""transfer-size: bandwidth by bytes per call. S1 section 3.1."""
 
 from __future__ import annotations
 
@@ -24,22 +24,19 @@ from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes, typed_bytes
 
 SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
-# With stripes of these sizes beside the usual layout, where layouts can be set.
+# Stripe sizes in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# A rate of fewer calls per rank is that of opening and synchronising.
+# With fewer calls per rank, open and fsync would dominate the rate.
 FEWEST_CALLS = 4
-# What a survey measures first where its budget is short; what it says of the largest calls stands on these.
+# Priorities of a survey's cells; 4 if not listed. Its statements on the largest calls need those with 1.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
 
 
 class TransferSize(Study):
-    """Bytes per read() or write() call against bandwidth, buffered and O_DIRECT.
-
-    Buffered also against the stripe size.
-    """
+    """Bandwidth by bytes per read() or write() call, buffered and O_DIRECT; buffered also by stripe size."""
 
     name = "transfer-size"
     title = "Transfer size"
@@ -47,7 +44,7 @@ class TransferSize(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per transfer size, buffered and direct; direct ones where O_DIRECT works."""
+        """Return a cell for each transfer size, buffered and with O_DIRECT, and cells with several stripe sizes."""
         cells: list[Cell | SkippedCell] = []
         ranks = context.team
         # Enough for calls of 8 MiB, with which S1's reads peak.
@@ -72,9 +69,9 @@ class TransferSize(Study):
         return [*cells, *self._striped(context, amount)]
 
     def _striped(self, context: Context, amount: int) -> list[Cell]:
-        """Stripes over all data targets, so that their size can matter.
+        """Return buffered cells with files striped over all data targets; none with fewer than two.
 
-        Without a place where layouts can be set nothing is missed.
+        Files on one data target would not show the effect of the stripe size.
         """
         if context.striping is None or context.striping.data_targets < 2:
             return []
@@ -89,7 +86,7 @@ class TransferSize(Study):
     def cell_of(
         self, context: Context, transfer: int, amount: int, *, direct: bool = False, layout: Layout | None = None
     ) -> Cell:
-        """Return the cell of so many bytes a call and a rank."""
+        """Return a cell with ``transfer`` bytes per call and ``amount`` bytes per rank."""
         io = "direct" if direct else "buffered"
         settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": context.team}
         key = f"{self.name}/{io}/{transfer}"
@@ -109,7 +106,7 @@ class TransferSize(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by transfer size; writes and reads apart where stripe sizes vary, too."""
+        """Return bandwidth by transfer size, with a figure each for writes and reads if stripe sizes vary."""
         # With stripes of several sizes there are too many lines for one figure.
         groups = (("write",), ("read",)) if results.levels("stripe_bytes") else (("write", "read"),)
         return [self._figure(results, operations) for operations in groups]
@@ -142,7 +139,7 @@ class TransferSize(Study):
         return self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH, theirs, title=title)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
+        """Ask which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
         questions: list[Question] = []
         for operation in ("write", "read"):
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]
@@ -158,7 +155,7 @@ class TransferSize(Study):
         return questions
 
     def _on_stripes(self, operation: str, results: Results) -> list[Question]:
-        """S1's statement that the stripe size matters little, at the smallest and the largest transfers."""
+        """Ask which stripe size is enough for the smallest and largest transfers. S1 found little effect."""
         striped = [cell for cell in results.where(operation=operation) if "stripe_bytes" in cell.settings]
         transfers = sorted({float(cell.settings["transfer_bytes"]) for cell in striped})
         return [
@@ -174,13 +171,13 @@ class TransferSize(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rates of the largest calls, buffered and direct, unless a cache of this node answered."""
+        """Return the rates of the largest calls, buffered and direct, without reads that this node's cache answered."""
         lines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
                 cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell, results.facts)]
                 if cells:
-                    # Not the best one: of many, the one that looks best was lucky, too.
+                    # Do not choose the fastest: the maximum of many noisy rates is biased upwards.
                     largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
                     size = format_bytes(float(largest.settings["transfer_bytes"]))
                     how = "to fsync" if operation == "write" else read_from(largest, results.facts)
@@ -189,15 +186,15 @@ class TransferSize(Study):
 
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:
-    """Return what a short survey measures first: small and large calls, and large ones past the cache."""
+    """Return a cell's priority: a short survey measures small and large calls first, and large calls with O_DIRECT."""
     if context.full or (transfer == MIB and FEWEST_CALLS * SURVEY_LEVELS[-1] > amount):
         return 1
-    # Where a cache answers buffered reads, the others tell which size suffices.
+    # If a client cache answers buffered reads, only direct ones show which transfer size is enough.
     if io == "direct" and transfer == 64 * KIB and not context.shift and own_cache(context.file_system):
         return 1
     return _FIRST.get((io, transfer), 4)
 
 
 def _usual(results: Results, operation: str, io: str) -> list[Measured]:
-    """Return the cells with the layout that files have anyway."""
+    """Return the cells with the default layout."""
     return [cell for cell in results.where(operation=operation, io=io) if "stripe_bytes" not in cell.settings]

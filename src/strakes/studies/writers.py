@@ -1,4 +1,4 @@
-"""writers: how many of the ranks should write, the others handing their data over, for little and for much data. S1."""
+"""writers: bandwidth by number of writers, to which the other ranks send their data, for several amounts. S1."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from strakes.targets.description import Layout
 from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
-# Other numbers of ranks in total, and the stripe counts, with the amount of each rank that S1's rules are about.
+# Other total numbers of ranks, and the bytes per rank with which these and the stripe counts are measured.
 _TEAMS, _TEAM_BYTES = (4, 64), MIB
 
 
 class Writers(Study):
-    """A file for each writer, which merges what its group hands over; gathering is part of the time."""
+    """Bandwidth of one file per writer, which gathers the data of its group. Gathering is part of the time."""
 
     name = "writers"
     title = "Writers"
@@ -28,7 +28,7 @@ class Writers(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of writers among the ranks; those that do not fit are skipped."""
+        """Return a cell for each number of writers and amount of data; skip amounts beyond the usable space."""
         ranks = each = 16
         if len(context.nodes) > 1:
             each = power_of_two_at_most(min(context.nodes.values()))
@@ -54,7 +54,7 @@ class Writers(Study):
             key += f"-on-{layout.stripe_count}"
         if ranks * size > context.max_bytes:
             return self.skipped(f"{format_bytes(ranks * size)} are more than strakes may use here", **settings)
-        # As many writers as ranks of a node: nobody hands anything over.
+        # If every rank of a node writes, nothing is gathered.
         phase = TransferPhase(
             "write",
             "write",
@@ -70,7 +70,7 @@ class Writers(Study):
         return Cell(self.name, key, settings, plan, WRITE_AND_READ[:1], layout=layout)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by writers, with S1's advice."""
+        """Return bandwidth by number of writers, with S1's advice."""
         lines = tuple(line for title, cells in _groups(results).items() for line in series(title, cells, "writers"))
         theirs = Reference(
             "S1",
@@ -83,7 +83,7 @@ class Writers(Study):
         return [self.figure(lines, (writers, "", "log"), ("bandwidth of all ranks", "B/s"), theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how many writers are enough for each amount of data, and whether more ranks write faster."""
+        """Ask how many writers are enough for each amount of data, and how many ranks are enough if all write."""
         questions = [
             question
             for title, cells in _groups(results).items()
@@ -105,7 +105,7 @@ class Writers(Study):
 
 
 def _groups(results: Results) -> dict[str, list[Measured]]:
-    """Return groups of cells that differ only in the number of writers, by a title of the other settings."""
+    """Return the cells that differ only in the number of writers, by a title of their other settings."""
     groups: dict[str, list[Measured]] = {}
     for cell in results.where():
         title = f"{format_bytes(float(cell.settings['data_bytes']))} of each of {cell.settings['ranks']} ranks"

@@ -73,7 +73,7 @@ def test_a_study_that_varies_hybrid_io_is_flagged_in_the_cells_with_it_on() -> N
     seen = touched({**RECORDED, "llite.hybrid_io": "0"}, cells)
     assert seen and all(cell.startswith("hybrid-io/on/") for cell in seen)
     (skipped,) = HybridIo().cells(context(description=replace(described, client={})))
-    assert "no hybrid I/O here" in skipped.reason  # type: ignore[union-attr]
+    assert "hybrid I/O is not available here" in skipped.reason  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

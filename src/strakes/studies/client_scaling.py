@@ -18,18 +18,18 @@ from strakes.units import counted
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-# S3's need: each of 100 to 1,000 clients writes so many files an hour.
+# S3 needed 20,000 files an hour from each of 100 to 1,000 clients; this is its lower end.
 _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
-# A law that misses a measured median by more than this does not describe the system.
+# Largest acceptable relative deviation of a measured median from the fitted law.
 _WORST_RESIDUAL = 0.25
-# Predictions further out than this many times what was measured are not made.
+# Extrapolate to at most this multiple of the measured number of clients.
 _FURTHEST = 8
 
 
 class ClientScaling(Study):
-    """Small files written by more and more clients, each into a pool of its own.
+    """Rate of small files written by a growing number of clients, each into its own pool.
 
-    Here a client is a rank of one node.
+    A client is a rank of one node.
     """
 
     name = "client-scaling"
@@ -38,7 +38,7 @@ class ClientScaling(Study):
     source = "S3"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of clients; those with too few files are skipped."""
+        """Return a cell for each number of clients; skip a cell if fewer than 8 files per client may be created."""
         cells: list[Cell | SkippedCell] = []
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
@@ -52,7 +52,7 @@ class ClientScaling(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by clients, with the law fitted to them and S3's need."""
+        """Return files per second by number of clients, with the fitted law and the rate that S3 needed."""
         cells = results.where()
         references = [
             Reference(
@@ -84,7 +84,7 @@ class ClientScaling(Study):
         return [self.figure(lines, ("clients", "", "log"), (label, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the scalability law fitted to the rates, and what it says of S3's need."""
+        """Return the parameters and the peak of the fitted law, and whether it predicts the rate that S3 needed."""
         cells = results.where()
         if len(cells) < 2:
             return []
@@ -123,7 +123,7 @@ class ClientScaling(Study):
         return findings
 
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
-        """S3's need, where the law may be asked about it at all."""
+        """Return whether the law predicts the rate that S3 needed; unknown with a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         identifier = "need"
         what = (
@@ -132,7 +132,7 @@ class ClientScaling(Study):
         )
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
-            needs = f"at least {math.ceil(_NEEDED_CLIENTS / _FURTHEST)} clients that the law describes"
+            needs = f"rates of at least {math.ceil(_NEEDED_CLIENTS / _FURTHEST)} clients, and a law that fits them"
             return self.finding(identifier, f"Whether it serves {what} is unknown.", "unknown", evidence, needs=needs)
         rate = law.rate(_NEEDED_CLIENTS)
         interval = interval_of(rate, f"rate of {_NEEDED_CLIENTS} clients, extrapolated", "files/s")
@@ -142,7 +142,7 @@ class ClientScaling(Study):
             f"By the law, {what} would be {verdict}; this extrapolates to {beyond:.0f} times the clients measured."
         )
         return self.finding(
-            identifier, statement, "inconclusive", evidence, interval, "clients on as many nodes, measured"
+            identifier, statement, "inconclusive", evidence, interval, "rates of that many clients on separate nodes"
         )
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -158,7 +158,7 @@ class ClientScaling(Study):
 
 
 def scalability(cells: Sequence[Measured], confidence: float) -> Scalability | None:
-    """Return the law over the cells; None with too few of them, too few runs, or a rate of nothing."""
+    """Return the fitted law, or None with too few levels, with under three runs of a level, or with a rate of zero."""
     rates = {int(cell.settings["clients"]): list(cell.by_block().values()) for cell in cells}
     enough = len(rates) >= FEWEST_LEVELS and all(len(values) >= 3 and min(values) > 0 for values in rates.values())
     return fit(rates, confidence) if enough else None

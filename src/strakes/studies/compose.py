@@ -1,4 +1,4 @@
-"""Pieces that several studies compose: series, questions, and where reads came from."""
+"""Building blocks of several studies: phases, series, questions, and whether a cache answered reads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from strakes.studies.study import Context
 from strakes.targets.caches import own_cache
 from strakes.units import MIB, format_value
 
-# A cache with no more than this of a file was dropped.
+# A page cache counts as dropped if it holds at most this share of the files.
 _HARDLY = 0.05
-# What is measured of the two phases of ``write_and_read``.
+# The measures of the two phases of ``write_and_read``.
 WRITE_AND_READ = tuple(Measure(operation, "bytes_per_s", {"operation": operation}) for operation in ("write", "read"))
 
 
@@ -37,7 +37,7 @@ def write_and_read(
     rank_shift: int = 0,
     stop: Stop | None = None,
 ) -> tuple[WholePhase, ...]:
-    """Return a phase that writes ``amount`` bytes a rank to fsync, and one that reads as much from the servers."""
+    """Return phases that write ``amount`` bytes per rank and segment with fsync, and read them back uncached."""
     stop = stop or context.stonewall()
     write = TransferPhase(
         "write", "write", files, access, transfer, amount, segments, direct=direct, sync="fsync", stop=stop
@@ -47,9 +47,9 @@ def write_and_read(
 
 
 def uncached(context: Context, read: TransferPhase) -> tuple[TransferPhase, ...]:
-    """Return a read that the client's memory cannot answer, with the phase that it needs before it.
+    """Return the read, preceded with --full by a direct write of its files if the client's cache cannot be dropped.
 
-    The page cache is dropped. A cache that the client cannot drop never held data written with O_DIRECT.
+    Data written with O_DIRECT was never in that cache.
     """
     if read.direct or read.rank_shift or not bypasses_cache(context):
         return (read,)
@@ -61,17 +61,17 @@ def uncached(context: Context, read: TransferPhase) -> tuple[TransferPhase, ...]
 
 
 def bypasses_cache(context: Context) -> bool:
-    """Tell whether studies read data that was written with O_DIRECT, because the client's cache cannot be dropped."""
+    """Return whether files to read are written with O_DIRECT: with --full, if the client's cache cannot be dropped."""
     return context.full and bool(context.direct_io) and bool(own_cache(context.file_system))
 
 
 def first(cells: Sequence[Measured]) -> Measured | None:
-    """Return the first one; None where there is none."""
+    """Return the first cell, or None for an empty sequence."""
     return cells[0] if cells else None
 
 
 def series(name: str, measured: Sequence[Measured], factor: str) -> list[Series]:
-    """Draw a line over one factor; nothing when nothing was measured."""
+    """Return a line over one factor; an empty list if no cell has an estimate."""
     points = tuple(Point(_axis(cell.settings[factor]), cell.id) for cell in measured if cell.estimate is not None)
     return [Series(name, points)] if points else []
 
@@ -81,13 +81,13 @@ def _axis(value: Setting) -> float | str:
 
 
 def log_values(cell: Measured) -> dict[int, float]:
-    """Return the logarithm of how good each block was, larger is better; values that are not positive are left out."""
+    """Return log(value) by block, negated for times so that larger is better. Skip values that are not positive."""
     sign = -1.0 if cell.lower_is_better else 1.0
     return {block: sign * math.log(value) for block, value in cell.by_block().items() if value > 0}
 
 
 def mean_log_values(cells: Sequence[Measured], mean: Mean) -> dict[int, float]:
-    """Return the logarithm of the mean of all cells by block; blocks that lack one of them are left out."""
+    """Return the log of the mean over all cells by block. Skip blocks that lack one of the cells."""
     values = [log_values(cell) for cell in cells]
     common = sorted(set.intersection(*map(set, values)))
     if mean == "arithmetic":
@@ -107,9 +107,9 @@ def ask(
     advises: bool = True,
     mean: Mean | None = None,
 ) -> list[Question]:
-    """Return the question which of the options is best; empty where fewer than two of them were measured.
+    """Return the question which option is best; an empty list if fewer than two options were measured.
 
-    Of an option with several cells their ``mean`` counts, or without one the first cell.
+    An option is judged by the ``mean`` of its cells. Without ``mean`` only its first cell counts.
     """
     measured = tuple(
         Option(label, tuple(cell.id for cell in (cells if mean else cells[:1])), mean or "geometric")
@@ -124,45 +124,46 @@ def ask(
 def ask_level(
     study: str, name: str, title: str, measured: Sequence[Measured], factor: str, *, advises: bool = True
 ) -> list[Question]:
-    """Return the question which level of a factor is enough; empty with fewer than two levels."""
+    """Return the question which level of a factor is enough; an empty list with fewer than two levels."""
     cells = sorted(measured, key=lambda cell: float(cell.settings[factor]))
     options = [(_value_text(factor, cell.settings[factor]), [cell]) for cell in cells]
     return ask(study, name, title, options, ordered=True, advises=advises)
 
 
 def interval_of(interval: Interval, of: str, unit: str = "times", per: float = 1.0) -> IntervalOf:
-    """Return an interval, divided by ``per``, with what it is of."""
+    """Return an interval divided by ``per``, with a description of its quantity and its unit."""
     return IntervalOf(interval.low / per, interval.high / per, interval.confidence, of, unit)
 
 
 def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
-    """Say where reads of data that had just been written came from, as far as the client can tell."""
+    """Return a phrase for the source of reads of newly written data, as far as the client can see it."""
     if cell.elsewhere:
         return "written by another node"
     if own_cache(str(facts.get("file_system", ""))) and cell.settings.get("io") != "direct":
-        return "whatever cache answered"
+        return "possibly from a cache"
     caches = [seen.sample.cache for seen in cell.observations]
     read = sum(cache.file_bytes or 0 for cache in caches)
     if not read or not all(cache.method == "cachestat" for cache in caches):
-        return "whatever cache answered"
+        return "possibly from a cache"
     resident = sum(cache.resident_before_bytes for cache in caches)
     return "after cache drop" if resident <= _HARDLY * read else "partly from this node's cache"
 
 
-# A request to a server and back takes longer than this on any network.
+# An operation that takes less than this did not reach a server.
 _ROUND_TRIP_S = 10e-6
+# Reads count as cached if the servers sent less than this share of the data.
 _FROM_SERVERS = 0.5
-# Operations on names that the phases before them made.
+# Operations on names that earlier phases of the same plan created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
-# Of those that go over directories one request brings many entries, so that behind a network an entry may take no time.
+# One request returns many directory entries, so the time per entry does not show whether a server answered.
 _ON_DIRECTORIES = ("list", "list-stat", "find")
 
 
 def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Tell whether this node's kernel answered from what it remembers of files that it has just made.
+    """Return whether the dentry or inode cache of this node answered an operation on newly created names.
 
-    On a local file system it always does, since nothing drops names between two phases; behind a network it does where
-    an operation took less than any request to a server.
+    Assume so on a local file system, because nothing drops these caches between phases. On a network file system it is
+    so if an operation took less than 10 us; operations on directories are never counted.
     """
     operation = cell.settings.get("operation")
     if operation not in (*_ON_NAMES, *_ON_DIRECTORIES) or cell.estimate is None:
@@ -177,10 +178,10 @@ def from_memory(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
-    """Tell whether what was read says nothing of the file system: a cache of this node's client had most of it.
+    """Return whether a cache of this node's client answered most of a read, so that its rate is not the file system's.
 
-    Where servers count, they sent less than half of what the files have; they are looked at before and after a visit,
-    and count all that was read in it. Where none does, the client may have kept what it had just written.
+    With server counters: whether the servers sent less than half of the data in the median visit. The counters cover
+    all phases of a visit. Without them: whether a buffered read went through a client cache that cannot be dropped.
     """
     if cell.settings.get("operation") != "read" or cell.elsewhere:
         return False
@@ -196,7 +197,7 @@ def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
 
 
 def level_text(factor: str, value: Setting) -> str:
-    """One level for people.
+    """Return a level of a factor as text.
 
     >>> level_text("transfer_bytes", 65536), level_text("ranks", 2), level_text("io", "direct")
     ('64 KiB transfers', '2 ranks', 'direct')

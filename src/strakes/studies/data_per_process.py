@@ -1,4 +1,4 @@
-"""data-per-process: how much data until writes saturate, and where reads leave the cache. S1 section 3.2."""
+"""data-per-process: at how much data writes saturate and reads no longer fit the cache. S1 section 3.2."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from strakes.units import GIB, KIB, MIB, format_bytes
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
 _TRANSFER = 256 * KIB
-# With less than this share of the data in the page cache reads are the file system's.
+# Reads count as uncached if the page cache held less than this share of the data.
 _OUT_OF_CACHE = 0.5
 
 
 class DataPerProcess(Study):
-    """Bytes per rank against bandwidth: writes to fsync, reads as the cache left them, reads after dropping it."""
+    """Bandwidth by bytes per rank: writes with fsync, reads with the cache as written, reads after dropping it."""
 
     name = "data-per-process"
     title = "Data per process"
@@ -30,7 +30,7 @@ class DataPerProcess(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per amount of data; those that do not fit or take too long are skipped."""
+        """Return a cell for each amount of data; skip amounts beyond the usable space."""
         cells: list[Cell | SkippedCell] = []
         ranks = context.team
         for level in _levels(context):
@@ -63,7 +63,7 @@ class DataPerProcess(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by data per rank, cached and uncached reads apart, with S1's advice."""
+        """Return bandwidth by data per rank, with separate lines for cached and uncached reads, and S1's advice."""
         lines = [
             *series("write (to fsync)", results.where(operation="write"), "data_bytes"),
             *series("read, cache as written", results.where(cache="as written"), "data_bytes"),
@@ -79,7 +79,7 @@ class DataPerProcess(Study):
         return [self.figure(lines, ("data per process", "B", "log"), BANDWIDTH, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how much data per process is enough for writes, and what the cache does for reads."""
+        """Ask how much data per process is enough for writes, and how much faster cached reads are."""
         questions = ask_level(
             self.name, "write", "data per process, writes", results.where(operation="write"), "data_bytes"
         )
@@ -91,14 +91,14 @@ class DataPerProcess(Study):
         return questions
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return where reads leave the cache."""
+        """Return the amount of data at which reads leave the page cache."""
         cached = results.where(cache="as written")
         return [self._knee(results, cached)] if cached else []
 
     def _knee(self, results: Results, cached: Sequence[Measured]) -> Finding:
-        """Where reads leave the cache, by what was in it before each read.
+        """Return the amount at which less than half of the data was in the page cache before the read.
 
-        Never guessed from the size of the memory.
+        It is unknown if residency cannot be read; it is not estimated from the size of the memory.
         """
         identifier, evidence = "knee", results.ids(cached)
         shares = [(figure, share) for figure in cached if (share := _resident_share(figure)) is not None]
@@ -107,7 +107,9 @@ class DataPerProcess(Study):
             memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
             needs = f"a study with more than {memory} of data (S3 asks for twice the memory)"
             if not shares:
-                text = "Where reads leave the cache is unknown, because this file system does not show what is cached."
+                text = (
+                    "Where reads leave the cache is unknown, because this file system does not report its cached data."
+                )
             else:
                 largest, share = shares[-1]
                 each = format_bytes(float(largest.settings["data_bytes"]))
@@ -124,23 +126,20 @@ class DataPerProcess(Study):
             before, share_before = shares[left - 1]
             fits = format_bytes(float(before.settings["data_bytes"]))
             text = (
-                f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of what had just "
-                f"been written was still cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
+                f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of the newly "
+                f"written data was still cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
             )
         return self.finding(identifier, text, "measured", evidence)
 
 
 def _levels(context: Context) -> list[int]:
-    """Return the amounts per rank; none beyond the one that was asked for."""
+    """Return the amounts per rank in bytes, up to --data-per-rank if it was given."""
     asked = context.data_per_rank
     return list(_LEVELS) if asked is None else [*(level for level in _LEVELS if level < asked), asked]
 
 
 def _resident_share(cell: Measured) -> float | None:
-    """Return the median share of what was to be read that the page cache held before.
-
-    None where the kernel does not tell.
-    """
+    """Return the median share of the data that was in the page cache before the read, or None if it is unknown."""
     samples = [seen.sample for seen in cell.observations]
     known = [
         sample.cache.resident_before_bytes / sample.bytes

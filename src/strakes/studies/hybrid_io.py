@@ -1,4 +1,4 @@
-"""hybrid-io: what large buffered calls gain or lose where Lustre turns them into direct ones (2.17 and newer)."""
+"""hybrid-io: large buffered calls with and without hybrid I/O, which Lustre 2.17 and newer perform as direct I/O."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from strakes.units import MIB, format_bytes
 
 KNOB = "llite.hybrid_io"
 _STATES = {"on": "1", "off": "0"}
-# Around the thresholds that it comes with: 2 MiB for writes, 8 MiB for reads.
+# Sizes around Lustre's default thresholds: 2 MiB for writes, 8 MiB for reads.
 _TRANSFERS = (MIB, 2 * MIB, 8 * MIB, 16 * MIB)
 
 
 class HybridIo(Study):
-    """Buffered calls of several sizes, with hybrid I/O and without it; the setting is put back."""
+    """Buffered calls of several sizes with hybrid I/O on and off. The setting is restored afterwards."""
 
     name = "hybrid-io"
     title = "Hybrid I/O"
@@ -29,9 +29,11 @@ class HybridIo(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return one cell for each size of calls, with hybrid I/O and without."""
+        """Return two cells for each call size, with hybrid I/O on and off; skip all if the client lacks the setting."""
         if context.description is None or KNOB not in context.description.client:
-            return [self.skipped(f"there is no hybrid I/O here ({context.file_system}); Lustre 2.17 has it")]
+            return [
+                self.skipped(f"hybrid I/O is not available here ({context.file_system}); it needs Lustre 2.17 or newer")
+            ]
         amount = context.amount_bytes(context.team)
         return [
             self._cell(context, transfer, state, amount)
@@ -51,7 +53,7 @@ class HybridIo(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return one figure: rates over the size of calls."""
+        """Return one figure: bandwidth by call size."""
         lines = tuple(
             line
             for operation in ("write", "read")
@@ -63,7 +65,7 @@ class HybridIo(Study):
         return [self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return whether hybrid I/O helps, for each size of calls."""
+        """Ask for each call size whether hybrid I/O is faster."""
         questions: list[Question] = []
         for operation in ("write", "read"):
             without = {cell.settings["transfer_bytes"]: cell for cell in _cells(results, operation, "off")}
@@ -75,7 +77,7 @@ class HybridIo(Study):
         return questions
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the largest calls, both ways."""
+        """Return the rates of the largest calls with hybrid I/O on and off."""
         return [
             Headline(
                 f"{operation}s of {format_bytes(float(cells[-1].settings['transfer_bytes']))}, hybrid {state}",

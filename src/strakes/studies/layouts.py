@@ -1,4 +1,4 @@
-"""layouts: progressive, on metadata targets, overstriped and on pools, side by side."""
+"""layouts: progressive, data-on-metadata, overstriped and pool layouts compared."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.targets.lustre.layouts import layout_from
 from strakes.units import KIB, MIB
 
-# What every layout is held against: the usual one of files of all sizes.
+# The baseline of the headlines: one stripe on one data target.
 _ONE_STRIPE = "one stripe"
-# Small enough to be wholly on a metadata target, large enough to be data.
+# Small enough to be stored completely on a metadata target.
 _SMALL_BYTES = 64 * KIB
 _OPERATIONS = {
     "small-write": "small files written",
@@ -27,7 +27,7 @@ _OPERATIONS = {
 
 
 class Layouts(Study):
-    """Files of 64 KiB and large ones in each layout that the file system offers."""
+    """Rates of 64 KiB files and of large files in each layout that the file system offers."""
 
     name = "layouts"
     title = "Kinds of layouts"
@@ -35,7 +35,7 @@ class Layouts(Study):
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return one cell for each layout: they differ in nothing else."""
+        """Return one cell for each layout; the cells differ only in the layout."""
         striping, ranks = context.striping, context.team
         if striping is None or not striping.kinds:
             why = context.no_striping or f"strakes knows of no other layouts on {context.file_system}"
@@ -43,7 +43,7 @@ class Layouts(Study):
         small = min(context.items(ranks), context.max_bytes // (2 * ranks * _SMALL_BYTES))
         large = min(context.amount_bytes(ranks), power_of_two_at_most(context.max_bytes / (2 * ranks)))
         if small < 1 or large < _SMALL_BYTES:
-            return [self.skipped("strakes may use too little room here for files of all layouts")]
+            return [self.skipped("the space that strakes may use here is too small for files of all layouts")]
         plain = {_ONE_STRIPE: "-c 1", **({"every target": "-c -1"} if striping.data_targets > 1 else {})}
         return [
             self._cell(context, name, options, small, large) for name, options in (plain | dict(striping.kinds)).items()
@@ -53,7 +53,7 @@ class Layouts(Study):
         ranks, stop = context.team, context.stonewall()
         phases = (
             MetadataPhase("small-write", "file-create", "unique", small, file_bytes=_SMALL_BYTES, stop=stop),
-            # Another rank's files, so that what a client has in its cache does not answer all.
+            # Ranks read the files of another rank, so that a client's cache does not answer all reads.
             MetadataPhase("small-read", "file-read", "unique", small, file_bytes=_SMALL_BYTES, rank_shift=1, stop=stop),
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *write_and_read(context, min(MIB, large), large),
@@ -87,7 +87,7 @@ class Layouts(Study):
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return which layout is fastest for each operation."""
+        """Ask which layout is fastest for each operation."""
         return [
             question
             for operation, words in _OPERATIONS.items()

@@ -1,4 +1,4 @@
-"""metadata-ops: the six operations of mdtest, plus open-close, rename and reading small files. S2's figures 5-8."""
+"""metadata-ops: mdtest's six operations, open-close, rename, small files and synchronous creation. S2, figures 5-8."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
 _MOST_SYNCED = 5000
-# With more numbers of ranks the operations are drawn over them.
+# With more levels of ranks than this, a further figure has the ranks on its axis.
 _FEW_LEVELS = 2
-# In the order in which they run: removal comes last.
+# In execution order.
 OPERATIONS: tuple[MetadataOperation, ...] = (
     "dir-create",
     "dir-stat",
@@ -55,7 +55,7 @@ _TITLES = {
 
 
 class MetadataOps(Study):
-    """Rate of each operation, over ranks and over unique and shared directories."""
+    """Rate of each operation by number of ranks, in one directory per rank and in one shared directory."""
 
     name = "metadata-ops"
     title = "Metadata operations"
@@ -63,13 +63,13 @@ class MetadataOps(Study):
     source = "S2"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of ranks and kind of directory; those with too few files are skipped."""
+        """Return a cell for each number of ranks and kind of directory; skip a cell if too few files may be created."""
         teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
         cells: list[Cell | SkippedCell] = []
         for ranks in teams:
             for directory in ("unique", "shared"):
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
-                    continue  # a single rank has nobody to share with, and S2's ranks had a directory each
+                    continue  # one rank cannot share, and S2 used one directory per rank
                 settings = {"ranks": ranks, "directory": directory}
                 if context.max_items < 16 * ranks:
                     cells.append(self.skipped(f"only {context.max_items} files may be created here", **settings))
@@ -79,13 +79,13 @@ class MetadataOps(Study):
         return cells
 
     def _cell(self, context: Context, ranks: int, directory: str, *, most: bool) -> Cell:
-        """Return all operations, or in a survey those that are compared."""
+        """Return a cell: all operations with --full, else mdtest's six (most ranks, own directories) or three."""
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
         where: Literal["shared", "unique"] = "shared" if directory == "shared" else "unique"
         phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in operations]
-        # Some file systems are slow in a directory from which as many files have just been removed.
-        # Its limit is shorter, because it is slow where the rest of the plan is slow.
+        # Some file systems create files slowly after the same number of files has been removed. The time limit is
+        # shorter, because on a slow file system the earlier phases have already used theirs.
         again: tuple[MetadataOperation, ...] = ("file-create", "file-remove") if most else ()
         shorter = Stop("stonewall", round(context.phase_s, 3))
         phases += [
@@ -94,7 +94,7 @@ class MetadataOps(Study):
         ]
         if context.full:
             phases += self._small(context, ranks, where)
-            # A metadata server does this for every request: the change is on the device before the reply.
+            # Like a metadata server that commits each change to its device before it replies.
             synced = min(items, _MOST_SYNCED)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
@@ -103,7 +103,7 @@ class MetadataOps(Study):
         return self._of(context, ranks, directory, phases, priority=priority, measured=phases)
 
     def _small(self, context: Context, ranks: int, where: Literal["shared", "unique"]) -> list[MetadataPhase]:
-        """Return phases that create and read small files."""
+        """Return phases that create and read files of 4 KiB."""
         files = max(8, min(context.items(ranks) // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
         kinds: tuple[tuple[str, MetadataOperation], ...] = (
             ("small-create", "file-create"),
@@ -143,11 +143,11 @@ class MetadataOps(Study):
         return [*OPERATIONS, *_TITLES.values()]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each operation, its growth with the ranks, and the utilisation of devices, with S2's."""
+        """Return the rate of each operation, the rates by ranks and the device utilisation, with S2's results."""
         lines = []
         levels = results.levels("ranks")
         for directory in ("unique", "shared"):
-            # The levels between are in the figure over scale.
+            # The levels in between are in the figure by ranks.
             for ranks in dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels:
                 cells = {
                     str(cell.settings["operation"]): cell.id for cell in results.where(directory=directory, ranks=ranks)
@@ -168,7 +168,7 @@ class MetadataOps(Study):
         ]
 
     def _over_scale(self, results: Results) -> list[Figure]:
-        """Return the rate of each operation over the number of ranks: S2's figures 5 - 8."""
+        """Return the rate of mdtest's six operations by number of ranks, as in S2's figures 5 to 8."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
         lines = [
@@ -185,7 +185,7 @@ class MetadataOps(Study):
         ]
 
     def _devices(self, results: Results) -> list[Figure]:
-        """Return the utilisation of the busiest device of this node, with S2's."""
+        """Return the utilisation of the busiest device of this node, with S2's for reference."""
         lines = []
         levels = results.levels("ranks")
         for ranks in dict.fromkeys((*levels[:1], *levels[-1:])):
@@ -227,7 +227,7 @@ class MetadataOps(Study):
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
         cell = busiest.estimate
         assert cell is not None
-        # Nothing waits for this device.
+        # The operations do not use this device.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
         text = (
@@ -241,7 +241,7 @@ class MetadataOps(Study):
         return [self.finding("device", text, "measured", (busiest.id,), interval)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return whether ranks should have directories of their own, how rates scale, and what removed files cost."""
+        """Ask for directories per rank or shared, for enough ranks, and for the cost of creating after removals."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
@@ -260,7 +260,7 @@ class MetadataOps(Study):
             results.where(operation=operation, ranks=ranks[-1], directory="unique")
             for operation in ("file-create", _CHURNED)
         )
-        options = [("in a fresh directory", fresh), ("after as many removals", churned)]
+        options = [("before removals", fresh), ("after removing the same number of files", churned)]
         return [*questions, *ask(self.name, "churned", "creating", options, advises=False)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -268,12 +268,12 @@ class MetadataOps(Study):
         return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return how busy the busiest device was with most ranks."""
+        """Return the utilisation of the busiest device with the most ranks."""
         ranks = results.levels("ranks")
         return self._busy(results, ranks[-1]) if ranks else []
 
     def means(self, results: Results) -> Mapping[str, Sequence[Measured]]:
-        """Return the six mdtest operations by number of ranks, most first, a directory per rank: S2's figure 7."""
+        """Return mdtest's six operations with a directory per rank, by number of ranks, most first (S2, figure 7)."""
         means = {}
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
@@ -282,7 +282,7 @@ class MetadataOps(Study):
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return creates, stats and removes with most ranks, a directory each, unless this node's memory answered."""
+        """Return create, stat and remove rates with the most ranks, except rates of this node's memory."""
         ranks = results.levels("ranks")
         return [
             Headline(f"{operation} ({counted(float(ranks[-1]), 'rank')})", cell.id)

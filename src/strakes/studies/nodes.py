@@ -1,7 +1,4 @@
-"""nodes: how the rate grows with the number of nodes, what their links carry, and which node is slow.
-
-S1's test x < y*n.
-"""
+"""nodes: rate by number of nodes, link bandwidth, and slow nodes. S1's test x < y*n."""
 
 from __future__ import annotations
 
@@ -28,12 +25,12 @@ from strakes.studies.study import Context, Study
 from strakes.units import MIB, format_value
 
 _DATA = ("write", "read")
-# A node that reaches less than this share of what is usual among them is slow.
+# A node below this share of the median node's rate is slow.
 _SLOW = 0.9
 
 
 class NodesStudy(Study):
-    """As many ranks on each node, on more and more nodes; a node reads what another one has written."""
+    """Rates of a growing number of nodes with the same number of ranks each. Each node reads another node's files."""
 
     name = "nodes"
     title = "Nodes"
@@ -42,7 +39,7 @@ class NodesStudy(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of nodes, all with as many ranks each; none on a single node."""
+        """Return a cell for each number of nodes, with the same ranks per node; skip the study on a single node."""
         if len(context.nodes) < 2:
             return [
                 self.skipped(
@@ -67,14 +64,14 @@ class NodesStudy(Study):
         return Cell(self.name, f"{self.name}/{nodes}", settings, Plan(ranks, phases, context.seed, each), measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth and creates by nodes, with what their links carry."""
+        """Return bandwidth and create rate by number of nodes, with the combined link bandwidth for reference."""
         data = [line for operation in _DATA for line in series(operation, results.where(operation=operation), "nodes")]
         creates = series("files created", results.where(operation="create"), "nodes")
         link = _link(results)
         references = []
         if link is not None:
             points = tuple((float(str(level)), link[0] * float(str(level))) for level in results.levels("nodes"))
-            text = "Measured by TCP between the nodes before the first run: what the links of so many nodes carry."
+            text = "Median link rate times the number of nodes, measured by TCP between the nodes before the first run."
             references.append(Reference("links", text, label="links of the nodes", points=points))
         return [
             self.figure(
@@ -86,7 +83,7 @@ class NodesStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return which node is slowest, and whether links limit writes (x < y*n)."""
+        """Return the slowest node for each operation, and whether the nodes' links limit writes (x < y*n)."""
         findings: list[Finding] = []
         for operation in (*_DATA, "create"):
             cells = results.where(operation=operation)
@@ -97,9 +94,10 @@ class NodesStudy(Study):
         return findings
 
     def _bottleneck(self, cells: Sequence[Measured], results: Results) -> Finding:
-        """S1 holds the link x against y*n, what n data targets give together.
+        """Return whether a node's link is the bottleneck: S1's test x < y*n.
 
-        Of that all nodes together see at least what they get.
+        x is the bandwidth of one link, y*n the bandwidth of n data targets. The best rate of all nodes is a lower bound
+        of y*n.
         """
         identifier, evidence = "bottleneck", results.ids(cells)
         link = _link(results)
@@ -166,7 +164,7 @@ class NodesStudy(Study):
         return self.finding(identifier, text, "measured", evidence, shown)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how many nodes are enough for each operation."""
+        """Ask how many nodes are enough for each operation."""
         return [
             question
             for operation in (*_DATA, "create")
@@ -176,7 +174,7 @@ class NodesStudy(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the data rates of all nodes together."""
+        """Return the read and write rates with the most nodes."""
         return [
             Headline(f"{operation} by {level_text('nodes', cells[-1].settings['nodes'])}", cells[-1].id)
             for operation in _DATA
@@ -185,7 +183,7 @@ class NodesStudy(Study):
 
 
 def levels(nodes: int) -> list[int]:
-    """Powers of two, and all.
+    """Return the powers of two below the number of nodes, and that number.
 
     >>> levels(6), levels(4)
     ([1, 2, 4, 6], [1, 2, 4])
@@ -194,7 +192,7 @@ def levels(nodes: int) -> list[int]:
 
 
 def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
-    """Of each node (by name) its rate in each sample, as a share of that sample's usual node.
+    """Return for each node (by name) its rate in each sample, divided by the median rate of the sample's nodes.
 
     >>> from strakes.findings.sample import NodeOfPhase
     >>> columns, nodes = ["rank", "start_s", "end_s", "operations"], tuple(NodeOfPhase(host) for host in "abc")
@@ -217,13 +215,13 @@ def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
 
 
 def _rate(rows: Sequence[Mapping[str, float]]) -> float:
-    """Operations a second of the ranks of one node: all are of one size."""
+    """Return the operations per second of one node's ranks together."""
     took = max(row["end_s"] for row in rows) - min(row["start_s"] for row in rows)
     return sum(row["operations"] for row in rows) / took if took > 0 else 0.0
 
 
 def _link(results: Results) -> tuple[float, Interval] | None:
-    """Return what the usual node's link carries, with the interval over the rounds; None where it was not measured."""
+    """Return the median node's link rate in B/s and its interval over the rounds, or None if it was not measured."""
     by_host = (results.facts.get("nodes") or {}).get("link_bytes_per_s", {})
     rounds = [median(rates) for rates in zip(*by_host.values(), strict=True)] if by_host else []
     interval = median_interval(rounds, results.confidence) if rounds else None

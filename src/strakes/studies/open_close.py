@@ -1,7 +1,4 @@
-"""open-close: what opening and closing files in parallel costs against the number of ranks.
-
-S1 section 3.5, figure 9.
-"""
+"""open-close: time to open and close files in parallel, by number of ranks. S1 section 3.5, figure 9."""
 
 from __future__ import annotations
 
@@ -17,21 +14,21 @@ from strakes.studies.study import Context, Study
 from strakes.units import counted
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
-# Between the outer levels; with a short budget the others are left out.
+# The inner level that a short budget still measures.
 _MIDDLE = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class OpenClose(Study):
-    """Seconds until every rank has opened and closed one file of its own, new or existing, in one directory."""
+    """Seconds until every rank has opened and closed one file in a shared directory, either new or existing."""
 
     name = "open-close"
     title = "Opening and closing files in parallel"
-    question = "How long does it take when every rank opens and closes a file of its own?"
+    question = "How long does it take every rank to open and close one file?"
     source = "S1"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of ranks; those with too few files are skipped."""
+        """Return a cell for each number of ranks; skip a cell if fewer than 8 files per rank may be created."""
         cells: list[Cell | SkippedCell] = []
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         for ranks in levels:
@@ -59,7 +56,7 @@ class OpenClose(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the time to open and close, by ranks, with what S1 saw."""
+        """Return the time to open and close by number of ranks, with S1's observation."""
         lines = [
             line
             for operation in ("create and close", "open and close")
@@ -69,7 +66,7 @@ class OpenClose(Study):
         return [self.figure(lines, ("ranks", "", "log"), ("time for all ranks, one file each", "s"), theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how much longer many ranks take than few, to create and to open."""
+        """Ask how much longer the most ranks take than the fewest, to create and to open."""
         return [
             question
             for operation in ("create and close", "open and close")
@@ -84,7 +81,7 @@ class OpenClose(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the time of creating and closing with most ranks."""
+        """Return the time to create and close with the most ranks."""
         return [
             Headline(f"create and close one file on each of {counted(float(cell.settings['ranks']), 'rank')}", cell.id)
             for cell in results.where(operation="create and close")[-1:]

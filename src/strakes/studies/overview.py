@@ -1,4 +1,4 @@
-"""overview: the questions of `strakes survey`, each with the few cells at the extremes that decide it."""
+"""overview: the questions of `strakes survey`, each with the few extreme cells that decide it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 _USUAL = MIB
-# Ranks of the question "processes per node" beyond the usual number, and of "many processes that create files".
+# Ranks of the cells with many writing processes and with many creating processes.
 _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _DOING = {"file-create": "creating", "file-stat": "looking up", "file-remove": "removing"}
 
 
 class Overview(Study):
-    """How to read, write and create files here, in about a dozen cells."""
+    """Usage advice for reading, writing and creating files, from about a dozen cells."""
 
     name = "overview"
     title = "How to use it"
@@ -33,18 +33,18 @@ class Overview(Study):
     in_survey = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell for each setting, the least demanding questions first."""
+        """Return the cells: first bandwidth, then metadata, then stripe counts."""
         return [*self._data(context), *self._names(context), *self._stripes(context)]
 
     def _data(self, context: Context) -> Iterator[Cell | SkippedCell]:
         total = _total_bytes(context)
         for size in _SIZES:
-            # 64 KiB lies between: without it, the other three still tell whether small requests are slow.
+            # 64 KiB has a lower priority: the other three sizes already show whether small requests are slow.
             yield self._transfer(context, f"{size}", total, size=size, priority=2 if size == 64 * KIB else 1)
         if context.direct_io:
             yield self._transfer(context, "direct", total, size=_SIZES[-1], direct=True)
         else:
-            yield self.skipped(f"there is no O_DIRECT on {context.file_system}", io="direct")
+            yield self.skipped(f"O_DIRECT is not available on {context.file_system}", io="direct")
         yield self._transfer(context, "shared", total, files="shared-file")
         yield self._transfer(context, "strided", total, files="shared-file", access="strided", priority=2)
         for ranks in (1, _MANY_WRITERS):
@@ -65,7 +65,7 @@ class Overview(Study):
         priority: int = 1,
         layout: Layout | None = None,
     ) -> Cell | SkippedCell:
-        """Return a cell that writes and reads ``total`` bytes, the same amount whatever the setting is."""
+        """Return a cell that writes and reads ``total`` bytes; skip it if a rank's share is no multiple of ``size``."""
         ranks = ranks or context.team
         each = total // ranks
         if size > each or each % size:
@@ -119,7 +119,7 @@ class Overview(Study):
             yield self._transfer(context, f"stripes-{count}", total, files="shared-file", layout=layout, priority=3)
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return the questions on data, for writes and for reads, then those on names."""
+        """Return the questions on writes, then on reads, then on metadata."""
         asked = [question for operation in ("write", "read") for question in self._on_data(results, operation)]
         return [*asked, *self._on_names(results)]
 
@@ -176,7 +176,7 @@ class Overview(Study):
         return asked + ask_level(self.name, "creators", "processes that create files", creators, "ranks")
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth by request size, and by number of processes."""
+        """Return two figures: bandwidth by request size, and by number of processes."""
         drawn = (("transfer_bytes", "request size", "B"), ("ranks", "processes per node", ""))
         return [
             self.figure(
@@ -193,7 +193,7 @@ class Overview(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return how fast files are written, read, created, looked up and removed in the usual way."""
+        """Return the usual rates of writes, reads, creates, stats and removes, and the rates with O_DIRECT."""
         size, ranks = format_bytes(_USUAL), _usual_ranks(results)
         lines = [
             Headline(f"{operation}, {size} requests{' to fsync' if operation == 'write' else ''}", cell.id)
@@ -214,18 +214,18 @@ class Overview(Study):
 
 
 def _total_bytes(context: Context) -> int:
-    """Return how much every cell moves, a multiple of the largest request of each rank where that fits."""
+    """Return the bytes that every cell moves, in shares that are multiples of the largest request if they hold one."""
     each = context.amount_bytes(context.team)
     return context.team * (each // _SIZES[-1] * _SIZES[-1] or power_of_two_at_most(each))
 
 
 def _usual_ranks(results: Results) -> Setting:
-    """Return the number of ranks of the cells that do not vary it."""
+    """Return the usual number of ranks, taken from the first measured cell."""
     return next((cell.settings["ranks"] for cell in results.measured), 0)
 
 
 def usual_cells(results: Results, operation: str, **settings: Setting) -> list[Measured]:
-    """Return the cells with these settings, the others as usual; "any" leaves a setting open."""
+    """Return the cells with these settings and the usual others. The value "any" matches every level."""
     usual: dict[str, Setting] = {
         "transfer_bytes": _USUAL,
         "ranks": _usual_ranks(results),
@@ -238,7 +238,7 @@ def usual_cells(results: Results, operation: str, **settings: Setting) -> list[M
 
 
 def along(results: Results, operation: str, factor: str, **settings: Setting) -> list[tuple[float, list[Measured]]]:
-    """Return the cells that differ in one factor only, by its level."""
+    """Return the cells that vary only this factor, with their levels, ascending."""
     cells = usual_cells(results, operation, **{**settings, factor: "any"})
     levels = {float(level): [cell] for cell in cells if not isinstance(level := cell.settings[factor], str)}
     return sorted(levels.items(), key=lambda item: item[0])

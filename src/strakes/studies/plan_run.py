@@ -1,4 +1,4 @@
-"""A plan of the user's own, run as if it were a study with one cell: what ``strakes run PLAN.toml`` does."""
+"""The user's own plan as a study with one cell, for ``strakes run PLAN.toml``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Fit = Callable[[Plan, int, int], Plan]
 
 
 class PlanRun(Study):
-    """``plan`` is None when only results are looked at. ``measured``: the phases to report (None: all).
+    """The phases of a user's plan.
 
-    ``fit``: makes the plan smaller where it needs more than so many bytes and files.
+    ``plan`` is None to present stored results. ``measured`` names the phases to report, by default all. ``fit`` reduces
+    the plan to the given bytes and files.
     """
 
     name = "plan"
@@ -37,16 +38,16 @@ class PlanRun(Study):
 
     @property
     def identity(self) -> str:
-        """Name and fingerprint of the plan, which must agree for a run to be resumed."""
+        """Return the name and the plan's fingerprint, which must agree for a run to be resumed."""
         return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return the plan as one cell, made smaller where it would not fit."""
+        """Return the plan as one cell, reduced if it would not fit; an empty list without a plan."""
         if self._plan is None:
             return []
         plan = self._fit(self._plan, context.max_bytes, context.max_items) if self._fit else self._plan
         phases = [pair for pair in plan.each() if self._measured is None or pair[0].name in self._measured]
-        # The kind of operation tells the checks which figures a cache may have helped.
+        # Checks for cached reads need the kind of operation.
         measures = tuple(
             Measure(phase.name, metric, {"phase": phase.name, "operation": phase.operation, "ranks": ranks})
             for phase, ranks in phases
@@ -55,7 +56,7 @@ class PlanRun(Study):
         return [Cell(self.name, self.name, {"ranks": plan.ranks}, plan, measures)]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each phase, bytes and operations apart."""
+        """Return two figures of the phases' rates, one in B/s and one in op/s."""
         figures = []
         for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
             measured = [cell for cell in results.where() if cell.unit == unit]
@@ -66,11 +67,11 @@ class PlanRun(Study):
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Say how far accelerators were fed, and which hints of libraries were in effect."""
+        """Return the accelerator utilisation of each epoch, and the library hints in effect."""
         return [*self._fed(results), *self._hints(results)]
 
     def _fed(self, results: Results) -> Sequence[Finding]:
-        """How much of the time the accelerators of each epoch would have computed."""
+        """Return the accelerator utilisation of each epoch as a finding."""
         findings = []
         for cell in results.beside("utilisation"):
             estimate = cell.estimate
@@ -91,7 +92,7 @@ class PlanRun(Study):
         return findings
 
     def _hints(self, results: Results) -> Sequence[Finding]:
-        """Of libraries the hints that were in effect, as the library told them when the file was open."""
+        """Return the hints in effect, as the I/O library reported them for the open file, grouped by equal hints."""
         told: dict[str, list[Measured]] = {}
         for cell in results.where():
             hints = cell.observations[-1].sample.effective.get("hints", {}) if cell.observations else {}
@@ -109,7 +110,7 @@ class PlanRun(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of every phase, and of epochs how far accelerators were fed."""
+        """Return the rate of every phase, and the accelerator utilisation of epochs."""
         fed = {cell.settings["phase"]: cell for cell in results.beside("utilisation")}
         headlines = []
         for cell in results.where():
@@ -121,14 +122,14 @@ class PlanRun(Study):
 
 
 def _cached(cell: Measured) -> str:
-    """Return what is to be said of an epoch whose data were in the page cache, at least in part; else nothing."""
+    """Return a sentence on the share of an epoch's data in the page cache; empty if the share is negligible."""
     shares = [
         seen.sample.cache.resident_before_bytes / seen.sample.cache.file_bytes
         for seen in cell.observations
         if seen.sample.cache.file_bytes
     ]
     if not shares:
-        return " What the page cache held of its data is not known."
+        return " It is not known how much of its data was in the page cache."
     share = median(shares)
     if share <= CACHED_SHARE:
         return ""
@@ -136,7 +137,7 @@ def _cached(cell: Measured) -> str:
 
 
 def _metrics(phase: WholePhase) -> tuple[Metric, ...]:
-    """Return the rate of a phase; of an epoch it is samples per second, beside the share of time."""
+    """Return the metrics of a phase. An epoch has samples per second and accelerator utilisation."""
     if isinstance(phase, TrainingPhase) and phase.operation == "train":
         return ("operations_per_s", "utilisation")
     by_operation = isinstance(phase, MetadataPhase | SmallFilesPhase | ProbePhase)

@@ -1,4 +1,4 @@
-"""population: the rate at which small files are made as there are more and more of them. S3."""
+"""population: creation rate of small files as the number of existing files grows. S3."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.units import format_value
 _STEPS = 12
 _ROUNDS = 5
 KEPT = "population"
-_FILES: XAxis = ("files there are", "", "log")
+_FILES: XAxis = ("files in the population", "", "log")
 # S3: after 40 million files the rate had fallen by more than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
 _THEIR_LOAD = {
@@ -29,7 +29,7 @@ _THEIR_LOAD = {
 
 
 class Population(Study):
-    """A pool that grows in equal steps of five rounds each and is never emptied before the end."""
+    """A pool that grows in steps of five rounds each and is emptied only at the end."""
 
     name = "population"
     title = "A growing population of files"
@@ -38,10 +38,9 @@ class Population(Study):
     visits_in_sequence = _ROUNDS
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per step of a growing population of files; skip those that do not fit."""
+        """Return a cell for each step of the growing population, reduced to the available space."""
         ranks = context.team
-        # Of every rank in one round of each step, over all steps: so many that there are no fewer files than were asked
-        # for.
+        # Files per rank in one round of every step, summed over the steps and rounded up to reach the requested total.
         wanted = -(-context.files // (ranks * _ROUNDS)) if context.files else context.items(ranks) * _STEPS
         room = min(context.max_bytes // HIGH_BYTES, context.max_items - ranks * (SUBDIRECTORIES + 2)) // (
             ranks * _ROUNDS
@@ -77,7 +76,7 @@ class Population(Study):
         ]
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by files that are there, with S3's fall."""
+        """Return files per second by size of the population, with S3's drop, and the load of node and servers."""
         cells = results.where()
         if not cells:
             return []
@@ -99,15 +98,15 @@ class Population(Study):
         return [rates, *self._meanwhile(results)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return whether files are created as fast as at the beginning when the population is there."""
+        """Ask whether files are created as fast in the full population as at the beginning."""
         cells = results.where()
-        # A last step that the budget broke off has too few rounds.
+        # A last step that the budget cut short has too few rounds.
         whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
         options = [(f"{int(cell.settings['files']):,} files", [cell]) for cell in (*cells[:1], *whole[-1:])]
         return ask(self.name, "end-to-start", "creating with", options, advises=False)
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return how many files there were, where their rate bends, what the load was, and what removal took."""
+        """Return the number of files, the level shifts of the rate, the load, and the removal rate."""
         cells = results.where()
         if not cells:
             return []
@@ -121,7 +120,7 @@ class Population(Study):
         ]
 
     def _meanwhile(self, results: Results) -> list[Figure]:
-        """Load of this node and of the servers, over the same axis."""
+        """Return figures of iowait and memory of this node and the servers, by size of the population."""
         figures = []
         for name, question, label, unit, metrics in (
             (
@@ -149,7 +148,7 @@ class Population(Study):
         return figures
 
     def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
-        """How many files were truly made, of those that were to be."""
+        """Compare the number of files created with the number planned."""
         made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
         planned = max(int(cell.settings["files"]) for cell in results.measured)
         evidence = results.ids(cells)
@@ -161,7 +160,7 @@ class Population(Study):
         return self.finding("size", text, "inconclusive", evidence, needs=needs)
 
     def _bends(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Where the series of all rounds changes its level."""
+        """Return the level shifts in the rates of all rounds."""
         whole = [cell for cell in cells if len(cell.by_block()) >= _ROUNDS]
         values = [value for cell in whole for value in cell.by_block().values()]
         where = [float(cell.settings["files"]) for cell in whole for _ in cell.by_block()]
@@ -186,7 +185,7 @@ class Population(Study):
         ]
 
     def _load(self, results: Results) -> list[Finding]:
-        """Return what grew with the population beside it, at its beginning and at its end."""
+        """Compare iowait and the servers' memory at the first and at the last step."""
         findings = []
         for metric, what in (
             ("iowait", "Waiting for devices (iowait of this node)"),
@@ -209,7 +208,7 @@ class Population(Study):
         return findings
 
     def _clean_up(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
-        """Compare removal with creation, both of all the files."""
+        """Compare the rates of removing and creating the whole population."""
         done = results.facts.get("clean_up")
         evidence = results.ids(cells)
         if not done:
@@ -225,7 +224,7 @@ class Population(Study):
         return [self.finding("clean-up", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate at which the last files were made."""
+        """Return the creation rate of the last step."""
         return [
             Headline(f"files made a second, the last of {int(cell.settings['files']):,}", cell.id)
             for cell in results.where()[-1:]
@@ -233,9 +232,9 @@ class Population(Study):
 
 
 def _steps(files: int) -> list[int]:
-    """Return ``files`` in steps as equal as can be, the larger ones last.
+    """Divide ``files`` into at most 12 steps that differ by at most one file, the larger ones last.
 
-    The names of a round's files follow from its number and their number.
+    A round numbers its files from (rounds before it) times (its files), so a smaller later step would reuse names.
 
     >>> _steps(100), _steps(3)
     ([8, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9], [1, 1, 1])

@@ -1,4 +1,4 @@
-"""processes-per-node: when does a node saturate, and what limits it. S1 section 3.3."""
+"""processes-per-node: number of processes that saturate a node, and its bottleneck. S1 section 3.3."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from strakes.units import GIB, KIB, MIB, format_bytes
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
-_TRANSFER = 64 * KIB  # as S1 did
-# S1's second factor, data per process, with its layout: a stripe count of 4 and stripes of 64 KiB.
+_TRANSFER = 64 * KIB  # S1's transfer size
+# S1's second factor: data per process, on files with a stripe count of 4 and stripes of 64 KiB.
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
-# A node that reaches this share of what the data targets give is not the bottleneck.
+# A node is not the bottleneck if n data targets give it this share of n times the rate of one.
 _NEARLY = 0.9
-# The node against the data targets behind it: settings of the two cells that are held against each other.
+# Levels of the setting "on": the two cells of the bottleneck test.
 _ALONE, _TOGETHER = "one data target", "all data targets"
 
 
 class ProcessesPerNode(Study):
-    """Ranks on this node against its total bandwidth, the same amount in total, 64 KiB per call."""
+    """Total bandwidth of this node by number of ranks, with a fixed total amount in calls of 64 KiB."""
 
     name = "processes-per-node"
     title = "Processes per node"
@@ -44,7 +44,7 @@ class ProcessesPerNode(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of ranks on a node; those that do not fit are skipped."""
+        """Return a cell for each number of ranks; with --full also by data per process and by data targets."""
         cells: list[Cell | SkippedCell] = []
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
@@ -67,7 +67,7 @@ class ProcessesPerNode(Study):
         return [*cells, *self._by_amount(context), *self._by_targets(context)] if context.full else cells
 
     def _by_amount(self, context: Context) -> list[Cell | SkippedCell]:
-        """S1's own table: as much for each process, however many there are."""
+        """Return the cells of S1's table: every amount per process with every number of processes."""
         stripes = context.striping
         layout = None
         if stripes is not None and stripes.data_targets > 1 and _TRANSFER % stripes.unit_bytes == 0:
@@ -86,13 +86,13 @@ class ProcessesPerNode(Study):
         return cells
 
     def _by_targets(self, context: Context) -> list[Cell | SkippedCell]:
-        """Compare the same work on one data target and on all of them."""
+        """Return two cells with the same work on one data target and on all of them."""
         parts = context.description or Description("", "")
         target = parts.data_targets[0] if len(parts.data_targets) > 1 else None
         layout = layout_on(target, parts, context.file_system) if target is not None else None
         if target is None or layout is None:
             reason = (
-                "no data target can be written to by itself here"
+                "files cannot be put on a single data target here"
                 if target is not None
                 else "fewer than two data targets are visible here"
             )
@@ -120,7 +120,7 @@ class ProcessesPerNode(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth of the node by its ranks, in all and per amount of data of a process."""
+        """Return the bandwidth of the node by ranks, for the fixed total and for each amount per process."""
         lines = [
             line for operation in ("write", "read") for line in series(operation, _of_node(results, operation), "ranks")
         ]
@@ -145,7 +145,7 @@ class ProcessesPerNode(Study):
         return [self.figure(lines, ("processes on this node", "", "log"), ("bandwidth of the node", "B/s"), theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how many processes of this node are enough, in all and per amount of data of each."""
+        """Ask how many processes of this node are enough, for the fixed total and for each amount per process."""
         questions = [
             question
             for operation in ("write", "read")
@@ -160,7 +160,7 @@ class ProcessesPerNode(Study):
         return questions
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return why the test x < y*n was not made, where it was not."""
+        """Return the reason if the test x < y*n was not made."""
         written = results.ids(_of_node(results, "write"))
         if not written or results.where(operation="write", on=_ALONE):
             return []
@@ -169,19 +169,19 @@ class ProcessesPerNode(Study):
                 "The test x < y*n does not apply: this file system is local, without a network link in its path."
             )
             return [self.finding("bottleneck", statement, "unknown", written, needs="a file system on the network")]
-        statement = "The test x < y*n is not made: no data target was measured by itself."
+        statement = "The test x < y*n was not made: no data target was measured alone."
         needs = "a file system where files can be put on one data target"
         return [self.finding("bottleneck", statement, "unknown", written, needs=needs)]
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return S1's test x < y*n: the node's rate on n data targets against n times its rate on one."""
+        """Return S1's test x < y*n as a claim: the write rate on n data targets against n times the rate on one."""
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
         if not alone or not together:
             return []
         number = int(together[0].settings["data_targets"])
         text = (
             f"S1's test x < y*n, writes: this node, not its {number} data targets, is the bottleneck "
-            f"(together they take less than {_NEARLY * number:.3g} times what one takes)"
+            f"(writes to all are less than {_NEARLY * number:.3g} times as fast as to one)"
         )
         ratio = f"{number} data targets to one"
         part = Part(ratio, (together[0].id,), (alone[0].id,), 0.0, _NEARLY * number)
@@ -189,5 +189,5 @@ class ProcessesPerNode(Study):
 
 
 def _of_node(results: Results, operation: str) -> list[Measured]:
-    """Return the cells with the same amount in total, wherever the file system puts it."""
+    """Return the cells with the fixed total amount and the default layout."""
     return [cell for cell in results.where(operation=operation) if not cell.settings.keys() & {"data_bytes", "on"}]

@@ -1,7 +1,4 @@
-"""recovery: how long clients wait when the metadata service fails over, against their number.
-
-S2 section 3.4.2, table 2.
-"""
+"""recovery: wait of clients during a metadata fail-over, by number of clients. S2 section 3.4.2, table 2."""
 
 from __future__ import annotations
 
@@ -20,17 +17,17 @@ from strakes.studies.compose import ask, series
 from strakes.studies.study import Context, Study
 from strakes.units import counted
 
-# Clients, with the priority of each number: the ends come first. A client here is a session of libcephfs; one takes 12
-# threads and 1.6 MB of the machine.
+# Priority by number of clients; the smallest and the largest number come first. A client is a libcephfs session, which
+# takes 12 threads and 1.6 MB.
 _PRIORITIES = {1: 1, 10: 3, 50: 2, 200: 1}
-# Files that the clients have just created when the fault comes, and their number of clients: the server that takes over
-# replays its journal. With 50,000 files recovery took two to three times as long as with none.
+# Files created immediately before the fault, and the number of clients that create them. The new server replays the
+# journal: with 50,000 files recovery took two to three times as long as with none.
 _IN_FLIGHT, _CREATORS = 50_000, 50
-# S2's largest system.
+# Clients of S2's largest system.
 _FORECAST_CLIENTS = 2000
 _RATE_PER_S = 1.0
-# Three seconds show the usual rate. Creations due during a stall are done after it, so the schedule need not last until
-# the recovery.
+# Three seconds show the rate before the fault. Creations that are due during a stall are made after it, so the schedule
+# need not cover the recovery.
 TIMING = Timing(before_s=3.0, after_s=4.0)
 _LAST = "last client"
 _WHO: tuple[tuple[str, Metric], ...] = (
@@ -44,9 +41,10 @@ _CEPH = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 
 
 class RecoveryStudy(Study):
-    """Every visit is a drill.
+    """Waiting times of clients in fail-over drills.
 
-    Clients create files on a fixed schedule, the fault comes, and is undone before the next one.
+    Each visit is one drill: clients create files on a fixed schedule, a fault is injected, and it is undone before the
+    next visit.
     """
 
     name = "recovery"
@@ -57,7 +55,7 @@ class RecoveryStudy(Study):
     interrupts_service = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per number of clients, including --ranks; several need sessions of libcephfs."""
+        """Return a cell for each number of clients, and for --ranks. More than one client requires libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
@@ -74,7 +72,7 @@ class RecoveryStudy(Study):
     def _cell(self, context: Context, clients: int, files: int, *, sessions: bool) -> Cell:
         phases: list[Phase] = []
         if files:
-            # Changes in the journal that the server which takes over has to replay.
+            # Fill the journal that the new server has to replay.
             per_client = math.ceil(files / clients)
             phases.append(
                 MetadataPhase("journal", "file-create", "unique", per_client, backend="cephfs" if sessions else "posix")
@@ -91,7 +89,7 @@ class RecoveryStudy(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the wait after a fault in seconds, by clients, with what S2 published."""
+        """Return the wait after a fault in seconds by number of clients, with S2's results."""
         lines = [line for who, _ in _WHO for line in series(who, _by_clients(results, who), "clients")]
         theirs = Reference(
             "S2",
@@ -103,7 +101,7 @@ class RecoveryStudy(Study):
         return [self.figure(lines, ("clients", "", "log"), (axis, "s"), theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
-        """Return how the wait grows with the clients, and with the files just created."""
+        """Ask how the wait grows with the number of clients, and with newly created files."""
         last = _by_clients(results, _LAST)
         ends = [(counted(float(cell.settings["clients"]), "client"), [cell]) for cell in (*last[:1], *last[1:][-1:])]
         in_flight = [
@@ -117,13 +115,13 @@ class RecoveryStudy(Study):
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the forecast for S2's largest system, and whether every acknowledged operation survived."""
+        """Return the forecast for S2's largest system, and whether every acknowledged file survived."""
         if not results.where(who=_LAST):
             return []
         return [*self._forecast(results), self._nothing_lost(results)]
 
     def _forecast(self, results: Results) -> list[Finding]:
-        """Extrapolate the wait of the last client by a straight line, as S2's own times grow."""
+        """Extrapolate the wait of the last client along a straight line, because S2's times grow linearly."""
         cells = _by_clients(results, _LAST)
         if len(cells) < 2:
             return []
@@ -144,7 +142,7 @@ class RecoveryStudy(Study):
         return [self.finding("forecast", text, "forecast", evidence, interval)]
 
     def _nothing_lost(self, results: Results) -> Finding:
-        """Count the acknowledged files that are missing over all drills."""
+        """Return whether every acknowledged file survived all drills."""
         cells = results.where(who=_LAST)
         drills = [seen.sample for cell in cells for seen in cell.observations]
         total = {
@@ -152,8 +150,8 @@ class RecoveryStudy(Study):
             for key in ("acknowledged", "lost", "failed", "repeated")
         }
         text = (
-            f"No acknowledged file is missing after a fail-over: {total['lost']:,} of {total['acknowledged']:,} are, "
-            f"in {counted(len(drills), 'drill')} ({total['failed']:,} creations failed, {total['repeated']:,} "
+            f"Every acknowledged file survives a fail-over: {total['lost']:,} of {total['acknowledged']:,} are "
+            f"missing, in {counted(len(drills), 'drill')} ({total['failed']:,} creations failed, {total['repeated']:,} "
             "were repeated)."
         )
         identifier, evidence = "nothing-lost", results.ids(cells)
@@ -166,7 +164,7 @@ class RecoveryStudy(Study):
         return self.finding(identifier, text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the wait of the last client, with most clients."""
+        """Return the wait of the last client with the most clients."""
         return [
             Headline(f"fail-over until the last of {cell.settings['clients']} clients is back", cell.id)
             for cell in _by_clients(results, _LAST)[-1:]
@@ -174,6 +172,6 @@ class RecoveryStudy(Study):
 
 
 def _by_clients(results: Results, who: str) -> list[Measured]:
-    """Return the waits by number of clients, with the fewest files just created."""
+    """Return the waits by number of clients, with the fewest files created before the fault."""
     files = results.levels("files")
     return results.where(who=who, files=files[0]) if files else []

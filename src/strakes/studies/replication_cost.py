@@ -1,7 +1,7 @@
-"""replication-cost: cost of metadata changes that must reach two nodes before they are acknowledged. S2 section 3.2.
+"""replication-cost: cost of synchronous replication of metadata. S2 section 3.2.
 
-DIR is on the replicated device. ``--against DIR2``, on a device of the same kind without replication, gives the cost as
-a ratio with an interval. DRBD counts the bytes that it sends.
+DIR is on the replicated device. ``--against DIR2`` on an equal device without replication gives the cost as a ratio
+with an interval. DRBD counts the bytes that it sends.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ SENT = "data.replicated_bytes"
 _BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB file, synced"
 _SMALL_BYTES = 4096
 _WAIT = "wait for the batch"
-# Rows of S2's table that are measured; the larger ones take minutes and are measured with --files.
+# Rows of S2's table to measure. Larger ones take minutes and need --files.
 _ROWS = (10_000, 100_000)
 _FORECAST_FILES = 10_000_000
-# A synchronous create waits for two disks and a network: few are enough, many would take all the time.
+# Limit of synchronous creates per rank: each waits for two disks and the network, so more would use up the budget.
 _MOST_SYNCED = 200
 
 
 class ReplicationCost(Study):
-    """Files created in batches with a single wait for the devices, and with a wait for each file."""
+    """Creation rates of files synchronised one by one, and of batches that are synchronised once."""
 
     name = "replication-cost"
-    title = "What replicating metadata costs"
+    title = "Cost of replicating metadata"
     question = (
         "How many files per second are created with replication, how many bytes are replicated per file, and how "
         "many files are created without it?"
@@ -52,7 +52,7 @@ class ReplicationCost(Study):
     source = "S2"
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return synced creations by number of ranks, and a batch for each row of S2's table."""
+        """Return cells of synchronised creates by number of ranks, and a batch for each measured row of S2's table."""
         stop = context.stonewall()
         cells: list[Cell | SkippedCell] = []
         for ranks in (1, context.team):
@@ -71,8 +71,7 @@ class ReplicationCost(Study):
                 why = f"only {context.max_items:,} files may be created here"
                 cells.append(self.skipped(why, operation=_BATCH, files=files))
                 continue
-            # The wait for one file is a wait for all that were created before it: the file system's journal is written
-            # in order.
+            # The journal is written in order, so an fsync of the last file also commits all files created before it.
             phases = (
                 MetadataPhase("create", "file-create", "unique", -(-files // ranks)),
                 MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),
@@ -92,7 +91,7 @@ class ReplicationCost(Study):
         return Cell(self.name, f"{self.name}/{key}", settings, plan, tuple(measures), priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return synced files per second by operation and ranks, and the times of S2's table."""
+        """Return synchronised files per second by operation and number of ranks."""
         lines = [
             Series(counted(float(ranks), "rank"), tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
             for ranks in results.levels("ranks")
@@ -101,7 +100,7 @@ class ReplicationCost(Study):
         return [self.figure(lines, ("operation", "", "category"), ("files a second", "op/s"))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return S2's table measured here, and how to measure the cost as a ratio."""
+        """Return the summaries, and a note that the cost as a ratio needs ``--against``."""
         return [
             *self.summaries(results),
             self.finding(
@@ -114,7 +113,7 @@ class ReplicationCost(Study):
         ]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
-        """Return the bytes replicated per file, S2's arithmetic with them, and S2's table measured here."""
+        """Return the bytes replicated per file, S2's calculation with them, and the measured rows of S2's table."""
         devices = sorted(
             {
                 name
@@ -138,7 +137,7 @@ class ReplicationCost(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return the rate of files that are on disk, per number of ranks."""
+        """Return the rate of synchronised empty files for each number of ranks."""
         return [
             Headline(f"{_SYNCED}, {counted(float(cell.settings['ranks']), 'rank')}", cell.id)
             for cell in results.where(operation=_SYNCED)
@@ -158,7 +157,7 @@ class ReplicationCost(Study):
         return self.finding(identifier, text, "measured", (cell.id,), shown)
 
     def _arithmetic(self, results: Results) -> list[Finding]:
-        """Return S2's arithmetic with the bytes of a synced file: its service acknowledged each file separately."""
+        """Return S2's calculation with the measured bytes per synchronised file; S2 acknowledged every file."""
         synced = [cell for cell in results.where(operation=_SYNCED) if _bytes_per_file(cell)]
         if not synced:
             return []
@@ -173,7 +172,7 @@ class ReplicationCost(Study):
         return [self.finding("arithmetic", text.strip(), "measured", results.ids(synced))]
 
     def _table(self, results: Results) -> list[Finding]:
-        """Return S2's table: the time until all files of a batch are on the device, and on its peer."""
+        """Return the rows of S2's table: the time until all files of a batch are on the device and its peer."""
         published = dict(MEASURED)
         rows: list[Finding] = []
         batches: list[tuple[float, float]] = []
@@ -212,7 +211,7 @@ class ReplicationCost(Study):
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:
-    """Return the bytes sent per file in each visit in which a device counted them."""
+    """Return the bytes sent per file, for each visit with a device counter."""
     amounts = []
     for seen in cell.observations:
         sent = sum(counters.get(SENT, 0.0) for counters in seen.servers.values())

@@ -1,7 +1,4 @@
-"""target-baseline: every metadata target and every data target alone, to find one that is slow or broken.
-
-Step 1 of S4.
-"""
+"""target-baseline: rates of every metadata and data target alone, to find slow or broken ones. S4, step 1."""
 
 from __future__ import annotations
 
@@ -21,17 +18,17 @@ from strakes.studies.study import Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 from strakes.units import MIB
 
-# A target is slow below this share of the others' rate. At 0.9 equal targets under load are called slow.
+# A target below this share of the others' rate is slow. At 0.9 the test flags equal targets under load.
 SLOW_SHARE = 0.8
 _PAIR = 2
-# Phases end after this multiple of their planned time, so that a slow target leaves time for the others.
+# Phases stop after this multiple of their planned time, so that a slow target does not use up the time of the others.
 _STOP = 1
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _TRANSFERS: tuple[Literal["write", "read"], ...] = ("write", "read")
 
 
 class TargetBaseline(Study):
-    """The same work on one target after the other, each compared with the others in each operation."""
+    """The same work on each target alone, and a comparison of each target with the others for each operation."""
 
     name = "target-baseline"
     title = "Each target alone"
@@ -40,7 +37,7 @@ class TargetBaseline(Study):
     needs_description = True
 
     def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
-        """Return a cell per metadata target and data target; a kind with fewer than two is skipped."""
+        """Return a cell for each metadata and data target; skip a kind with fewer than two targets."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         cells: list[Cell | SkippedCell] = []
@@ -55,7 +52,7 @@ class TargetBaseline(Study):
         for target in parts.data_targets if len(parts.data_targets) >= _PAIR else ():
             layout = layout_on(target, parts, context.file_system)
             if layout is None:
-                reason = "files cannot be put on this target alone, because it has no pool of its own"
+                reason = "files cannot be put on this target alone, because no pool contains only this target"
                 cells.append(self.skipped(reason, kind="data", target=target.name))
             else:
                 cells.append(self._data_cell(context, target.name, layout))
@@ -101,7 +98,7 @@ class TargetBaseline(Study):
         )
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rates of each target, metadata and data apart."""
+        """Return one figure of the metadata targets and one of the data targets."""
         figures = []
         for kind, label, unit in (("metadata", "operations a second", "op/s"), ("data", "bandwidth", "B/s")):
             cells = results.where(kind=kind)
@@ -127,7 +124,7 @@ class TargetBaseline(Study):
         return figures
 
     def claims(self, results: Results) -> Sequence[Claim]:
-        """Return for each target the claim that it keeps up with the median of its kind, or with the only other one."""
+        """Return a claim for each target: it reaches 0.8 of its kind's median rate, or of the only other target's."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:
@@ -153,9 +150,10 @@ class TargetBaseline(Study):
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:
-    """One stripe on this target.
+    """Return a layout that puts files on this target alone.
 
-    By its number where the file system lets one choose it, else by a pool that holds it alone.
+    Lustre selects the target by its index, other file systems by a pool that contains only this target. Return None if
+    neither is possible.
     """
     if file_system == "lustre" and target.index is not None:
         return Layout(stripe_count=1, first_target=target.index)

@@ -1,8 +1,9 @@
-"""Texts for people in another language than English, translated where they leave strakes.
+"""Texts of the summary, the report, the guide page and the comparison page in the language in use.
 
-Nothing before that place knows of languages: a text is made in English, and its template is found again here.
+A text is looked up where it is made: ``gettext("{count} more in the report", count=3)``. Values are put in after the
+translation. A text without translation stays English. Translations are in ``zh.po``.
 """
 
-from strakes.language.current import LANGUAGES, choose, current, translate, wanted
+from strakes.language.current import LANGUAGES, choose, current, english, gettext, ngettext, translate, wanted
 
-__all__ = ["LANGUAGES", "choose", "current", "translate", "wanted"]
+__all__ = ["LANGUAGES", "choose", "current", "english", "gettext", "ngettext", "translate", "wanted"]

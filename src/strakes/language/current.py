@@ -1,8 +1,9 @@
-"""The language of this process: chosen by --language or the environment, English unless told."""
+"""The language of this process: chosen by --language or the environment, English by default."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ def wanted(environment: Mapping[str, str]) -> str:
 
 
 def choose(language: str) -> None:
-    """Take a language for every text from now on. Raises BadInputError for one that is not there."""
+    """Use a language for every text from now on. Raises BadInputError for an unknown one."""
     if language not in LANGUAGES:
         raise BadInputError(f"no language {language}", remedy=f"One of: {', '.join(LANGUAGES)}.")
     _chosen[0] = language
@@ -38,6 +39,57 @@ def choose(language: str) -> None:
 def current() -> str:
     """Return the language in use."""
     return _chosen[0]
+
+
+@contextmanager
+def english() -> Iterator[None]:
+    """Make texts in English, such as those of a document for programs."""
+    before = current()
+    choose(ENGLISH)
+    try:
+        yield
+    finally:
+        choose(before)
+
+
+def gettext(message: str, **values: object) -> str:
+    """Return a message in the language in use, with its values; in English if it has no translation.
+
+    >>> gettext("{count} more in the report", count=3)
+    '3 more in the report'
+    """
+    text = message if current() == ENGLISH else catalogue(current()).get(message, message)
+    return text.format_map(values) if values else text
+
+
+def ngettext(one: str, several: str, count: int, **values: object) -> str:
+    """Return a message about ``count`` things, which is the value ``count`` of both forms.
+
+    >>> ngettext("{count} run", "{count} runs", 1), ngettext("{count} run", "{count} runs", 2000)
+    ('1 run', '2,000 runs')
+    """
+    return gettext(one if count == 1 else several, count=f"{count:,}", **values)
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, str]:
+    """Return the translations from English; read the first time that a language is used."""
+    from importlib.resources import files
+
+    from babel.messages.pofile import read_po
+
+    file = files("strakes.language").joinpath(f"{language}.po")
+    if not file.is_file():
+        return {}
+    with file.open("rb") as stream:
+        messages = [message for message in read_po(stream, locale=language) if message.id]
+    found: dict[str, str] = {}
+    for message in messages:
+        for identifier in (message.id,) if isinstance(message.id, str) else message.id:
+            text = message.string if isinstance(message.string, str) else message.string[0]
+            if text:
+                found[identifier] = text
+    return found
 
 
 def translate(text: str) -> str:

@@ -1,4 +1,4 @@
-// What ranks find out together: the same for all of them, however many there are.
+// All-reduce inside timed sections.
 #include "team/agreement.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 
 using namespace strakes;
 
-TEST_CASE("all ranks learn of each number the most that any of them says, time after time") {
+TEST_CASE("all ranks get the maximum of each number over all ranks, in every round") {
     constexpr std::uint64_t kRounds = 50;
     for (const Team::Rank ranks : {1U, 2U, 3U, 5U, 8U}) {
         Team team(ranks);

@@ -1,4 +1,4 @@
-// What every backend of transfers must do: the same plan, the same bytes, the same errors.
+// Conformance suite of transfer backends: the same plan must give the same bytes and the same errors.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ struct Way {
     }
 };
 
-// The first is the one that the others are compared with.
+// The others are compared with the first.
 std::vector<Way> ways() {
     std::vector<Way> all{{"posix"}, {"raw"}, {"stdio"}, {"mmap"}};
     if (absence_of(Backend::uring).why.empty()) {
@@ -149,7 +149,7 @@ TEST_CASE("every backend reads a whole shared file on every rank") {
     });
 }
 
-TEST_CASE("every backend reads anywhere in a shared file that all ranks wrote, and draws its transfers") {
+TEST_CASE("every backend reads random places of a shared file that all ranks wrote") {
     for_every_way([](const Way& way) {
         for (const char* const access : {"random-whole", "draws", "zipf", "pareto", "hotspot"}) {
             CAPTURE(access);
@@ -204,7 +204,7 @@ TEST_CASE("every backend finds a corrupted byte") {
     });
 }
 
-TEST_CASE("every backend says where a file ends too early") {
+TEST_CASE("every backend reports where a file ends too early") {
     for_every_way([](const Way& way) {
         for (const std::uint64_t size : {0U, 10000U, 12288U}) {
             INFO(size);
@@ -221,7 +221,7 @@ TEST_CASE("every backend says where a file ends too early") {
     });
 }
 
-TEST_CASE("every backend survives a full file system, and says so") {
+TEST_CASE("every backend survives a full file system and reports it") {
     for_every_way([](const Way& way) {
         const TestDirectory place;
         const Mount mount(place.path(), "size=1m");
@@ -242,7 +242,7 @@ TEST_CASE("every backend survives a full file system, and says so") {
     });
 }
 
-TEST_CASE("after a stonewall every backend reads what was written, in its order") {
+TEST_CASE("after a stonewall every backend reads what was written, in the order of writing") {
     for (const Shape& shape : kShapes) {
         for_every_way([&](const Way& way) {
             INFO(shape.layout, " ", shape.access);
@@ -252,7 +252,7 @@ TEST_CASE("after a stonewall every backend reads what was written, in its order"
             const Sum written = sum_of(stage.run(0));
             CHECK_FALSE(written.failed);
             CHECK(written.out_of_time);
-            // Those that had begun are waited for.
+            // Operations in flight are still completed.
             CHECK(written.operations == 2U * static_cast<unsigned>(way.queue_depth));
             const Sum read = sum_of(stage.run(1));
             CHECK_FALSE(read.failed);
@@ -262,7 +262,7 @@ TEST_CASE("after a stonewall every backend reads what was written, in its order"
     }
 }
 
-TEST_CASE("every backend works on for the seconds that are asked for") {
+TEST_CASE("every backend repeats its transfers for the requested seconds") {
     for_every_way([](const Way& way) {
         const Json brief = way.with({{"stop", {{"rule", "seconds"}, {"seconds", 0.03}}}, {"segments", 1}});
         Json verified = brief;
@@ -273,7 +273,7 @@ TEST_CASE("every backend works on for the seconds that are asked for") {
             {transfer("w", "write", brief), transfer("r", "read", verified), transfer("m", "mixed", mixed)}, 1));
         for (const std::size_t phase : {0U, 1U, 2U}) {
             auto results = stage.run(phase);
-            // On a machine with much to do a rank may get no processor in that time.
+            // On a busy machine a rank may get no processor during that time.
             for (int again = 0; again < 20 && results[0].operations <= 16; ++again) results = stage.run(phase);
             CHECK_FALSE(results[0].failure);
             CHECK(results[0].out_of_time);
@@ -285,7 +285,7 @@ TEST_CASE("every backend works on for the seconds that are asked for") {
     });
 }
 
-TEST_CASE("no backend begins anything once ranks are told to halt") {
+TEST_CASE("no backend starts an operation after a halt") {
     for_every_way([](const Way& way) {
         Stage stage(plan_of({transfer("w", "write", way.with({}))}));
         stage.halt = Halt::cancel;
@@ -295,7 +295,8 @@ TEST_CASE("no backend begins anything once ranks are told to halt") {
     });
 }
 
-TEST_CASE("every backend writes into preallocated files, and times opening and closing wherever they are") {
+TEST_CASE(
+    "every backend writes into preallocated files, and measures opening and closing inside or outside the phase") {
     for_every_way([](const Way& way) {
         for (const std::string sync : {"none", "close", "fsync"}) {
             for (const bool time_open : {false, true}) {
@@ -314,7 +315,7 @@ TEST_CASE("every backend writes into preallocated files, and times opening and c
     });
 }
 
-TEST_CASE("what was in effect is in the sample, with as many latencies as there were transfers") {
+TEST_CASE("the sample states the settings in effect, and has one latency per transfer") {
     for_every_way([](const Way& way) {
         const TestDirectory place;
         const Answers answers =
@@ -330,7 +331,7 @@ TEST_CASE("what was in effect is in the sample, with as many latencies as there 
     });
 }
 
-TEST_CASE("O_DIRECT is refused where data go through memory, and works or is named elsewhere") {
+TEST_CASE("O_DIRECT is refused by backends that copy data, and works elsewhere unless the file system lacks it") {
     for_every_way([](const Way& way) {
         const TestDirectory place;
         const Json direct = way.with({{"direct", true}});

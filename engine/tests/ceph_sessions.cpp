@@ -1,4 +1,4 @@
-// Clients of libcephfs, where there is no cluster.
+// Clients of libcephfs without a cluster.
 #ifdef STRAKES_CEPHFS
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 using strakes::Ceph;
 
-TEST_CASE("a process takes ranks of any number for its clients") {
+TEST_CASE("a process connects ranks with any rank number") {
     ::setenv("CEPH_CONF", "/nonexistent/ceph.conf", 1);  // NOLINT(concurrency-mt-unsafe): no other thread is there
     const strakes::FileStep first = Ceph::connect(0);
     REQUIRE(std::string(first.call) == "ceph_conf_read_file");

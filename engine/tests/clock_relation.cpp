@@ -1,5 +1,4 @@
-// The relation of clocks on simulated ones: whatever they do within the stated bounds, the stated uncertainty holds the
-// truth.
+// Clock comparison on simulated clocks: within the assumed drift, the true offset lies within the stated uncertainty.
 #include "crew/clock_relation.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +14,7 @@ using strakes::ClockStanding;
 
 namespace {
 
-// Nanoseconds of true time.
+// True time in nanoseconds.
 using Moment = std::int64_t;
 
 constexpr Moment kSecond = 1'000'000'000;
@@ -41,16 +40,16 @@ class World {
     [[nodiscard]] std::int64_t any(std::int64_t from, std::int64_t to) {
         return std::uniform_int_distribution<std::int64_t>(from, to)(random_);
     }
-    // Anywhere within a century, half of the most drift to either side.
+    // A random offset of up to a century, and a drift of up to half the maximum in either direction.
     [[nodiscard]] SimulatedClock clock() {
         constexpr auto kMost = static_cast<std::int64_t>(ClockRelation::kMostDriftPerMillion) * 500;
         const std::int64_t century = std::int64_t{100} * 365 * 24 * 3600 * kSecond;
         return {.ahead_ns = any(0, century), .fast_per_billion = any(-kMost, kMost)};
     }
-    // A message's way: mostly short, sometimes held up, and not as long there as back.
+    // One-way delay of a message: mostly short, sometimes long, and different in each direction.
     [[nodiscard]] Moment way() { return any(0, 9) == 0 ? any(20'000, 5'000'000) : any(0, 60'000); }
 
-    // One question and its answer; the moment at which it was there.
+    // Exchange one request and reply. Return the time of arrival of the reply.
     Moment ask(ClockRelation& relation, const SimulatedClock& own, const SimulatedClock& theirs, Moment moment) {
         const Moment read = moment + way();
         const Moment heard = read + way();
@@ -72,7 +71,7 @@ std::uint64_t error_of(const ClockStanding& standing, Moment moment, const Simul
 
 }  // namespace
 
-TEST_CASE("the stated uncertainty holds the truth, also while clocks drift until they are compared again") {
+TEST_CASE("the true offset lies within the stated uncertainty, also while clocks drift between comparisons") {
     for (unsigned seed = 0; seed < 500; ++seed) {
         World world(seed);
         const SimulatedClock own = world.clock(), first = world.clock();
@@ -93,7 +92,7 @@ TEST_CASE("the stated uncertainty holds the truth, also while clocks drift until
     }
 }
 
-TEST_CASE("several answers together say more than the one with the shortest way") {
+TEST_CASE("several replies together bound the offset better than the fastest reply alone") {
     int narrower = 0;
     for (unsigned seed = 0; seed < 200; ++seed) {
         World world(seed);
@@ -101,7 +100,7 @@ TEST_CASE("several answers together say more than the one with the shortest way"
         ClockRelation relation;
         Moment moment = 0;
         for (int i = 0; i < 16; ++i) moment = world.ask(relation, own, first, moment);
-        // What they have drifted in the 16 questions' time is all that may be added to it.
+        // The uncertainty may also contain the drift during the 16 exchanges.
         const auto half = static_cast<std::uint64_t>(world.shortest() / 2 + 1);
         const std::uint64_t most = half + ClockRelation::drift_ns(static_cast<std::uint64_t>(2 * moment));
         CHECK(relation.standing({}).uncertainty_ns <= most);
@@ -110,7 +109,7 @@ TEST_CASE("several answers together say more than the one with the shortest way"
     CHECK(narrower > 150);
 }
 
-TEST_CASE("along a chain of clocks the uncertainties add up and still hold the truth") {
+TEST_CASE("along a chain of clocks the uncertainties add up and still contain the true offset") {
     for (unsigned seed = 0; seed < 200; ++seed) {
         World world(seed);
         std::vector<SimulatedClock> clocks(6);
@@ -136,7 +135,7 @@ TEST_CASE("along a chain of clocks the uncertainties add up and still hold the t
     }
 }
 
-TEST_CASE("a clock that was stepped is found again with the next answer") {
+TEST_CASE("a clock that was stepped is followed with the next reply") {
     World world(7);
     const SimulatedClock own = world.clock();
     SimulatedClock first = world.clock();
@@ -148,7 +147,7 @@ TEST_CASE("a clock that was stepped is found again with the next answer") {
     CHECK(error_of(relation.standing({}), moment, own, first) <= relation.standing({}).uncertainty_ns);
 }
 
-TEST_CASE("what clocks drift is rounded up, and years of it do not overflow") {
+TEST_CASE("the drift bound is rounded up, and does not overflow for ten years") {
     CHECK(ClockRelation::drift_ns(0) == 0);
     CHECK(ClockRelation::drift_ns(1) == 1);
     CHECK(ClockRelation::drift_ns(1'000'000) == 200);

@@ -1,4 +1,4 @@
-// Processes that are threads here: clocks that are compared over messages, and the start line.
+// Clock comparison, start line and introductions of processes, which are threads in these tests.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace {
 
 using Rank = Post::Rank;
 
-// What is on its way, by sender and receiver.
+// Messages in flight, by sender and receiver.
 class Mail {
   public:
     void put(Rank from, Rank to, std::string_view bytes) {
@@ -40,7 +40,7 @@ class Mail {
         box.pop_front();
         return bytes;
     }
-    // Nothing was sent that nobody took.
+    // Whether all messages have been received.
     bool is_empty() {
         const std::lock_guard lock(mutex_);
         return std::ranges::all_of(boxes_, [](const auto& box) { return box.second.empty(); });
@@ -75,7 +75,7 @@ class MailPost final : public Post {
     Rank rank_, size_;
 };
 
-// Of a process on that host of that machine, which may use so many processors.
+// Introduction of a process on this host and machine that may use `processors` processors.
 std::string introduction(std::string_view host, std::string_view machine, std::size_t processors) {
     Packer packer;
     packer.put_text(host);
@@ -85,7 +85,7 @@ std::string introduction(std::string_view host, std::string_view machine, std::s
     return packer.take();
 }
 
-// So many hosts with two processes each; each host is a machine.
+// A crowd with two processes on each host. Each host is a machine.
 Crowd crowd_of(Rank hosts) {
     std::vector<std::string> introductions;
     introductions.reserve(std::size_t{2} * hosts);
@@ -94,7 +94,7 @@ Crowd crowd_of(Rank hosts) {
     return Crowd(introductions);
 }
 
-// Runs the body in every process.
+// Run the body in all processes, each of them a thread.
 void run_all(const Crowd& crowd, Mail& mail, const std::function<void(MailPost&)>& body) {
     std::vector<std::thread> threads;
     threads.reserve(crowd.size());
@@ -109,7 +109,7 @@ void run_all(const Crowd& crowd, Mail& mail, const std::function<void(MailPost&)
 
 }  // namespace
 
-TEST_CASE("compared clocks that are one and the same are found equal within their uncertainty, however many nodes") {
+TEST_CASE("comparing a clock with itself gives an offset of zero within the uncertainty, for any number of nodes") {
     for (const Rank hosts : {1U, 2U, 3U, 5U, 8U}) {
         const Crowd crowd = crowd_of(hosts);
         Mail mail;
@@ -119,19 +119,19 @@ TEST_CASE("compared clocks that are one and the same are found equal within thei
             const auto off = [&] { return static_cast<std::uint64_t>(std::llabs(clocks.timeline().offset_ns)); };
             if (off() > clocks.uncertainty_ns()) ++wrong;
             if (clocks.uncertainty_ns() == 0) ++exact;
-            std::vector<Rank> half(hosts);  // the others take no part
+            std::vector<Rank> half(hosts);  // the first half of the processes
             for (Rank rank = 0; rank < hosts; ++rank) half[rank] = rank;
             if (post.rank() >= hosts) return;
             clocks.compare(half);
             if (off() > clocks.uncertainty_ns()) ++wrong;
         });
         CHECK(wrong == 0);
-        CHECK(exact == 2);  // those of rank 0's node
+        CHECK(exact == 2);  // both processes of rank 0's node
         CHECK(mail.is_empty());
     }
 }
 
-TEST_CASE("nobody passes the start line before all have come to it, and all learn how they were let go") {
+TEST_CASE("no process passes the start line before all have reached it, and all learn how they started") {
     constexpr int kRounds = 20;
     const Crowd crowd = crowd_of(3);
     for (const Rank count : {1U, 2U, 5U, 6U}) {
@@ -160,7 +160,7 @@ TEST_CASE("nobody passes the start line before all have come to it, and all lear
     }
 }
 
-TEST_CASE("all processes know the same crowd from what each says of itself") {
+TEST_CASE("all processes derive the same crowd from the introductions") {
     const std::vector<std::string> introductions{introduction("n1", "a", 2), introduction("n2", "b", 9),
                                                  introduction("n1", "a", 2), introduction("n1", "c", 2),
                                                  introduction("n2", "b", 3)};
@@ -186,7 +186,7 @@ TEST_CASE("all processes know the same crowd from what each says of itself") {
     CHECK(expected.place_of(2) == 1);
 }
 
-TEST_CASE("ranks that share a machine share its processors, also where they pass for several nodes") {
+TEST_CASE("ranks on one machine share its processors, also if the machine appears as several nodes") {
     const Crowd crowd({introduction("n1", "a", 2), introduction("n1", "a", 2), introduction("n2", "a", 2),
                        introduction("n3", "b", 9)});
     CHECK(crowd.nodes().size() == 3);
@@ -201,12 +201,12 @@ TEST_CASE("ranks that share a machine share its processors, also where they pass
     CHECK(crowd.share_of(3, std::vector<Rank>{0, 3}).processors.count() == 9);
 }
 
-TEST_CASE("processors of ranks that are bound to different ones are counted together") {
+TEST_CASE("the processors of ranks with different affinity are added up") {
     Processors both(std::string("\x01", 1));
     both.add(Processors(std::string("\x00\x80", 2)));
     CHECK(both.count() == 2);
     CHECK_FALSE(both.too_few_for(2));
     CHECK(both.too_few_for(3));
-    CHECK_FALSE(Processors().too_few_for(99));  // not known
+    CHECK_FALSE(Processors().too_few_for(99));  // unknown
     CHECK(Processors::allowed().count() >= 1);
 }

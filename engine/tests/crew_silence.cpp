@@ -1,4 +1,4 @@
-// Who is behind, and who only could not be heard.
+// Detection of silent processes, as opposed to a listener that did not run.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -19,12 +19,12 @@ constexpr seconds kGone{8};
 struct Listener {
     explicit Listener(std::size_t others) : silence(others, kGone, now) { silence.begin(now); }
 
-    // For so long, with looks as often as a process takes them that runs.
+    // Advance the time in steps of 200 ms, as for a process that runs.
     void listen(seconds span) {
         const auto end = now + span;
         while (now < end) silence.look(now += milliseconds(200));
     }
-    // It does not run meanwhile.
+    // Advance the time in one step, as for a process that does not run.
     void is_held_up(seconds span) { silence.look(now += span); }
 
     Silence::Time::time_point now = Silence::Time::now();
@@ -33,7 +33,7 @@ struct Listener {
 
 }  // namespace
 
-TEST_CASE("silence is named first, and is a loss when the limit has passed") {
+TEST_CASE("a process is first silent, and lost when the limit has passed") {
     Listener listener(2);
     for (const std::size_t place : {0, 1}) listener.silence.hear(place, true);
     listener.listen(seconds(4));
@@ -47,7 +47,7 @@ TEST_CASE("silence is named first, and is a loss when the limit has passed") {
     CHECK_FALSE(listener.silence.is_silent(1));
 }
 
-TEST_CASE("time in which the listener itself did not run is nobody's silence, time between such pauses is") {
+TEST_CASE("time during which the listener did not run is not counted, time between such pauses is") {
     Listener listener(1);
     listener.silence.hear(0, true);
     listener.is_held_up(seconds(600));
@@ -59,7 +59,7 @@ TEST_CASE("time in which the listener itself did not run is nobody's silence, ti
     CHECK(listener.silence.is_gone(0));
 }
 
-TEST_CASE("a clock that stands still or goes back takes nothing from a silence") {
+TEST_CASE("a clock that stops or steps back does not shorten a silence") {
     Listener listener(1);
     listener.silence.hear(0, true);
     listener.listen(seconds(7));
@@ -70,7 +70,8 @@ TEST_CASE("a clock that stands still or goes back takes nothing from a silence")
     CHECK(listener.silence.is_gone(0));
 }
 
-TEST_CASE("nobody is late for a plan while others still come to it, and whoever is there is judged as ever") {
+TEST_CASE(
+    "no process is late for a plan while others are still joining, and those that have joined are judged as usual") {
     Listener listener(6);
     listener.silence.hear(0, true);
     for (const std::size_t place : {1, 2, 3}) {
@@ -81,7 +82,7 @@ TEST_CASE("nobody is late for a plan while others still come to it, and whoever 
     CHECK(listener.silence.is_gone(0));
     CHECK_FALSE(listener.silence.is_silent(4));
     listener.listen(seconds(6));
-    listener.silence.hear(5, false);  // it is being told of the plan
+    listener.silence.hear(5, false);  // it has not begun the plan yet
     CHECK_FALSE(listener.silence.has_begun(5));
     CHECK(listener.silence.is_silent(4));
     listener.listen(seconds(3));
@@ -89,7 +90,7 @@ TEST_CASE("nobody is late for a plan while others still come to it, and whoever 
     CHECK_FALSE(listener.silence.is_gone(5));
 }
 
-TEST_CASE("what was said of a plan counts for that plan only") {
+TEST_CASE("a message counts only for the plan that it belongs to") {
     Listener listener(2);
     for (const std::size_t place : {0, 1}) listener.silence.hear(place, true);
     listener.listen(seconds(9));
@@ -103,7 +104,7 @@ TEST_CASE("what was said of a plan counts for that plan only") {
     CHECK_FALSE(listener.silence.is_gone(0));
 }
 
-TEST_CASE("how long others may be silent is chosen in seconds, within bounds") {
+TEST_CASE("the permitted silence is given in seconds and is limited to a range") {
     CHECK(chosen_silence("60") == seconds(60));
     CHECK(chosen_silence("1") == seconds(3));
     CHECK(chosen_silence("100000") == seconds(3600));

@@ -1,4 +1,4 @@
-// The stamped pattern: the same bytes however they are cut, and every wrong byte found where it is.
+// The stamped pattern: any piece has the same bytes, and a wrong byte is found at its offset.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ TEST_CASE("word i of a file is base + i * step") {
     }
 }
 
-TEST_CASE("a piece at any offset and of any length is that piece of the whole") {
+TEST_CASE("a piece at any offset and of any length equals that part of the whole") {
     const Stream stream = stream_of(1, 0, 42);
     const Bytes all = whole(stream, 512);
     for (std::size_t offset = 0; offset < 96; ++offset) {
@@ -53,7 +53,7 @@ TEST_CASE("a piece at any offset and of any length is that piece of the whole") 
             fill(inside, stream, offset);
             const auto from = all.begin() + static_cast<std::ptrdiff_t>(offset);
             REQUIRE(std::equal(inside.begin(), inside.end(), from));
-            REQUIRE(piece.front() == std::byte{0xAA});  // nothing written beside
+            REQUIRE(piece.front() == std::byte{0xAA});  // no byte outside the piece is written
             REQUIRE(piece.back() == std::byte{0xAA});
             REQUIRE_FALSE(verify(inside, stream, offset).has_value());
         }
@@ -70,7 +70,7 @@ TEST_CASE("offsets far beyond 4 GiB work") {
     CHECK(verify(piece, stream, offset - (std::uint64_t{1} << 32U)).has_value());
 }
 
-TEST_CASE("one flipped bit is found at its place, with what was expected") {
+TEST_CASE("one flipped bit is found at its offset, with the expected byte") {
     const Stream stream = stream_of(3, 0, 9);
     std::mt19937_64 random(5);  // NOLINT(bugprone-random-generator-seed): the same rounds in every run
     for (int round = 0; round < 2000; ++round) {
@@ -87,7 +87,7 @@ TEST_CASE("one flipped bit is found at its place, with what was expected") {
     }
 }
 
-TEST_CASE("of several wrong bytes the first is reported") {
+TEST_CASE("the first of several wrong bytes is reported") {
     const Stream stream = stream_of(3, 0, 9);
     Bytes piece = whole(stream, 4096);
     piece[4000] ^= std::byte{1};
@@ -105,8 +105,8 @@ TEST_CASE("another file, another seed, another run, another offset or zeros are 
     CHECK(verify(Bytes(4096), stream_of(1, 0, 1), 0).has_value());
 }
 
-TEST_CASE("no block of any file is like another") {
-    // De-duplication compares blocks, compression matches of four bytes: hardly any may come twice.
+TEST_CASE("blocks of files do not repeat") {
+    // Deduplication compares blocks, and compression matches of four bytes, so four bytes may hardly ever occur twice.
     std::vector<std::uint32_t> quarters;
     for (std::uint64_t file = 0; file < 16; ++file) {
         const Bytes bytes = whole(stream_of(0, 0, file), std::size_t{64} << 10U);
@@ -122,7 +122,7 @@ TEST_CASE("no block of any file is like another") {
     CHECK(static_cast<double>(quarters.size()) >= 0.999 * static_cast<double>(count));
 }
 
-TEST_CASE("so many units as asked for repeat themselves, in every page, and none is zeros") {
+TEST_CASE("the requested percentage of units repeats, in every page, and no unit is zeros") {
     constexpr std::size_t kUnit = 128, kPage = 4096, kPages = 200;
     for (const std::uint32_t percent : {0U, 1U, 30U, 50U, 99U, 100U}) {
         const Content content{stream_of(5, 0, 2), percent, 0};
@@ -144,7 +144,7 @@ TEST_CASE("so many units as asked for repeat themselves, in every page, and none
     }
 }
 
-TEST_CASE("so many blocks as asked for are copies, whatever the size of the blocks that are compared") {
+TEST_CASE("the requested percentage of blocks are copies, for all block sizes of deduplication") {
     constexpr std::size_t kLargest = 131072, kBlocks = 200;
     for (const std::uint32_t percent : {0U, 1U, 25U, 50U, 99U}) {
         for (const std::uint32_t compressible : {0U, 40U}) {
@@ -168,7 +168,7 @@ TEST_CASE("content without repetition and copies is the plain stream") {
     CHECK(all == whole(stream_of(1, 0, 42), all.size()));
 }
 
-TEST_CASE("a piece of mixed content at any offset is that piece of the whole, and a wrong byte is found") {
+TEST_CASE("a piece of mixed content at any offset equals that part of the whole, and a wrong byte is found") {
     const Content content{stream_of(1, 0, 42), 37, 45};
     Bytes all(std::size_t{400} * 4096);
     fill(all, content, 0);
@@ -190,8 +190,7 @@ TEST_CASE("a piece of mixed content at any offset is that piece of the whole, an
 }
 
 TEST_CASE(
-    "what is of another age has no word in common, and a piece of several ages is verified, but none of an age "
-    "before") {
+    "data of different ages have no word in common, and a piece of several ages is verified unless one is too old") {
     constexpr std::uint64_t kOldest = 3, kNewest = 9;
     std::mt19937_64 random(12);  // NOLINT(bugprone-random-generator-seed): the same rounds in every run
     for (const Content& kind : {Content{stream_of(1, 0, 42)}, Content{stream_of(1, 0, 42), 37, 45}}) {
@@ -214,7 +213,7 @@ TEST_CASE(
             const auto first = all.begin() + static_cast<std::ptrdiff_t>(offset);
             Bytes piece(first, first + static_cast<std::ptrdiff_t>(24 + random() % 20000));
             REQUIRE_FALSE(verify(piece, several, offset).has_value());
-            // Some byte, or all of a word, of those that are in the piece as a whole.
+            // Change one byte, or all of a word, at a word that lies completely inside the piece.
             const std::size_t word = (offset + 7) / 8 * 8 - offset + random() % ((piece.size() - 8) / 8) * 8;
             REQUIRE(word + 8 <= piece.size());
             if (round % 2 == 0)

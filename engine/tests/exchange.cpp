@@ -1,4 +1,4 @@
-// Messages between ranks: all arrive, in order and whole, whoever comes first; nobody waits for ever.
+// Messages between ranks arrive complete and in order, whichever side comes first, and waiting ends.
 #include "team/exchange.hpp"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ const std::atomic<Halt> kNoHalt{Halt::none};
 
 }  // namespace
 
-TEST_CASE("messages arrive whole and in order, also while several are under way in both directions") {
+TEST_CASE("messages arrive complete and in order, also while several are in flight in both directions") {
     constexpr Team::Rank kRanks = 5;
     constexpr unsigned kRounds = 200;
     Team team(kRanks);
@@ -48,7 +48,7 @@ TEST_CASE("messages arrive whole and in order, also while several are under way 
                 sent.push_back(bytes_of((round * 37 + other) % 300, round + rank));
                 rooms.emplace_back(300);
             }
-            // Everybody to everybody, also to itself, twice; half of the ranks make room first.
+            // Every rank sends to every rank, itself included. Half of the ranks receive first.
             for (int half = 0; half < 2; ++half) {
                 for (Team::Rank other = 0; other < kRanks; ++other) {
                     const bool sends = (half == 0) == ((rank + round) % 2 == 0);
@@ -73,7 +73,7 @@ TEST_CASE("messages arrive whole and in order, also while several are under way 
     CHECK(wrong == 0);
 }
 
-TEST_CASE("two messages of one rank take the rooms in the order in which both were given") {
+TEST_CASE("two messages of a rank fill the receiver's buffers in order") {
     Team team(2);
     std::vector<std::byte> first(4), second(4);
     std::size_t first_size = 0, second_size = 0;
@@ -98,14 +98,14 @@ TEST_CASE("two messages of one rank take the rooms in the order in which both we
     CHECK(first == bytes_of(4, 1));
 }
 
-TEST_CASE("a broadcast reaches every rank of its group, from any of them, and no other") {
+TEST_CASE("a broadcast reaches every rank of its group, whichever rank sends it") {
     constexpr Team::Rank kRanks = 11;
     Team team(kRanks);
     std::atomic<int> wrong{0};
     REQUIRE(team.start([&](Team::Rank rank) {
         Exchange& exchange = team.exchange(rank);
         for (Team::Rank size = 1; size <= kRanks; ++size) {
-            // The ranks size-1, size-2 ... 0: the highest of them is the first.
+            // Members are ranks size - 1, size - 2, ..., 0, so the highest rank sends.
             std::vector<Exchange::Rank> group;
             group.reserve(size);
             for (Team::Rank other = size; other > 0; --other) group.push_back(other - 1);
@@ -119,7 +119,7 @@ TEST_CASE("a broadcast reaches every rank of its group, from any of them, and no
     CHECK(wrong == 0);
 }
 
-TEST_CASE("a broadcast of many pieces reaches every rank whole, along the chain and along the tree") {
+TEST_CASE("a broadcast of many pieces reaches every rank complete, along the chain and along the tree") {
     constexpr Team::Rank kRanks = 7;
     Team team(kRanks);
     std::atomic<int> wrong{0};
@@ -137,7 +137,7 @@ TEST_CASE("a broadcast of many pieces reaches every rank whole, along the chain 
     CHECK(wrong == 0);
 }
 
-TEST_CASE("what is more than a message holds arrives whole, and nothing in its place is nothing") {
+TEST_CASE("a message longer than the limit arrives complete, and empty parts in its place arrive as nothing") {
     Team team(2);
     std::atomic<int> wrong{0};
     REQUIRE(team.start([&](Team::Rank rank) {
@@ -160,7 +160,7 @@ TEST_CASE("what is more than a message holds arrives whole, and nothing in its p
     CHECK(wrong == 0);
 }
 
-TEST_CASE("a halt ends waiting for a message that nobody sends, and for a room that nobody makes") {
+TEST_CASE("a halt ends waiting for a message that is never sent, and for a receiver that never comes") {
     Team team(2);
     std::atomic<Halt> halt{Halt::none};
     std::atomic<int> ended{0};
@@ -175,7 +175,7 @@ TEST_CASE("a halt ends waiting for a message that nobody sends, and for a room t
         team.barrier();
         exchange.settle();
         team.barrier();
-        // What was under way does not turn up later.
+        // The cancelled message must not arrive later.
         if (rank == 0) {
             const Bytes fresh = bytes_of(8, 9);
             CHECK(exchange.wait(exchange.send(1, fresh), kNoHalt));
@@ -188,7 +188,7 @@ TEST_CASE("a halt ends waiting for a message that nobody sends, and for a room t
     CHECK(later == bytes_of(8, 9));
 }
 
-TEST_CASE("the memory of a node is one for its ranks, another for the next node, and zeros at first") {
+TEST_CASE("the ranks of a node share memory, other nodes have their own, and it is zero at first") {
     constexpr Team::Rank kRanks = 5;
     Team team(kRanks, 2);
     std::atomic<int> wrong{0};

@@ -1,4 +1,4 @@
-// The inputs that the fuzzer of the parser has kept (engine/fuzz), each once.
+// Runs each input that the parser's fuzzer has kept (engine/fuzz).
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-TEST_CASE("every input that the fuzzer has kept is taken, or refused with a reason") {
+TEST_CASE("every input that the fuzzer has kept is accepted, or refused with a reason") {
     int inputs = 0;
     for (const auto& entry : fs::directory_iterator(STRAKES_FUZZ_CORPUS)) {
         INFO(entry.path().filename().string());

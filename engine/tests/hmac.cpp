@@ -1,4 +1,4 @@
-// Published examples: FIPS 180-4 (NIST's examples for SHA-256) and RFC 4231.
+// Test vectors of FIPS 180-4 (NIST's examples for SHA-256) and RFC 4231.
 #include "system/hmac.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ std::string hex(const Digest& digest) {
 
 }  // namespace
 
-TEST_CASE("SHA-256 is that of NIST's examples") {
+TEST_CASE("SHA-256 agrees with NIST's examples") {
     CHECK(hex(sha256("")) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     CHECK(hex(sha256("abc")) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     CHECK(hex(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")) ==
@@ -30,14 +30,14 @@ TEST_CASE("SHA-256 is that of NIST's examples") {
           "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST_CASE("the padding is right at every length around a block") {
-    // One digest over the digests of all lengths, made once with another implementation (Python's hashlib).
+TEST_CASE("the padding is correct for every length around a block") {
+    // Compare one digest over the digests of all lengths, computed with Python's hashlib.
     std::string all;
     for (std::size_t length = 0; length < 200; ++length) all += hex(sha256(std::string(length, 'x')));
     CHECK(hex(sha256(all)) == "f61ffcc417e1f0e59eba2da7fa32fbe05b64e478b68c6bacf990455f00248b98");
 }
 
-TEST_CASE("HMAC is that of RFC 4231") {
+TEST_CASE("HMAC agrees with RFC 4231") {
     CHECK(hex(hmac_sha256(std::string(20, '\x0b'), "Hi There")) ==
           "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
     CHECK(hex(hmac_sha256("Jefe", "what do ya want for nothing?")) ==
@@ -48,7 +48,7 @@ TEST_CASE("HMAC is that of RFC 4231") {
           "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST_CASE("proofs are the same only when every byte is") {
+TEST_CASE("proofs are equal only if every byte is") {
     const Digest proof = sha256("a");
     CHECK(same_proof(proof, proof));
     CHECK_FALSE(same_proof(proof, std::span(proof).first(31)));

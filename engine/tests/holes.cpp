@@ -1,4 +1,4 @@
-// Bytes that nobody has written are found: before data, between data, and beyond the end.
+// Holes are found before data, between data, and beyond the end of the file.
 #include "system/holes.hpp"
 
 #include <doctest/doctest.h>
@@ -13,9 +13,9 @@
 using namespace strakes;
 using namespace strakes::tests;
 
-TEST_CASE("holes of a file are counted, and what is beyond its end is one") {
+TEST_CASE("holes of a file are counted, and so is the range beyond its end") {
     const TestDirectory place;
-    const Mount mount(place.path(), "size=8m");  // a file system that tells holes page by page
+    const Mount mount(place.path(), "size=8m");  // tmpfs reports holes page by page
     if (!mount.is_there()) return;
     constexpr std::uint64_t kPage = 65536;
     const Descriptor file(::open((place.path() / "file").c_str(), O_RDWR | O_CREAT, 0600));

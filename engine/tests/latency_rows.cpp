@@ -1,4 +1,4 @@
-// Latencies second by second: every call is in one row, and there is a bound to the rows.
+// Latencies by second: every call is in one row, and the number of rows is limited.
 #include "workload/latency_rows.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ std::uint64_t calls_of(const LatencyRows& rows, std::uint8_t kind = Latencies::k
     return sum;
 }
 
-// Of phases that take so many seconds, 100 calls in each.
+// Rows of a phase of `seconds` seconds with 100 calls of `ns` nanoseconds each second.
 LatencyRows rows_of(std::uint64_t seconds, std::uint64_t ns, std::size_t most_rows) {
     LatencyRows rows(most_rows);
     Latencies before;
@@ -47,7 +47,7 @@ LatencyRows rows_of(std::uint64_t seconds, std::uint64_t ns, std::size_t most_ro
 
 }  // namespace
 
-TEST_CASE("a look's new calls are in the row in which it lies, and a call is counted once") {
+TEST_CASE("calls are in the row of the look that finds them, and a call is counted once") {
     const Phase phase = MetadataPhase();
     LatencyWatch watch(0, 2, 1);
     watch.begin(phase, 7 * kSecond);
@@ -56,7 +56,7 @@ TEST_CASE("a look's new calls are in the row in which it lies, and a call is cou
         watch.of(1).calls.record(50);
         watch.look(8 * kSecond + second * kSecond);
     }
-    watch.look(10 * kSecond + 1);  // too soon after the last one
+    watch.look(10 * kSecond + 1);  // too soon after the last look
     watch.of(1).calls.record(50);
     watch.end(10 * kSecond + kSecond / 2);
     const auto parts = watch.take();
@@ -72,7 +72,7 @@ TEST_CASE("a look's new calls are in the row in which it lies, and a call is cou
     CHECK(watch.take().empty());
 }
 
-TEST_CASE("calls that come while somebody looks are counted once") {
+TEST_CASE("calls that are recorded during a look are counted once") {
     constexpr std::uint64_t kCalls = 20'000;
     const Phase phase = MetadataPhase();
     LatencyWatch watch(0, 2, 1);
@@ -93,7 +93,7 @@ TEST_CASE("calls that come while somebody looks are counted once") {
     CHECK(calls_of(parts.front()) == 2 * kCalls);
 }
 
-TEST_CASE("a phase shorter than a row has none, and a part of a mixed phase has its own") {
+TEST_CASE("a phase shorter than a row has no rows, and each part of a mixed phase has its own") {
     const Phase metadata = MetadataPhase();
     LatencyWatch watch(0, 3, 1);
     watch.begin(metadata, kSecond);
@@ -111,12 +111,12 @@ TEST_CASE("a phase shorter than a row has none, and a part of a mixed phase has 
     watch.end(2 * kSecond);
     const auto parts = watch.take();
     REQUIRE(parts.size() == 2);
-    CHECK(calls_of(parts[0]) == 1);  // of the phase before: a rank clears its own
+    CHECK(calls_of(parts[0]) == 1);  // left from the previous phase, because each rank clears its own
     CHECK(calls_of(parts[1]) == 1);
     CHECK(calls_of(parts[1], Latencies::kWaits) == 1);
 }
 
-TEST_CASE("rows of a long phase become longer, not more, and lose no call") {
+TEST_CASE("rows of a long phase become longer, their number stays limited, and no call is lost") {
     const LatencyRows rows = rows_of(1000, 500, 60);
     CHECK(rows.rows().size() <= 60);
     CHECK(rows.rows().size() > 30);
@@ -127,7 +127,7 @@ TEST_CASE("rows of a long phase become longer, not more, and lose no call") {
     CHECK(LatencyRows::most_of(10'000) == 60);
 }
 
-TEST_CASE("rows of several processes become one, also where one has longer rows, and travel as bytes") {
+TEST_CASE("rows of several processes are merged, also with different row lengths, and survive serialisation") {
     LatencyRows rows = rows_of(3, 500, 60);
     Packer packer;
     rows_of(100, 900, 60).pack(packer);

@@ -1,4 +1,4 @@
-// What the leader of a node says for all ranks there.
+// Summary of a node's ranks that the leader of the node sends.
 #include "crew/local_ranks.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A node of ranks 10, 20, 30, …, of which the first leads; the others speak over their ends.
+// A node with ranks 10, 20, 30, ... The first one leads. The others talk to it over `ends`.
 struct Household {
     explicit Household(std::size_t size, milliseconds gone_after = milliseconds(60'000)) {
         std::vector<std::uint32_t> numbers;
@@ -34,7 +34,7 @@ struct Household {
         ranks = std::make_unique<LocalRanks>(numbers, std::move(connections), gone_after);
     }
 
-    // Of the rank at that place.
+    // Send a beat from the rank with this index.
     void say(std::size_t place, const Beat& beat) { ends.at(place - 1)->say(beat); }
 
     std::unique_ptr<LocalRanks> ranks;
@@ -53,15 +53,15 @@ Beat beat_of(std::uint32_t phase, std::uint64_t operations, std::string_view sta
 
 }  // namespace
 
-TEST_CASE("a node's beat adds up its ranks and names the one that is furthest behind") {
+TEST_CASE("a node's beat adds up its ranks and names the slowest") {
     Household node(5);
-    node.ranks->begin(1, 100, 4);  // the fifth has no part in the plan
+    node.ranks->begin(1, 100, 4);  // the fifth rank has no part in the plan
     Beat done = beat_of(2, 9, kWaiting);
     done.finished = 1;
     done.finished_phases = 2;
     node.say(1, done);
     node.say(2, beat_of(2, 3, "writing"));
-    node.say(3, beat_of(1, 50, "closing"));  // not there yet
+    node.say(3, beat_of(1, 50, "closing"));  // still in the previous phase
     node.say(4, beat_of(2, 1000, "writing"));
     node.ranks->hear();
     const Beat own = beat_of(2, 4, "writing");
@@ -79,7 +79,7 @@ TEST_CASE("a node's beat adds up its ranks and names the one that is furthest be
     CHECK(node.ranks->sum(nullptr).operations == 9 + 3);
 }
 
-TEST_CASE("a halt, a signal and a failure of any rank are the node's") {
+TEST_CASE("a halt, a signal and a failure of any rank apply to the node") {
     Household node(3);
     node.ranks->begin(1, 0, 3);
     Beat halted = beat_of(1, 0, "writing");
@@ -98,7 +98,7 @@ TEST_CASE("a halt, a signal and a failure of any rank are the node's") {
     CHECK(view_of(beat.failure) == "MPI_Test: out of luck");
 }
 
-TEST_CASE("a rank that ends without a last word is lost, one that says goodbye is not") {
+TEST_CASE("a rank that ends without a goodbye is lost, one that says goodbye is not") {
     Household node(3);
     node.ranks->begin(1, 0, 3);
     Beat last = beat_of(1, 0, "writing");
@@ -113,11 +113,11 @@ TEST_CASE("a rank that ends without a last word is lost, one that says goodbye i
     CHECK(node.ranks->sum(nullptr).lost == 30);
 }
 
-TEST_CASE("silence is judged while a rank has a part in the plan, and not where the leader itself was held up") {
+TEST_CASE("silence counts only while a rank has a part in the plan, and not if the leader did not run") {
     constexpr milliseconds kGone{1000};
     Household node(4, kGone);
     node.ranks->begin(1, 0, 3);
-    node.say(1, beat_of(0, 0, ""));  // its part is over
+    node.say(1, beat_of(0, 0, ""));  // its part of the plan is over
     node.ranks->hear();
     const auto start = LocalRanks::Time::now();
     for (int look = 1; look <= 7; ++look) node.ranks->look_for_silence(start + look * milliseconds(100));

@@ -1,3 +1,3 @@
-// The test program.
+// Main function of the test program.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

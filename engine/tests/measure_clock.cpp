@@ -1,4 +1,4 @@
-// The clock against the system's own.
+// The clock compared with the system's clock.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 using strakes::Clock;
 using strakes::elapsed;
 
-TEST_CASE("a difference that would be negative is none") {
+TEST_CASE("a negative difference is 0") {
     CHECK(elapsed(10, 25) == 15);
     CHECK(elapsed(25, 10) == 0);
     CHECK(elapsed(0, UINT64_MAX) == UINT64_MAX);
 }
 
-TEST_CASE("the clock is one of the two that are documented, and the same one at every call") {
+TEST_CASE("the clock is one of the two documented ones, and the same in every call") {
     const Clock& clock = Clock::system();
     CHECK((clock.name() == "tsc" || clock.name() == "monotonic"));
     CHECK(&clock == &Clock::system());
@@ -25,7 +25,8 @@ TEST_CASE("the clock is one of the two that are documented, and the same one at 
 
 TEST_CASE("a second of ticks is a second to within 0.1 percent, and days of ticks do not overflow") {
     const Clock& clock = Clock::system();
-    // Bracketed by the system's clock on both sides, so that a preemption widens the bounds and cannot fail the test.
+    // Read between two readings of the system's clock, so that a preemption widens the bounds instead of failing the
+    // test.
     const std::uint64_t outer_start = Clock::monotonic_ns();
     const std::uint64_t start = clock.now();
     const std::uint64_t inner_start = Clock::monotonic_ns();
@@ -44,7 +45,7 @@ TEST_CASE("a second of ticks is a second to within 0.1 percent, and days of tick
     CHECK(static_cast<double>(clock.to_ns(ticks * many)) == doctest::Approx(expected).epsilon(1e-6));
 }
 
-TEST_CASE("ticks do not go back within a thread") {
+TEST_CASE("ticks do not decrease within a thread") {
     const Clock& clock = Clock::system();
     std::uint64_t last = clock.now();
     bool backwards = false;

@@ -1,4 +1,4 @@
-// The parsers on recorded /proc text, and differences of readings.
+// Parsers on recorded /proc text, and differences between readings.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -47,7 +47,7 @@ constexpr const char* kDiskstats =
 
 }  // namespace
 
-TEST_CASE("CPU times are those of the whole node, nice with user, interrupts with system") {
+TEST_CASE("CPU times are for the whole node, nice is part of user, and interrupts are part of system") {
     const CpuTimes times = parse_stat(kStat, 100.0);
     CHECK(times.user_s == doctest::Approx(107.07));
     CHECK(times.system_s == doctest::Approx(41.04));
@@ -55,19 +55,19 @@ TEST_CASE("CPU times are those of the whole node, nice with user, interrupts wit
     CHECK(times.idle_s == doctest::Approx(2437.49));
 }
 
-TEST_CASE("memory is what is available and what the page cache holds") {
+TEST_CASE("memory is the available memory and the page cache") {
     const MemoryState memory = parse_meminfo(kMeminfo);
     CHECK(memory.available_bytes == 24224384ULL * 1024);
     CHECK(memory.page_cache_bytes == 428024ULL * 1024);
 }
 
-TEST_CASE("network bytes leave the loopback out, and take names without a blank after the colon") {
+TEST_CASE("network bytes omit the loopback, and names need no blank after the colon") {
     const NetworkBytes bytes = parse_net_dev(kNetDev);
     CHECK(bytes.receive == 472501576 + 1000);
     CHECK(bytes.send == 476883 + 17);
 }
 
-TEST_CASE("devices are whole disks: partitions and ram disks are left out, dm-10 is no partition of dm-1") {
+TEST_CASE("devices are whole disks: partitions and RAM disks are omitted, dm-10 is not a partition of dm-1") {
     const Devices devices = parse_diskstats(kDiskstats);
     std::vector<std::string> names;
     for (const auto& [name, state] : devices) names.push_back(name);
@@ -77,7 +77,7 @@ TEST_CASE("devices are whole disks: partitions and ram disks are left out, dm-10
     CHECK(devices.at("vda").busy_ms == 11396);
 }
 
-TEST_CASE("text that is empty or torn gives zeros and no crash") {
+TEST_CASE("empty or truncated text gives zeros and no crash") {
     for (const char* text : {"", "\n\n", "cpu", "cpu  x y", "MemAvailable", "eth0:", " 254 0 vda 1", ":::\n \t\n"}) {
         CHECK(parse_stat(text, 100.0).system_s == 0);
         CHECK(parse_meminfo(text).available_bytes == 0);
@@ -86,7 +86,7 @@ TEST_CASE("text that is empty or torn gives zeros and no crash") {
     }
 }
 
-TEST_CASE("a difference keeps the devices that moved and never goes below zero") {
+TEST_CASE("a difference keeps the devices that moved, and is never negative") {
     Counters before{parse_stat(kStat, 100.0), parse_meminfo(kMeminfo), parse_net_dev(kNetDev),
                     parse_diskstats(kDiskstats)};
     Counters after = before;
@@ -96,7 +96,7 @@ TEST_CASE("a difference keeps the devices that moved and never goes below zero")
     after.network.receive += 10;
     after.devices.at("vda").write_bytes += 8192;
     after.devices.at("vda").busy_ms += 250;
-    after.devices.at("nvme0n1") = DeviceState{};  // replaced by another one
+    after.devices.at("nvme0n1") = DeviceState{};  // replaced by another device
     after.devices.emplace("loop7", DeviceState{512, 0, 0});
 
     const CounterDelta delta = difference(before, after);
@@ -109,7 +109,7 @@ TEST_CASE("a difference keeps the devices that moved and never goes below zero")
     CHECK(delta.devices.at("loop7").read_bytes == 512);
 }
 
-TEST_CASE("busy time that wraps at 32 bits is still counted") {
+TEST_CASE("busy time that wraps at 32 bits is counted") {
     Counters before;
     Counters after;
     before.devices.emplace("sda", DeviceState{0, 0, 4294967000});
@@ -117,7 +117,7 @@ TEST_CASE("busy time that wraps at 32 bits is still counted") {
     CHECK(difference(before, after).devices.at("sda").busy_ms == 1000);
 }
 
-TEST_CASE("the JSON form has the documented keys") {
+TEST_CASE("the JSON has the documented keys") {
     CounterDelta delta;
     delta.cpu.system_s = 0.25;
     delta.devices.emplace("vda", DeviceState{1, 2, 1500});

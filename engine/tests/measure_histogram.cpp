@@ -1,4 +1,4 @@
-// The histogram against exact quantiles and the documented bucket map.
+// The histogram compared with exact quantiles and the documented bucket map.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using strakes::Histogram;
 
 namespace {
 
-// docs/reference/engine.md, to the letter.
+// The formula of docs/reference/engine.md.
 std::uint64_t documented_bucket(std::uint64_t v) {
     constexpr std::uint64_t b = Histogram::kSubBits;
     if (v < (std::uint64_t{1} << b)) return v;
@@ -38,7 +38,7 @@ double exact_quantile(std::vector<std::uint64_t> values, double q) {
 
 }  // namespace
 
-TEST_CASE("the bucket map is the documented one, at every edge") {
+TEST_CASE("the bucket map is the documented one at every edge") {
     for (std::uint64_t v = 0; v < 4096; ++v) CHECK(Histogram::bucket_of(v) == documented_bucket(v));
     for (unsigned bit = 1; bit < 44; ++bit) {
         const std::uint64_t power = std::uint64_t{1} << bit;
@@ -49,7 +49,7 @@ TEST_CASE("the bucket map is the documented one, at every edge") {
     CHECK(Histogram::bucket_of(Histogram::kMaxNs) == documented_bucket(Histogram::kMaxNs));
 }
 
-TEST_CASE("buckets tile the values without gap or overlap, each within 0.8 percent of its middle") {
+TEST_CASE("buckets cover the values without gaps or overlap, each within 0.8 percent of its middle") {
     const std::uint32_t last = Histogram::bucket_of(Histogram::kMaxNs);
     for (std::uint32_t bucket = 0; bucket <= last; ++bucket) {
         const std::uint64_t low = Histogram::lower_edge(bucket);
@@ -76,7 +76,7 @@ TEST_CASE("quantiles of random latencies are within one percent of the exact one
     }
 }
 
-TEST_CASE("merging two histograms is recording both") {
+TEST_CASE("merging two histograms equals recording both") {
     Histogram first;
     Histogram second;
     Histogram both;
@@ -93,7 +93,7 @@ TEST_CASE("merging two histograms is recording both") {
     CHECK(first.count() == 8000);
 }
 
-TEST_CASE("longer than the longest counts as the longest") {
+TEST_CASE("longer latencies count as the longest") {
     Histogram histogram;
     histogram.record(UINT64_MAX);
     histogram.record(Histogram::kMaxNs);

@@ -1,4 +1,4 @@
-// Residency of a file that is written, dropped and read again.
+// Page-cache residency of a file that is written, dropped and read again.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -40,7 +40,7 @@ class ScratchFile {
     int fd_;
 };
 
-// Not a multiple of the page: the last page counts only as far as the file goes.
+// Not a multiple of the page size: only the used part of the last page counts.
 constexpr std::uint64_t kBytes = (std::uint64_t{3} << 20U) + 1000;
 
 void write_and_sync(int fd) {
@@ -51,7 +51,7 @@ void write_and_sync(int fd) {
 
 }  // namespace
 
-TEST_CASE("a file just written is resident, dropped it is not, and both methods agree") {
+TEST_CASE("a file just written is resident, a dropped one is not, and both methods agree") {
     const ScratchFile file;
     write_and_sync(file.fd());
     for (const bool dropped : {false, true}) {
@@ -73,7 +73,7 @@ TEST_CASE("a file just written is resident, dropped it is not, and both methods 
     }
 }
 
-TEST_CASE("a part read back is resident as a part") {
+TEST_CASE("a part that was read back is the resident part") {
     const ScratchFile file;
     if (file.lives_in_memory()) return;
     write_and_sync(file.fd());
@@ -86,7 +86,7 @@ TEST_CASE("a part read back is resident as a part") {
     CHECK(found.resident_bytes < kBytes);
 }
 
-TEST_CASE("an empty file has nothing resident, and a descriptor that is no file is not known") {
+TEST_CASE("an empty file has no resident bytes, and those of a pipe are unknown") {
     const ScratchFile file;
     CHECK(strakes::residency(file.fd(), 0).resident_bytes == 0);
     int ends[2] = {-1, -1};
@@ -98,7 +98,7 @@ TEST_CASE("an empty file has nothing resident, and a descriptor that is no file 
     close(ends[1]);
 }
 
-TEST_CASE("of a huge file some pages are looked at, and how far that may be wrong is said") {
+TEST_CASE("of a huge file a sample of pages is examined, and the sampling error is stated") {
     constexpr std::uint64_t kMost = std::uint64_t{64} << 20U, kHuge = std::uint64_t{1} << 30U;
     const ScratchFile file;
     REQUIRE(ftruncate(file.fd(), static_cast<off_t>(kHuge)) == 0);
@@ -112,7 +112,7 @@ TEST_CASE("of a huge file some pages are looked at, and how far that may be wron
         return *found;
     };
     CHECK(look().resident_bytes == 0);
-    // A quarter, in pieces of all sizes.
+    // Fill a quarter of the file: 1 MiB of every 4 MiB.
     std::vector<char> data(std::size_t{1} << 20U, 'x');
     for (std::uint64_t offset = 0; offset < kHuge / 4; offset += data.size())
         REQUIRE(pwrite(file.fd(), data.data(), data.size(), static_cast<off_t>(4 * offset)) ==

@@ -1,4 +1,4 @@
-// Second by second: rows add up to what was done between the first look and the last.
+// Rows by second add up to the work between the first look and the last.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 using strakes::SecondRow;
 using strakes::SecondRows;
 
-TEST_CASE("rows are a second apart, say what was done in between, and belong to one phase") {
+TEST_CASE("rows are one second apart, contain the work in between, and belong to one phase") {
     constexpr std::uint64_t kHalf = 500'000'000;
     SecondRows seconds;
     for (std::uint64_t look = 1; look <= 9; ++look) seconds.look(1, look * kHalf, look * 100, look * 10);
@@ -31,7 +31,7 @@ TEST_CASE("rows are a second apart, say what was done in between, and belong to 
     CHECK(second[0].bytes == 4);
 }
 
-TEST_CASE("rows of a long phase become longer, not more, and leave nothing out") {
+TEST_CASE("rows of a long phase become longer, their number stays limited, and no work is lost") {
     constexpr std::size_t kMost = 8;
     constexpr std::uint64_t kSecond = 1'000'000'000;
     SecondRows seconds(kMost);

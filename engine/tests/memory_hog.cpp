@@ -1,4 +1,4 @@
-// Memory that a plan holds: really taken, given back, and refused when it is not there.
+// Memory that a plan holds is really allocated, then freed, and refused if it is not available.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@ using namespace strakes::tests;
 
 namespace {
 
-// Of this process, in bytes: the most resident since the last call of forget_peak.
+// Return the peak resident memory of this process since the last call of forget_peak(), in bytes.
 std::uint64_t peak() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;) {
@@ -32,7 +32,7 @@ Json holding(std::uint64_t bytes) {
 
 }  // namespace
 
-TEST_CASE("a plan holds the memory it says, and no longer than it runs") {
+TEST_CASE("a plan holds the memory it asks for, and frees it at its end") {
     constexpr std::uint64_t kHeld = std::uint64_t{96} << 20U;
     const TestDirectory directory;
     forget_peak();
@@ -43,7 +43,7 @@ TEST_CASE("a plan holds the memory it says, and no longer than it runs") {
     CHECK(peak() < before + kHeld / 2);
 }
 
-TEST_CASE("a plan that wants to hold more memory than there is is refused") {
+TEST_CASE("a plan that asks for more memory than is available is refused") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(directory.path(), holding(std::uint64_t{1} << 48U)));
     CHECK(answers.last("done").at("status") == "refused");

@@ -1,5 +1,5 @@
-// What metadata phases do besides making, looking at and removing: modes, links, lengths, extended attributes, orders,
-// and going over directories.
+// Metadata operations other than create, stat and remove: modes, links, lengths, extended attributes, order, and
+// listings.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -49,7 +49,7 @@ struct Seen {
     std::string attribute;
 };
 
-// The items by their paths below the stage's directory.
+// Files by path relative to the stage's directory.
 std::map<std::string, Seen> items_of(const Stage& stage) {
     std::map<std::string, Seen> items;
     for (const auto& entry : fs::recursive_directory_iterator(stage.path())) {
@@ -79,7 +79,7 @@ Json with(Json tree, const Json& more) {
 
 }  // namespace
 
-TEST_CASE("chmod gives every file a mode that it has not, and its owner may still read it") {
+TEST_CASE("chmod changes the mode of every file, and the owner may still read it") {
     for_every_path([](const Json& tree) {
         Stage stage(plan_of({metadata("create", "file-create", tree), metadata("first", "file-chmod", tree),
                              metadata("second", "file-chmod", with(tree, {{"rank_shift", 1}})),
@@ -99,7 +99,7 @@ TEST_CASE("chmod gives every file a mode that it has not, and its owner may stil
     });
 }
 
-TEST_CASE("link gives every file a second name, whichever its first one is") {
+TEST_CASE("link gives every file a second name, also after renames") {
     for_every_path([](const Json& tree) {
         const Json half = with(tree, {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}});
         Stage stage(plan_of({metadata("create", "file-create", tree), metadata("rename", "file-rename", half),
@@ -119,7 +119,7 @@ TEST_CASE("link gives every file a second name, whichever its first one is") {
     });
 }
 
-TEST_CASE("truncate leaves of every file what is asked for, or makes it longer") {
+TEST_CASE("truncate sets every file to the requested length, shorter or longer") {
     for_every_path([](const Json& tree) {
         for (const std::uint64_t bytes : {0U, 10U, 5000U}) {
             Stage stage(plan_of({metadata("create", "file-create", tree),
@@ -133,7 +133,7 @@ TEST_CASE("truncate leaves of every file what is asked for, or makes it longer")
     });
 }
 
-TEST_CASE("extended attributes are set and read as long as they are asked for, and only where they were set") {
+TEST_CASE("extended attributes have the requested length, and are read only where they were set") {
     for_every_path([](const Json& tree) {
         const Json value = with(tree, {{"xattr_bytes", 300}});
         const Json at_once = with(value, {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}});
@@ -159,7 +159,7 @@ TEST_CASE("extended attributes are set and read as long as they are asked for, a
     });
 }
 
-TEST_CASE("in random order every item comes once in a pass, and hardly one in its place") {
+TEST_CASE("in random order every item comes once in a pass, and rarely at its own position") {
     std::vector<Json> ways{{{"backend", "posix"}}, {{"backend", "raw"}}, {{"paths", "absolute"}}};
     if (absence_of(Backend::uring).why.empty()) ways.push_back({{"backend", "uring"}, {"queue_depth", 1}});
     for (const Json& way : ways) {
@@ -181,12 +181,12 @@ TEST_CASE("in random order every item comes once in a pass, and hardly one in it
             if (results[0].operations == static_cast<std::uint64_t>(gone)) ++unmoved;
             places.insert(results[0].operations);
         }
-        CHECK(unmoved <= 4);         // one on average
-        CHECK(places.size() == 16);  // a permutation: each place once
+        CHECK(unmoved <= 4);         // 1 on average
+        CHECK(places.size() == 16);  // a permutation: each position once
     }
 }
 
-TEST_CASE("in random order a second pass has another order") {
+TEST_CASE("in random order a phase for seconds makes several passes") {
     const Json tree{{"items", 64}};
     Json brief = with(tree, {{"order", "random"}, {"stop", {{"rule", "seconds"}, {"seconds", 0.03}}}});
     Stage stage(plan_of({metadata("create", "file-create", tree), metadata("stat", "file-stat", brief)}));
@@ -194,7 +194,7 @@ TEST_CASE("in random order a second pass has another order") {
     CHECK(operations(run_well(stage, 1)) > 2 * 128);
 }
 
-TEST_CASE("listing comes by every entry, once for each of the ranks that are asked for") {
+TEST_CASE("a listing returns every entry once, or once for each rank with share all") {
     for (const std::string directory : {"unique", "shared"}) {
         for (const int depth : {0, 1, 2}) {
             for (const int ranks : {1, 3, 7}) {
@@ -224,7 +224,7 @@ TEST_CASE("listing comes by every entry, once for each of the ranks that are ask
     }
 }
 
-TEST_CASE("find goes into directories among the items, and finds files of a size") {
+TEST_CASE("find enters directories among the items, and matches files by size") {
     const Json files{{"items", 40}, {"file_bytes", 3901}};
     Stage stage(
         plan_of({metadata("create", "file-create", files), metadata("dirs", "dir-create", files),
@@ -242,7 +242,7 @@ TEST_CASE("find goes into directories among the items, and finds files of a size
     CHECK(listed(run_well(stage, 4)).matches == 0);
 }
 
-TEST_CASE("find goes over all of the plan's directory where it is asked to") {
+TEST_CASE("find covers the whole directory of the plan on request") {
     for (const int ranks : {1, 3}) {
         const Json easy{{"files", "easy"}, {"items", 20}};
         const Json hard{{"files", "hard"}, {"items", 10}, {"directory", "shared"}, {"file_bytes", 3901}};
@@ -259,7 +259,7 @@ TEST_CASE("find goes over all of the plan's directory where it is asked to") {
     }
 }
 
-TEST_CASE("find goes over what other kinds of phases left, too, and over trees whose items are gone") {
+TEST_CASE("find covers what other kinds of phases left, and trees without items") {
     for (const int ranks : {1, 3}) {
         const Json items{{"files", "items"}, {"items", 12}, {"depth", 1}, {"branch", 2}};
         const Json gone{{"files", "gone"}, {"items", 8}, {"depth", 1}, {"branch", 2}};
@@ -282,7 +282,7 @@ TEST_CASE("find goes over what other kinds of phases left, too, and over trees w
     }
 }
 
-TEST_CASE("a directory that cannot be listed is named, and a sample says what was listed") {
+TEST_CASE("a directory that cannot be listed is named, and the sample counts what was listed") {
     const Json tree{{"items", 10}};
     Stage stage(plan_of({metadata("create", "file-create", tree), metadata("list", "list", tree)}, 1));
     run_well(stage, 0);

@@ -1,4 +1,5 @@
-// What every backend of metadata must do, by names and by paths: the same plan, the same items, the same errors.
+// Conformance suite of metadata backends, by relative and absolute paths: the same plan must give the same items and
+// errors.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -46,7 +47,7 @@ void for_every_way(Body body) {
     }
 }
 
-// Paths below the stage's directory; the content of files, "/" for directories.
+// By path relative to the stage's directory: the content of a file, or "/" for a directory.
 using Tree = std::map<std::string, std::string>;
 
 Tree tree_of(const Stage& stage) {
@@ -78,8 +79,8 @@ Sum run_well(Stage& stage, std::size_t phase) {
 
 }  // namespace
 
-TEST_CASE("every backend makes, looks at, renames and removes the same files, with the same data") {
-    // Larger than the buffer, smaller, none.
+TEST_CASE("every backend creates, stats, renames and removes the same files, with the same data") {
+    // Larger than the buffer, smaller than it, and empty.
     for (const std::uint64_t bytes : {2'500'001U, 3901U, 0U}) {
         for (const std::string directory : {"unique", "shared"}) {
             std::vector<Tree> expected;
@@ -122,7 +123,7 @@ TEST_CASE("every backend makes, looks at, renames and removes the same files, wi
     }
 }
 
-TEST_CASE("every backend makes, looks at, renames and removes the same directories") {
+TEST_CASE("every backend creates, stats, renames and removes the same directories") {
     std::vector<Tree> expected;
     for_every_way([&](const Way& way) {
         Stage stage(plan_of({metadata("create", "dir-create", way.with()), metadata("stat", "dir-stat", way.with()),
@@ -138,14 +139,14 @@ TEST_CASE("every backend makes, looks at, renames and removes the same directori
     });
 }
 
-TEST_CASE("every backend leaves what a stonewall did not reach, and later phases touch only what is there") {
+TEST_CASE("every backend leaves what a stonewall did not reach, and later phases touch only what exists") {
     for_every_way([](const Way& way) {
         const Json at_once = way.with({{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}});
         Stage stage(plan_of({metadata("create", "file-create", way.with()), metadata("rename", "file-rename", at_once),
                              metadata("stat", "file-stat", way.with()), metadata("remove", "file-remove", at_once),
                              metadata("stat2", "file-stat", way.with()), metadata("rename2", "file-rename", way.with()),
                              metadata("remove2", "file-remove", way.with())}));
-        // Those that had begun are waited for.
+        // Operations in flight are still completed.
         const std::uint64_t some = std::uint64_t{2} * static_cast<unsigned>(way.queue_depth);
         CHECK(run_well(stage, 0).operations == 200);
         const Sum renamed = run_well(stage, 1);
@@ -158,7 +159,7 @@ TEST_CASE("every backend leaves what a stonewall did not reach, and later phases
     });
 }
 
-TEST_CASE("every backend goes over the items again for the seconds that are asked for") {
+TEST_CASE("every backend repeats the items for the requested seconds") {
     for_every_way([](const Way& way) {
         const Json few = way.with({{"items", 10}, {"file_bytes", 100}});
         Json brief = few;
@@ -175,7 +176,7 @@ TEST_CASE("every backend goes over the items again for the seconds that are aske
     });
 }
 
-TEST_CASE("every backend names the first item, in order, that is gone") {
+TEST_CASE("every backend names the first missing item, in order") {
     for (const std::string operation : {"file-stat", "file-open-close", "file-rename", "file-remove"}) {
         for_every_way([&](const Way& way) {
             INFO(operation);
@@ -193,14 +194,14 @@ TEST_CASE("every backend names the first item, in order, that is gone") {
                                                                                       {"file-rename", "rename"},
                                                                                       {"file-remove", "unlink"}}
                                                        .at(operation));
-            // Others that were under way may have been done.
+            // Other operations in flight may have completed.
             CHECK(results[0].operations >= 5);
             CHECK(results[0].operations <= 6);
         });
     }
 }
 
-TEST_CASE("every backend takes an existing file, and one that is too short, for an error") {
+TEST_CASE("every backend reports an existing file, and a file that is too short, as an error") {
     for_every_way([](const Way& way) {
         const Json small = way.with({{"items", 1}, {"file_bytes", 100}});
         Stage stage(plan_of({metadata("create", "file-create", small), metadata("read", "file-read", small)}, 1));
@@ -216,7 +217,7 @@ TEST_CASE("every backend takes an existing file, and one that is too short, for 
     });
 }
 
-TEST_CASE("every backend survives a full file system, names the file, and closes what it opened") {
+TEST_CASE("every backend survives a full file system, names the file, and closes its files") {
     for_every_way([](const Way& way) {
         const TestDirectory place;
         const Mount mount(place.path(), "size=1m");
@@ -238,7 +239,7 @@ TEST_CASE("every backend survives a full file system, names the file, and closes
     });
 }
 
-TEST_CASE("the sample says which backend did it and how many operations were under way") {
+TEST_CASE("the sample states the backend and the number of operations in flight") {
     for_every_way([](const Way& way) {
         const TestDirectory place;
         const Answers answers =
@@ -253,7 +254,7 @@ TEST_CASE("the sample says which backend did it and how many operations were und
     });
 }
 
-TEST_CASE("no backend begins anything once the ranks are told to halt") {
+TEST_CASE("no backend starts an operation after a halt") {
     for_every_way([](const Way& way) {
         Stage stage(plan_of({metadata("create", "file-create", way.with())}));
         stage.halt = Halt::cancel;

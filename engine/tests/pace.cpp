@@ -1,4 +1,4 @@
-// A plan with an impact: every kind of phase stays below its limit, by waiting and by nothing else.
+// Rate limits (`impact`): every kind of phase stays below its limit, and only by waiting.
 #include "team/pace.hpp"
 
 #include <doctest/doctest.h>
@@ -16,12 +16,12 @@ Answers run_under(const Json& impact, const Json& plan) {
     return run_session(plan_message(directory.path(), plan, {{"impact", impact}}));
 }
 
-// What a bucket lets through before it holds anybody back.
+// A rank may catch up on this much time after slow operations (kCreditNs in team/pace.cpp).
 constexpr double kCreditS = 0.1;
 
 }  // namespace
 
-TEST_CASE("what operations cost is waited for, less what slower ones have left, and never more than a credit of that") {
+TEST_CASE("each operation waits for its cost under the share of the limit") {
     const Clock& clock = Clock::system();
     const std::uint64_t start = clock.now();
     Pace pace({.bytes_per_s = 0, .operations_per_s = 1000, .share = 1}, 2, clock, nullptr, start, UINT64_MAX);
@@ -31,7 +31,7 @@ TEST_CASE("what operations cost is waited for, less what slower ones have left, 
     CHECK(static_cast<double>(pace.held_ns()) >= 99.5e6);
 }
 
-TEST_CASE("the dearer of bytes and operations counts") {
+TEST_CASE("the larger of the costs of bytes and operations counts") {
     const Clock& clock = Clock::system();
     const std::uint64_t start = clock.now();
     Pace pace({.bytes_per_s = 1e6, .operations_per_s = 1e6, .share = 1}, 1, clock, nullptr, start, UINT64_MAX);
@@ -39,7 +39,7 @@ TEST_CASE("the dearer of bytes and operations counts") {
     CHECK(clock.to_seconds(elapsed(start, now)) >= 0.0498);
 }
 
-TEST_CASE("with a share of the time a slow operation is waited for longer than a fast one") {
+TEST_CASE("with a share of the time, a slow operation causes a longer wait than a fast one") {
     const Clock& clock = Clock::system();
     const std::uint64_t start = clock.now();
     Pace pace({.bytes_per_s = 0, .operations_per_s = 0, .share = 0.25}, 1, clock, nullptr, start, UINT64_MAX);
@@ -48,7 +48,7 @@ TEST_CASE("with a share of the time a slow operation is waited for longer than a
     CHECK(clock.to_seconds(elapsed(ended, now)) >= 0.0598);
 }
 
-TEST_CASE("nothing is waited for once the halt is there, or the time of the phase is over") {
+TEST_CASE("there is no wait after a halt, or after the time of the phase") {
     const Clock& clock = Clock::system();
     std::atomic<Halt> halt{Halt::cancel};
     const Impact slow{.bytes_per_s = 0, .operations_per_s = 1e-3, .share = 1};
@@ -60,7 +60,7 @@ TEST_CASE("nothing is waited for once the halt is there, or the time of the phas
     CHECK(halted.held_ns() + over.held_ns() < 1'000'000'000);
 }
 
-TEST_CASE("all ranks together create no more files a second than they may, and say how long they waited") {
+TEST_CASE("all ranks together create no more files per second than the limit, and report how long they waited") {
     const Answers answers =
         run_under({{"operations_per_s", 200}}, plan_of({metadata("create", "file-create", {{"items", 40}})}, 2));
     const Json sample = answers.sample("create");
@@ -72,7 +72,7 @@ TEST_CASE("all ranks together create no more files a second than they may, and s
     CHECK(sample["operations"] == 80);
 }
 
-TEST_CASE("data are moved within the limit of bytes, whatever moves them") {
+TEST_CASE("data are moved within the limit of bytes by every backend") {
     for (const char* backend : {"posix", "stdio", "mmap"}) {
         CAPTURE(backend);
         const Json write =
@@ -84,7 +84,7 @@ TEST_CASE("data are moved within the limit of bytes, whatever moves them") {
     }
 }
 
-TEST_CASE("a phase whose time is over takes as long as what it has done costs") {
+TEST_CASE("a phase that is out of time lasts as long as its operations cost") {
     const Json stop = {{"rule", "stonewall"}, {"seconds", 0.001}};
     const Json write = transfer(
         "write", "write", {{"transfer_bytes", 1 << 20}, {"block_bytes", 8 << 20}, {"segments", 1}, {"stop", stop}});
@@ -97,7 +97,7 @@ TEST_CASE("a phase whose time is over takes as long as what it has done costs") 
 }
 
 #ifdef STRAKES_URING
-TEST_CASE("requests under way together stay within the limit, too") {
+TEST_CASE("requests in flight together stay within the limit") {
     const Json write = transfer("write", "write",
                                 {{"backend", "uring"},
                                  {"queue_depth", 4},
@@ -112,7 +112,7 @@ TEST_CASE("requests under way together stay within the limit, too") {
 }
 #endif
 
-TEST_CASE("writers and readers have the limit between them, not all ranks") {
+TEST_CASE("writers and readers divide the limit among themselves, not among all ranks") {
     const Json write = transfer("dump", "write",
                                 {{"layout", "shared-file"},
                                  {"writers", 1},
@@ -125,12 +125,12 @@ TEST_CASE("writers and readers have the limit between them, not all ranks") {
         CAPTURE(name);
         const Json sample = answers.sample(name);
         CHECK(sample["elapsed_s"].get<double>() >= 0.249);
-        // One that has a quarter of it would take a second.
+        // A rank with a quarter of the limit would take a second.
         CHECK(sample["impact"]["held_back_s"].get<double>() < 0.9);
     }
 }
 
-TEST_CASE("small files are made within the limit, and removed within it when the plan ends") {
+TEST_CASE("small files are created within the limit, and removed within it when the plan ends") {
     const Json fill = {{"kind", "small-files"}, {"name", "fill"},         {"mode", "accumulate"},
                        {"size_low_bytes", 500}, {"size_high_bytes", 500}, {"files_per_rank", 20}};
     const auto began = std::chrono::steady_clock::now();
@@ -141,7 +141,7 @@ TEST_CASE("small files are made within the limit, and removed within it when the
     CHECK(answers.last("done")["cleaned"] == true);
 }
 
-TEST_CASE("a plan whose next operation is far away ends at once when it is cancelled") {
+TEST_CASE("a plan whose next operation is far in the future ends at once when it is cancelled") {
     const TestDirectory directory;
     const Json plan = plan_of({metadata("create", "file-create", {{"items", 1000}})}, 2);
     const Answers answers =
@@ -151,13 +151,13 @@ TEST_CASE("a plan whose next operation is far away ends at once when it is cance
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a sample of a plan without an impact has none, and one that says nothing holds nobody back") {
+TEST_CASE("a plan without an impact, or with one that limits nothing, has none in its sample") {
     const Json plan = plan_of({metadata("create", "file-create", {{"items", 4}})}, 1);
     CHECK_FALSE(run_under({{"share", 1}}, plan).sample("create").contains("impact"));
     CHECK_FALSE(run_under(Json::object(), plan).sample("create").contains("impact"));
 }
 
-TEST_CASE("an impact that cannot be is refused by its key") {
+TEST_CASE("an invalid impact is refused, and its key is named") {
     const Json plan = plan_of({metadata("create", "file-create", {{"items", 4}})}, 1);
     const std::vector<std::pair<Json, std::string>> bad = {{{{"share", 0}}, "impact.share"},
                                                            {{{"share", 1.5}}, "impact.share"},

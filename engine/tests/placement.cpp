@@ -1,4 +1,4 @@
-// Where ranks run, and where and of which pages their memory is.
+// Placement of ranks on processors and NUMA nodes, and the pages of their buffers.
 #include "system/placement.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ namespace {
 
 using Numbers = std::vector<std::uint32_t>;
 
-// Those that this process may use.
+// Numbers of the processors that this process may use.
 Numbers processors_here() {
     Numbers numbers;
     const Processors allowed = Processors::allowed();
@@ -30,7 +30,7 @@ Numbers processors_here() {
     return numbers;
 }
 
-// Of the mapping that has this address: the kernel's own word in /proc/self/smaps, in bytes.
+// Return a value in bytes from /proc/self/smaps, for the mapping that contains this address.
 std::uint64_t kept_as(const std::byte* address, const std::string& key) {
     std::ifstream lines("/proc/self/smaps");
     bool here = false;
@@ -70,16 +70,17 @@ Json fault_of(const Json& team) {
 
 }  // namespace
 
-TEST_CASE("lists of numbers are as the kernel writes them") {
+TEST_CASE("lists of numbers have the kernel's format") {
     CHECK(numbers_in("0", 16) == Numbers{0});
     CHECK(numbers_in("3-5,0,4", 16) == Numbers{3, 4, 5, 0, 4});
     for (const char* wrong :
          {"", "a", "1,", ",1", "1-", "-1", "1--2", "5-3", "1 2", "16", "0-16", "99999999999", "1\n"})
         CHECK_FALSE(numbers_in(wrong, 16));
-    CHECK_FALSE(numbers_in("0-16383,0-16383,0-16383,0-16383,0", Processors::most()));  // more than any team has
+    CHECK_FALSE(
+        numbers_in("0-16383,0-16383,0-16383,0-16383,0", Processors::most()));  // more numbers than any team has ranks
 }
 
-TEST_CASE("ranks take processors in turn, and who shares one is known") {
+TEST_CASE("processors are assigned to ranks round-robin, and sharing is detected") {
     const Placement three{.processors = {4, 1, 2}, .numa_nodes = {}};
     CHECK(three.processors_of(1).bytes() == Processors::of(Numbers{1}).bytes());
     CHECK(three.processors_of(3).bytes() == Processors::of(Numbers{4}).bytes());
@@ -92,7 +93,7 @@ TEST_CASE("ranks take processors in turn, and who shares one is known") {
     CHECK(Placement().processors_of(0).count() == 0);
 }
 
-TEST_CASE("a thread is where it was put for as long as it is wanted there") {
+TEST_CASE("a thread stays on its processor while it is pinned") {
     const Numbers here = processors_here();
     REQUIRE_FALSE(here.empty());
     const Processors before = Processors::allowed();
@@ -117,7 +118,7 @@ TEST_CASE("a thread is where it was put for as long as it is wanted there") {
     CHECK(Processors::allowed().bytes() == before.bytes());
 }
 
-TEST_CASE("a thread keeps to a NUMA node, and the next one to what it had") {
+TEST_CASE("a thread stays on a NUMA node, and then returns to its former processors") {
     const Processors before = Processors::allowed();
     std::uint32_t node = 0;
     while (node < 64 && processors_of_numa_node(node).count() == 0) ++node;
@@ -138,7 +139,7 @@ TEST_CASE("a thread keeps to a NUMA node, and the next one to what it had") {
     CHECK(processors_of_numa_node(1023).count() == 0);
 }
 
-TEST_CASE("plans run on chosen processors, and two ranks on one are said to be crowded") {
+TEST_CASE("plans run on chosen processors, and two ranks on one processor are reported as crowded") {
     const Numbers here = processors_here();
     const std::string first = std::to_string(here.front());
     const TestDirectory directory;
@@ -153,7 +154,7 @@ TEST_CASE("plans run on chosen processors, and two ranks on one are said to be c
     CHECK(two.sample("create")["begun"]["crowded"] == false);
 }
 
-TEST_CASE("processors and NUMA nodes that are not there are refused by name") {
+TEST_CASE("processors and NUMA nodes that do not exist are refused and named") {
     const std::uint32_t most = Processors::most() - 1;
     const Json processor = fault_of({{"processors", std::to_string(most)}});
     CHECK(processor.at("where").at("key") == "team.processors");
@@ -163,7 +164,7 @@ TEST_CASE("processors and NUMA nodes that are not there are refused by name") {
     CHECK(node.at("what").get<std::string>().find("1023") != std::string::npos);
 }
 
-TEST_CASE("buffers are of the pages that were asked for, or are not there") {
+TEST_CASE("buffers have the requested pages, or are empty") {
     constexpr std::size_t kSize = 3'000'000;
     const Buffer usual = Buffer::of(kSize);
     REQUIRE_FALSE(usual.empty());
@@ -188,7 +189,7 @@ TEST_CASE("buffers are of the pages that were asked for, or are not there") {
     CHECK(kept_as(huge.bytes().data(), "KernelPageSize") == page);
 }
 
-TEST_CASE("huge pages that are not there are refused with what to do, and ranks use those that are") {
+TEST_CASE("huge pages that are not available are refused with a remedy, and available ones are used") {
     if (page_bytes(Pages::huge) == 0 || free_huge_pages() < 2) {
         const Json fault = fault_of({{"buffer_pages", "huge"}});
         CHECK(fault.at("where").at("key") == "team.buffer_pages");

@@ -1,4 +1,4 @@
-// The rows of plan fields and of backends say what schemas/plan.json says, key by key.
+// Compares the tables of plan fields and of backends with schemas/plan.json, key by key.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -64,12 +64,12 @@ Json default_of(const Row& row, const Body& defaults) {
     else if constexpr (std::is_enum_v<std::remove_cvref_t<decltype(value)>>)
         return name_in(row.rule.names, value);
     else if constexpr (std::is_same_v<Rule, Form>)
-        return {};  // what a form of its own leaves out is in the tests of that form
+        return {};  // a Form has its own tests of defaults
     else
         return json_of(value);
 }
 
-// A property, or what it refers to with what it says itself on top.
+// Return the property with its $ref resolved. Keys next to the $ref override the target's keys.
 Json resolved(const Json& document, const Json& property) {
     if (!property.contains("$ref")) return property;
     const auto reference = property.at("$ref").get<std::string>();
@@ -104,7 +104,7 @@ void check_kind(const Json& object, const Json& document, const Rows& rows, cons
 
 }  // namespace
 
-TEST_CASE("every key of a phase is in the schema with its range and default, and no other key is") {
+TEST_CASE("every key of a phase is in the schema with its range and default, and the schema has no other keys") {
     const Json document = schema();
     const Json& kinds = document.at("$defs");
     check_kind(kinds.at("transfer"), document, kTransferFields, TransferPhase{}, true);

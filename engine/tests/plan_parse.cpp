@@ -1,4 +1,4 @@
-// Plans the parser takes and refuses; the files are shared with the front end's tests.
+// Plans that the parser accepts and refuses. The front end's tests use the same files.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -24,7 +24,7 @@ std::map<std::string, Json> plans(const char* folder) {
     return found;
 }
 
-// The key at fault; "accepted" for a plan that is taken.
+// Return the key at fault, or "accepted".
 std::string key_at_fault(const Json& plan) {
     try {
         parse_plan(plan);
@@ -35,7 +35,7 @@ std::string key_at_fault(const Json& plan) {
     }
 }
 
-// What each contradictory plan has wrong, by file name.
+// The key at fault in each contradictory plan, by file name.
 const std::map<std::string, std::string> kContradictions{
     {"processors-backwards", "team.processors"},
     {"processors-beyond-any-machine", "team.processors"},
@@ -249,7 +249,7 @@ const std::map<std::string, std::string> kContradictions{
 
 }  // namespace
 
-TEST_CASE("every good plan is taken") {
+TEST_CASE("every good plan is accepted") {
     const auto good = plans("good");
     CHECK(good.size() >= 12);
     for (const auto& [name, plan] : good) {
@@ -277,7 +277,7 @@ TEST_CASE("every plan that contradicts itself is refused, and the key is named")
     }
 }
 
-TEST_CASE("an unknown key is named with its path and beside those that are known") {
+TEST_CASE("an unknown key is named with its path, and the known ones are listed") {
     Json plan = plan_of({transfer("write", "write", {{"stop", {{"rule", "stonewall"}, {"minutes", 1}}}})});
     try {
         parse_plan(plan);

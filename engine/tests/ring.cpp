@@ -1,4 +1,4 @@
-// What a ring asks of the kernel besides its requests.
+// Registration of a ring's own descriptor.
 #ifdef STRAKES_URING
 #include "backend/ring.hpp"
 
@@ -15,14 +15,14 @@ namespace {
 
 constexpr unsigned kByIndex = 1U << 4U;  // IORING_ENTER_REGISTERED_RING
 
-// Enters the ring that this thread has registered first, with nothing to do. 0 or an error number.
+// Enter the first ring that this thread registered, without submitting anything. Return 0 or an error number.
 int enter_registered() { return ::syscall(__NR_io_uring_enter, 0, 0, 0, kByIndex, nullptr, 0) < 0 ? errno : 0; }
 
 }  // namespace
 
-TEST_CASE("a ring that was started is entered without its descriptor, and no longer when it is stopped") {
+TEST_CASE("a ring is entered without its descriptor after start, and no longer after stop") {
     int started = -1, before = 0, during = -1, after = 0;
-    // Rings are registered by thread, and other tests may have left some.
+    // In a separate thread, because rings are registered per thread and other tests may have registered some.
     std::thread([&] {
         Ring ring;
         before = enter_registered();

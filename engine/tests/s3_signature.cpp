@@ -1,4 +1,4 @@
-// The examples that AWS has published, with their keys:
+// The examples and keys that AWS publishes:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html.
 #include "backend/s3_signature.hpp"
 
@@ -45,7 +45,7 @@ TEST_CASE("requests are signed as in AWS's examples") {
           "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
 }
 
-TEST_CASE("a new day has a key of its own") {
+TEST_CASE("a new day has a new signing key") {
     S3Signer lasting("A", "B", "c");
     S3Request request{.method = "GET", .path = "/", .query = {}, .headers = {}};
     static_cast<void>(lasting.authorization(request, "20260101T235959Z"));
@@ -53,13 +53,13 @@ TEST_CASE("a new day has a key of its own") {
     CHECK(lasting.authorization(request, "20260102T000000Z") == fresh.authorization(request, "20260102T000000Z"));
 }
 
-TEST_CASE("what an address must not have is encoded, and the query is in the order of its names") {
+TEST_CASE("reserved characters are encoded, and query parameters are sorted by name") {
     CHECK(uri_encoded("a b/~-._%+\xc3\xa4", true) == "a%20b/~-._%25%2B%C3%A4");
     CHECK(uri_encoded("a/b", false) == "a%2Fb");
     CHECK(query_text({{"uploadId", "x=/"}, {"partNumber", "2"}}) == "partNumber=2&uploadId=x%3D%2F");
 }
 
-TEST_CASE("the server's own words are told, without what a terminal would obey") {
+TEST_CASE("the server's message is shown without control characters") {
     const std::string document =
         "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code><Message>gone &amp; \x1b[2J lost</Message></Error>";
     CHECK(server_words(404, document) == "the server says: status 404, NoSuchKey: gone &  [2J lost");
@@ -71,7 +71,7 @@ TEST_CASE("the server's own words are told, without what a terminal would obey")
     CHECK(error_of_status(599, "") == EIO);
 }
 
-TEST_CASE("elements are found, also where some are cut off") {
+TEST_CASE("XML elements are found, also if the last one is truncated") {
     CHECK(xml_elements("<Key>a</Key><Key>b</Key><Key>c", "Key").size() == 2);
     CHECK(xml_text("<K>&lt;a&gt;&amp;lt;</K>", "K") == "<a>&lt;");
     CHECK(xml_text("<K></K>", "M").empty());

@@ -1,4 +1,4 @@
-// The engine as others see it: lines in, lines out.
+// The engine's protocol: lines in, lines out.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ namespace {
 
 Json cancel_message(const char* id) { return {{"type", "cancel"}, {"version", 1}, {"id", id}}; }
 
-// A plan that would take minutes.
+// A plan that takes minutes.
 Json endless(const TestDirectory& directory, const Json& more = Json::object()) {
-    // Few files, so that a busy machine is past creating them when the plan is ended.
+    // Few files, so that even a busy machine has created them before the plan is ended.
     const Json few = {{"items", 2}};
     const Json seconds = {{"items", 2}, {"stop", {{"rule", "seconds"}, {"seconds", 600}}}};
     return plan_message(directory.path(),
@@ -36,7 +36,7 @@ Json endless(const TestDirectory& directory, const Json& more = Json::object()) 
 
 }  // namespace
 
-TEST_CASE("a plan gives one sample per phase, says done, and leaves nothing") {
+TEST_CASE("a plan reports one sample per phase and done, and leaves no files") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(), plan_of({transfer("write", "write"), transfer("read", "read", {{"verify", true}}),
@@ -55,7 +55,7 @@ TEST_CASE("a plan gives one sample per phase, says done, and leaves nothing") {
     CHECK(fs::exists(directory.path() / ".strakes-marker"));
 }
 
-TEST_CASE("a plan that is only checked is refused or accepted, and makes nothing") {
+TEST_CASE("a plan that is only checked is refused or accepted, and creates nothing") {
     const TestDirectory directory;
     const Json good = plan_of({metadata("create", "file-create")});
     const Json bad = plan_of({metadata("remove", "file-remove")});
@@ -65,7 +65,7 @@ TEST_CASE("a plan that is only checked is refused or accepted, and makes nothing
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a plan goes on in a directory that an earlier one kept, and removes all of it at its end") {
+TEST_CASE("a plan continues in a directory that an earlier one kept, and removes all of it at its end") {
     const TestDirectory directory;
     const Json create = plan_of({metadata("create", "file-create")});
     CHECK(run_session(plan_message(directory.path(), create, {{"keep", true}})).exit_status == 0);
@@ -77,7 +77,7 @@ TEST_CASE("a plan goes on in a directory that an earlier one kept, and removes a
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a sample adds up") {
+TEST_CASE("the numbers of a sample are consistent") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(), plan_of({transfer("write", "write"), transfer("read", "read", {{"verify", true}}),
@@ -107,7 +107,7 @@ TEST_CASE("a sample adds up") {
     Json effective = write["effective"];
     const double data_s = effective["data_s"];
     CHECK(data_s > 0);
-    CHECK(data_s < 2 * write["elapsed_s"].get<double>());  // of two ranks
+    CHECK(data_s < 2 * write["elapsed_s"].get<double>());  // the sum over two ranks
     effective.erase("data_s");
     CHECK(effective == Json{{"backend", "posix"},
                             {"queue_depth", 1},
@@ -127,7 +127,7 @@ TEST_CASE("a sample adds up") {
     CHECK(create["histograms"].contains("file-create"));
 }
 
-TEST_CASE("a sample says how far apart its ranks began, where several of them have") {
+TEST_CASE("a sample states how far apart its ranks started, if there are several") {
     const TestDirectory directory;
     const Json three =
         run_session(plan_message(directory.path(), plan_of({metadata("create", "file-create")}, 3))).sample("create");
@@ -156,7 +156,7 @@ TEST_CASE("the same plan and seed make the same choices") {
     CHECK(reads[0] == reads[1]);
 }
 
-TEST_CASE("plans run one after the other, and the exit status is the last one's") {
+TEST_CASE("plans run in order, and the exit status is that of the last one") {
     const TestDirectory directory;
     const Json good = plan_of({metadata("create", "file-create")});
     const std::string one = plan_message(directory.path(), good, {{"id", "one"}}).dump();
@@ -227,7 +227,7 @@ TEST_CASE("messages that break the contract are refused one by one") {
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a line that is too long is told, whether its end comes or not, and the next one is read") {
+TEST_CASE("a line that is too long is refused, with or without its end, and the next one is read") {
     const std::string endless(LineBuffer::kMostCharacters + 1, 'x');
     LineBuffer lines;
     lines.add(endless);
@@ -244,7 +244,7 @@ TEST_CASE("a line that is too long is told, whether its end comes or not, and th
     CHECK(run_session(std::vector{std::string(LineBuffer::kTooLong)}).exit_status == 2);
 }
 
-TEST_CASE("a directory whose name is not UTF-8 is given as bytes") {
+TEST_CASE("a directory whose name is not UTF-8 is given as bytes in hexadecimal") {
     const TestDirectory above;
     const fs::path place = above.path() / "caf\xe9";
     fs::create_directory(place);
@@ -275,7 +275,7 @@ TEST_CASE("a directory without the marker is refused") {
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("what is kept stays") {
+TEST_CASE("a plan with keep leaves its files") {
     const TestDirectory directory;
     const Answers answers =
         run_session(plan_message(directory.path(), plan_of({transfer("write", "write")}, 1), {{"keep", true}}));
@@ -284,7 +284,7 @@ TEST_CASE("what is kept stays") {
     CHECK(fs::exists(directory.path() / "p/data.0.data"));
 }
 
-TEST_CASE("a cancelled plan ends in order, with a sample of what was done, and is cleaned") {
+TEST_CASE("a cancelled plan ends in order, with a sample of the work done, and is cleaned") {
     const TestDirectory directory;
     const Answers answers = run_session(endless(directory), 2000, cancel_message("p"));
     CHECK(answers.exit_status == 0);
@@ -306,7 +306,7 @@ TEST_CASE("a cancellation of another plan changes nothing") {
     CHECK(answers.last("done")["status"] == "ok");
 }
 
-TEST_CASE("a plan that waits for its turn can be cancelled") {
+TEST_CASE("a plan in the queue can be cancelled") {
     const TestDirectory directory;
     const Json plan = plan_of({metadata("create", "file-create")});
     const Answers answers = run_session(std::vector{plan_message(directory.path(), plan, {{"id", "a"}}).dump(),
@@ -332,7 +332,7 @@ TEST_CASE("a plan over its limit is ended, and the slowest rank is named") {
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a plan says how often it tells how far it is") {
+TEST_CASE("a plan sets the interval of progress messages") {
     const TestDirectory directory;
     const Json phase = metadata("stat", "file-stat", {{"stop", {{"rule", "seconds"}, {"seconds", 1.3}}}});
     const Json plan = plan_of({metadata("create", "file-create"), phase});
@@ -343,7 +343,7 @@ TEST_CASE("a plan says how often it tells how far it is") {
     CHECK(run_session(plan_message(directory.path(), plan, {{"progress_s", 0}})).exit_status == 2);
 }
 
-TEST_CASE("a long phase says how far it is") {
+TEST_CASE("a long phase reports progress") {
     const TestDirectory directory;
     const Json seconds = {{"stop", {{"rule", "seconds"}, {"seconds", 1.3}}}};
     const auto began = std::chrono::steady_clock::now();
@@ -359,7 +359,7 @@ TEST_CASE("a long phase says how far it is") {
     CHECK(answers.sample("stat")["stopped_by"] == "seconds");
 }
 
-TEST_CASE("a full file system ends the phase, says who met what and where, and is clean after") {
+TEST_CASE("a full file system ends the phase with an error that names rank, call and path, and is cleaned") {
     const TestDirectory directory;
     const Mount mount(directory.path(), "size=1m");
     if (!mount.is_there()) return;
@@ -384,7 +384,7 @@ TEST_CASE("a full file system ends the phase, says who met what and where, and i
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a file system without inodes ends a creation, and is clean after") {
+TEST_CASE("a file system without inodes ends a creation, and is cleaned") {
     const TestDirectory directory;
     const Mount mount(directory.path(), "nr_inodes=100");
     if (!mount.is_there()) return;
@@ -411,7 +411,7 @@ TEST_CASE("an error before the timed section ends the phase with an empty sample
     CHECK(answers.last("done")["cleaned"] == true);
 }
 
-TEST_CASE("a plan whose directory cannot be removed says why") {
+TEST_CASE("a plan reports why its directory cannot be removed") {
     const TestDirectory directory;
     std::optional<Mount> over;
     std::thread mounting([&] {
@@ -459,7 +459,7 @@ TEST_CASE("buffers that do not fit into memory are refused") {
     CHECK(answers.last("error")["where"]["key"] == "team.ranks");
 }
 
-TEST_CASE("a file system that takes no O_DIRECT is an error with its remedy, or it takes it") {
+TEST_CASE("O_DIRECT works, or its error has a remedy") {
     const TestDirectory directory;
     const Answers answers =
         run_session(plan_message(directory.path(), plan_of({transfer("write", "write", {{"direct", true}})})));

@@ -1,4 +1,4 @@
-// What several tests need.
+// Helpers for several tests.
 #include "support.hpp"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ class Pipe {
     Descriptor read_, write_;
 };
 
-// Runs a session on the input; the messages are what it wrote to a file in memory.
+// Run a session on the input. Return the messages that it wrote.
 Answers session_on(int input) {
     const Descriptor written(::memfd_create("answers", MFD_CLOEXEC));
     const Descriptor signals([] {

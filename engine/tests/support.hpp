@@ -1,4 +1,4 @@
-// What several tests need: directories that go away, plans in short, a session run to its end, one phase run by hand.
+// Helpers for several tests: temporary directories, short plans, complete sessions, and single phases.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace strakes::tests {
 
 using Json = nlohmann::json;
 
-// A new directory, with the marker the engine asks for; removed with all that is in it.
+// A new directory with the engine's marker. The destructor removes it and its contents.
 class TestDirectory {
   public:
     TestDirectory();
@@ -27,21 +27,21 @@ class TestDirectory {
     TestDirectory& operator=(const TestDirectory&) = delete;
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-    // Names in it, the marker left out.
+    // Names of its entries except the marker.
     [[nodiscard]] std::vector<std::string> entries() const;
 
   private:
     std::filesystem::path path_;
 };
 
-// All of a file at once: a stream iterator takes a call for every byte, which sanitizers make slow.
+// Read a whole file at once. A stream iterator calls a function per byte, which is slow under sanitizers.
 std::string text_of(const std::filesystem::path& path);
 
-// A tmpfs on a directory, with the marker. Not there where this user may not mount.
+// A tmpfs with the marker, mounted on a directory. is_there() is false if this user may not mount.
 class Mount {
   public:
     Mount(std::filesystem::path on, const std::string& options);
-    // The same for another directory that is to be seen there.
+    // A bind mount of another directory.
     struct Shown {
         std::filesystem::path directory;
     };
@@ -50,7 +50,7 @@ class Mount {
     Mount(const Mount&) = delete;
     Mount& operator=(const Mount&) = delete;
 
-    // Says so in the test's output when it is not.
+    // Whether the mount succeeded. Otherwise writes a message to the test's output.
     [[nodiscard]] bool is_there() const;
 
   private:
@@ -69,25 +69,25 @@ struct Answers {
     std::vector<Json> messages;
 
     [[nodiscard]] std::vector<Json> of_type(std::string_view type) const;
-    // The last message of that type; fails the test when there is none.
+    // Return the last message of that type. Fails the test without one.
     [[nodiscard]] Json last(std::string_view type) const;
-    // Of the phase with this name.
+    // Return the sample of the phase with this name.
     [[nodiscard]] Json sample(std::string_view name) const;
 };
 
-// A session that gets these lines and the end of input.
+// Run a session on these lines.
 Answers run_session(const std::vector<std::string>& lines);
 Answers run_session(const Json& message);
-// A session that gets a line, and another one when so many milliseconds have passed.
+// Run a session on two messages, the second sent `milliseconds` after the first.
 Answers run_session(const Json& first, int milliseconds, const Json& second);
 
-// Runs the phases of a plan step by step in this thread, rank after rank, so that a test can look and meddle in
-// between.
+// Runs the phases of a plan in this thread, rank by rank, so that a test can inspect and change files in between.
 class Stage {
   public:
     explicit Stage(const Json& plan);
 
-    // One phase on all ranks; the results by rank. The first failure before the timed section ends it.
+    // Run one phase on all ranks. Return the results by rank. The first failure before the timed section ends the
+    // phase.
     std::vector<RankResult> run(std::size_t phase);
 
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return directory_.path(); }

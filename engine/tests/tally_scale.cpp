@@ -1,4 +1,4 @@
-// Thousands of ranks: their results come together in as many steps as their number has binary digits, in little memory.
+// Merges the results of thousands of ranks in log2(ranks) steps and little memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint32_t kRanks = 4096;
 constexpr std::uint32_t kRanksPerNode = 32;
-constexpr std::uint64_t kCalls = 2000;  // of a rank, spread over latencies from microseconds to a second
+constexpr std::uint64_t kCalls = 2000;  // per rank, with latencies from microseconds to a second
 
 Tally tally_of(std::uint32_t rank) {
     std::mt19937_64 random(rank);
@@ -48,7 +48,7 @@ Tally tally_of(std::uint32_t rank) {
     return tally;
 }
 
-// Process `mine` of many that are not there: whatever it hears, the sender finds out at that moment.
+// Simulates process `mine` of many. receive() computes the sender's message at that moment.
 class Imagined final : public Processes {
   public:
     Imagined(Rank mine, std::size_t depth, std::size_t& deepest) : mine_(mine), depth_(depth), deepest_(deepest) {
@@ -108,8 +108,8 @@ std::uint64_t status_kib(const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("the results of 4,096 ranks come together in 12 steps and less than a GiB") {
-    std::ofstream("/proc/self/clear_refs") << "5";  // the peak is that of now
+TEST_CASE("the results of 4,096 ranks are merged in 12 steps and less than a GiB") {
+    std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
     const std::uint64_t before_kib = status_kib("VmRSS");
     std::size_t deepest = 0;
     Imagined first(0, 0, deepest);

@@ -1,4 +1,4 @@
-// The team: all ranks or none, barriers that all leave, tables of their own.
+// The team starts all ranks or none, has working barriers, and gives each rank its own descriptor table.
 #include "team/team.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ using strakes::Gathered;
 using strakes::Processors;
 using strakes::Team;
 
-TEST_CASE("no rank leaves a barrier before all have come") {
+TEST_CASE("no rank leaves a barrier before all have reached it") {
     constexpr Team::Rank kRanks = 5;
     constexpr int kRounds = 200;
     Team team(kRanks);
@@ -36,7 +36,7 @@ TEST_CASE("no rank leaves a barrier before all have come") {
     CHECK(come == kRounds * static_cast<int>(kRanks));
 }
 
-TEST_CASE("when one rank fails all learn it at the next barrier, and only there") {
+TEST_CASE("if one rank fails, all learn of it at the next barrier, and only there") {
     constexpr Team::Rank kRanks = 4;
     constexpr int kRounds = 100;
     Team team(kRanks);
@@ -56,7 +56,7 @@ TEST_CASE("when one rank fails all learn it at the next barrier, and only there"
     }
 }
 
-TEST_CASE("ranks come through the start line time after time, and keep the processors that they may use") {
+TEST_CASE("ranks pass the start line repeatedly, and keep their CPU affinity") {
     const std::size_t processors = Processors::allowed().count();
     for (const Team::Rank ranks : {1U, 2U, 5U}) {
         Team team(ranks);
@@ -74,7 +74,7 @@ TEST_CASE("ranks come through the start line time after time, and keep the proce
     }
 }
 
-TEST_CASE("a thread steps aside to a processor that is free, where there is one, and only for a time") {
+TEST_CASE("a thread moves to a free processor, if there is one, and back") {
     const Processors allowed = Processors::allowed();
     {
         const Aside aside(allowed, Processors::current());
@@ -85,7 +85,7 @@ TEST_CASE("a thread steps aside to a processor that is free, where there is one,
     CHECK(Processors::allowed().bytes() == allowed.bytes());
 }
 
-TEST_CASE("what the ranks put is there for rank 0 after the barrier") {
+TEST_CASE("values of the ranks are visible to rank 0 after the barrier") {
     constexpr Team::Rank kRanks = 6;
     Team team(kRanks);
     Gathered<int> values(kRanks);
@@ -101,7 +101,7 @@ TEST_CASE("what the ranks put is there for rank 0 after the barrier") {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-TEST_CASE("a descriptor that a rank opens is not in the table of others") {
+TEST_CASE("a descriptor that a rank opens is not in the table of other ranks") {
     Team team(2);
     std::atomic<int> opened{-1};
     std::atomic<bool> seen{false};

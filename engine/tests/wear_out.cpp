@@ -1,4 +1,5 @@
-// The rule wear-out: after its seconds all ranks go on to what the furthest has reached, and no further.
+// The stop rule wear-out: when its seconds are over, all ranks continue until they have done as much as the furthest
+// one.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 const Json kAtOnce = {{"rule", "wear-out"}, {"seconds", 0.05}};
 
-// The operations of each rank.
+// The distinct operation counts of the ranks.
 std::set<std::uint64_t> operations(const Json& sample) {
     std::set<std::uint64_t> counts;
     for (const Json& row : sample.at("ranks")) counts.insert(row.at(4).get<std::uint64_t>());
@@ -26,7 +27,7 @@ std::set<std::uint64_t> operations(const Json& sample) {
 
 }  // namespace
 
-TEST_CASE("all ranks do as much as the furthest has when the seconds are over, and later phases find all of it") {
+TEST_CASE("all ranks do as much as the furthest has done when the seconds are over, and later phases find all of it") {
     const TestDirectory place;
     const Json many{{"items", 10'000'000}, {"stop", kAtOnce}};
     const Json rest{{"items", 10'000'000}};
@@ -57,8 +58,7 @@ TEST_CASE("all ranks do as much as the furthest has when the seconds are over, a
     }
 }
 
-TEST_CASE("ranks that are slower than others are waited for") {
-    // The second rank's items are in a tree of many directories, and its clock stands no earlier than the others'.
+TEST_CASE("a phase that ends before its seconds does its full amount on every rank") {
     const TestDirectory place;
     const Json few{{"items", 50}, {"stop", {{"rule", "wear-out"}, {"seconds", 600}}}};
     const Answers answers =

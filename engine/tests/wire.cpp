@@ -1,4 +1,4 @@
-// The start-up port: all processes come through, whoever else knocks.
+// Connections at start-up: all processes connect, even if strangers connect as well.
 #include "crew/wire.hpp"
 
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ using namespace strakes;
 
 namespace {
 
-// A connection that says `words` and then nothing.
+// Open a connection and send `words`, then nothing more.
 Descriptor knock(std::uint16_t port, std::string_view words) {
     Descriptor descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
@@ -46,7 +46,7 @@ Descriptor knock(std::uint16_t port, std::string_view words) {
 
 }  // namespace
 
-TEST_CASE("silent connections and strangers keep nobody waiting") {
+TEST_CASE("silent connections and strangers do not delay the processes") {
     constexpr std::uint32_t kRanks = 12;
     Switchboard switchboard(kRanks, Reach::network);
     const std::string where = switchboard.where();
@@ -67,7 +67,7 @@ TEST_CASE("silent connections and strangers keep nobody waiting") {
     const std::vector<Descriptor> connections = switchboard.take();
     for (std::uint32_t rank = 1; rank < kRanks; ++rank) {
         CHECK(connected[rank].why.empty());
-        // What one says the other hears.
+        // The ends are paired correctly.
         REQUIRE(::send(connected[rank].descriptor.get(), &rank, sizeof rank, 0) == sizeof rank);
         std::uint32_t said = 0;
         timeval patience{.tv_sec = 5, .tv_usec = 0};
@@ -79,7 +79,7 @@ TEST_CASE("silent connections and strangers keep nobody waiting") {
 
 namespace {
 
-// What comes within a moment, until `most` bytes or the end; "end" says whether it ended.
+// The bytes received up to `most`, the end of the stream, or a time-out.
 struct Heard {
     std::string bytes;
     bool ended = false;
@@ -104,7 +104,8 @@ void say(int descriptor, const Value& value) {
     REQUIRE(::send(descriptor, &value, sizeof value, MSG_NOSIGNAL) == sizeof value);
 }
 
-// An exchange that knows no secret: what a process says to it first, and then to the answer that it makes up.
+// Imitate an exchange that does not know the secret. Return all that a process sends to it. `second` reacts to the
+// process's proof.
 template <class Second>
 std::string pretend(std::uint16_t& port, const Secret& secret, Second second, Connected& connected) {
     const Descriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -132,7 +133,7 @@ std::string pretend(std::uint16_t& port, const Secret& secret, Second second, Co
 
 }  // namespace
 
-TEST_CASE("who does not know the secret takes nobody's place and learns nothing") {
+TEST_CASE("a client without the secret takes no process's place and learns nothing") {
     Switchboard switchboard(3, Reach::network);
     const std::string where = switchboard.where();
     Unpacker unpacker(where);
@@ -157,7 +158,7 @@ TEST_CASE("who does not know the secret takes nobody's place and learns nothing"
         CHECK(heard.ended);
         CHECK(heard.bytes.empty());
     }
-    // A proof that was overheard is worth nothing for the next connection.
+    // A proof observed on one connection is not valid on another.
     Descriptor first = knock(port, ""), second = knock(port, "");
     Nonce nonce{};
     for (const Descriptor* stranger : {&first, &second}) {
@@ -182,7 +183,7 @@ TEST_CASE("who does not know the secret takes nobody's place and learns nothing"
     }
 }
 
-TEST_CASE("a process talks to no exchange that does not know the secret, and does not tell it") {
+TEST_CASE("a process rejects an exchange without the secret, and does not disclose the secret") {
     Secret secret{};
     for (std::size_t i = 0; i < secret.size(); ++i) secret[i] = static_cast<std::uint8_t>(17 * i + 1);
     const std::string_view known(reinterpret_cast<const char*>(secret.data()), 8);
@@ -205,7 +206,7 @@ TEST_CASE("a process talks to no exchange that does not know the secret, and doe
     CHECK(connected.why == std::strerror(ETIMEDOUT));
 }
 
-TEST_CASE("TCP gives no connection up before the silence that was chosen is over") {
+TEST_CASE("TCP keeps a connection for longer than the chosen silence") {
     Switchboard switchboard(2, Reach::network);
     const Connected connected = connect_to(switchboard.where(), 1);
     const std::vector<Descriptor> connections = switchboard.take();
@@ -218,7 +219,7 @@ TEST_CASE("TCP gives no connection up before the silence that was chosen is over
     }
 }
 
-TEST_CASE("the processes of one node meet where no other machine knocks") {
+TEST_CASE("the processes of one node connect without a network port") {
     constexpr std::uint32_t kRanks = 5;
     Switchboard switchboard(kRanks, Reach::node);
     const std::string where = switchboard.where();
@@ -277,7 +278,7 @@ class FewDescriptors {
 
 }  // namespace
 
-TEST_CASE("too few descriptors for all ranks are said before anybody connects") {
+TEST_CASE("a limit of descriptors that is too low for all ranks is reported before any process connects") {
     const FewDescriptors few(256);
     for (const Reach reach : {Reach::node, Reach::network}) {
         const Switchboard switchboard(250, reach);
@@ -286,13 +287,14 @@ TEST_CASE("too few descriptors for all ranks are said before anybody connects") 
     }
 }
 
-TEST_CASE("strangers that fill the descriptor table keep nobody out") {
+TEST_CASE("strangers that fill the descriptor table do not exclude processes") {
     constexpr std::uint32_t kRanks = 4;
     const FewDescriptors few(200);
     Switchboard switchboard(kRanks, Reach::network);
     const std::string where = switchboard.where();
     const auto port = Unpacker(where).get<std::uint16_t>();
-    // Until there is none left for those that connect, who are in this process, too; then they get theirs back.
+    // Connect until the table is full, also for the accepting side, which is in this process. The spare descriptors are
+    // then freed for the ranks.
     std::vector<Descriptor> strangers, spare;
     for (int i = 0; i < 20; ++i) spare.emplace_back(::dup(STDIN_FILENO));
     for (;;) {
@@ -314,8 +316,8 @@ TEST_CASE("strangers that fill the descriptor table keep nobody out") {
 
 namespace {
 
-// This thread, and those that it starts, see a network of their own in which there is nothing but the loop. False where
-// this user may not.
+// Move this thread and its later child threads to a network namespace that has only the loopback interface. Return
+// false if this is not permitted.
 bool enter_own_network() {
     if (::unshare(CLONE_NEWNET) != 0) return false;
     const Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -325,7 +327,7 @@ bool enter_own_network() {
     return any && ::ioctl(any.get(), SIOCSIFFLAGS, &loop) == 0;
 }
 
-// All but the first meet at a switchboard of this thread's network; why the first of them could not.
+// Connect all ranks except 0 to a switchboard of this thread. Return why the first of them failed, or an empty string.
 std::string meet(std::uint32_t ranks) {
     Switchboard switchboard(ranks, Reach::network);
     const std::string where = switchboard.where();
@@ -343,11 +345,11 @@ std::string meet(std::uint32_t ranks) {
 
 }  // namespace
 
-TEST_CASE("processes meet where there are only addresses of IPv6") {
+TEST_CASE("processes connect if there are only IPv6 addresses") {
     std::string why = "no network of one's own";
     std::thread([&] {
         if (!enter_own_network()) return;
-        // The loop's address of IPv4 goes, its other one stays.
+        // Remove the IPv4 address of the loopback interface and keep the IPv6 address.
         const Descriptor any(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         ifreq loop{};
         std::strcpy(loop.ifr_name, "lo");
@@ -358,7 +360,7 @@ TEST_CASE("processes meet where there are only addresses of IPv6") {
     CHECK(why.empty());
 }
 
-TEST_CASE("a queue of one lets all processes in, one after the other") {
+TEST_CASE("a backlog of one admits all processes, one after another") {
     std::string why = "no network of one's own";
     std::thread([&] {
         if (!enter_own_network()) return;

@@ -1,4 +1,4 @@
-// Items: which exist, in which directories, under which names.
+// Items: their ranges, directories and names.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<std::uint64_t> indices(const std::vector<ItemRun>& runs) {
 
 }  // namespace
 
-TEST_CASE("items are spread evenly over the leaves, each once") {
+TEST_CASE("items are distributed evenly over the leaves, each once") {
     for (const std::uint64_t total : {1U, 3U, 7U, 100U, 101U}) {
         for (const std::uint32_t leaves : {1U, 2U, 7U, 64U}) {
             const auto runs = runs_of({.first = 0, .last = total, .rename_ends = {}}, total, leaves);
@@ -44,7 +44,7 @@ TEST_CASE("items are spread evenly over the leaves, each once") {
     }
 }
 
-TEST_CASE("an item stays in its leaf when the first or the last are missing") {
+TEST_CASE("an item stays in its leaf if the first or the last ones are missing") {
     constexpr std::uint64_t kTotal = 50;
     constexpr std::uint32_t kLeaves = 7;
     std::vector<std::uint32_t> leaf_of(kTotal);
@@ -57,21 +57,21 @@ TEST_CASE("an item stays in its leaf when the first or the last are missing") {
     }
 }
 
-TEST_CASE("no items, no runs") {
+TEST_CASE("without items there are no runs") {
     CHECK(runs_of({.first = 0, .last = 0, .rename_ends = {}}, 10, 2).empty());
     CHECK(runs_of({.first = 10, .last = 10, .rename_ends = {}}, 10, 2).empty());
 }
 
-TEST_CASE("renames that ended early are known item by item") {
+TEST_CASE("after renames that ended early, the name of each item is known") {
     const Items items{.first = 2, .last = 10, .rename_ends = {8, 5}};
     std::vector<bool> renamed(10);
     for (const ItemRun& run : runs_of(items, 10, 3))
         for (std::uint64_t i = 0; i < run.count; ++i) renamed[run.first + i] = run.renamed;
-    // Below 5 renamed twice, below 8 once.
+    // Items below 5 were renamed twice, items below 8 once.
     CHECK(renamed == std::vector<bool>{false, false, false, false, false, true, true, true, false, false});
 }
 
-TEST_CASE("a name counts up in place and is unique for owner and index") {
+TEST_CASE("a name is incremented in place, and is unique for owner and index") {
     std::set<std::string> seen;
     for (std::uint32_t owner = 0; owner < 12; ++owner) {
         ItemName name(false, owner, 100);
@@ -82,7 +82,7 @@ TEST_CASE("a name counts up in place and is unique for owner and index") {
     CHECK(seen.contains("f11.099"));
 }
 
-TEST_CASE("a name can be set again after it was counted past the last item") {
+TEST_CASE("a name can be set again after it was incremented past the last item") {
     ItemName name(true, 7, 10);
     name.set(9, false);
     name.next();
@@ -90,7 +90,7 @@ TEST_CASE("a name can be set again after it was counted past the last item") {
     CHECK(std::string(name.c_str()) == "d7.03");
 }
 
-TEST_CASE("a renamed item has another letter, and renaming again brings the first one back") {
+TEST_CASE("a renamed item has another letter, and a second rename restores the first one") {
     ItemName name(true, 1, 5);
     name.set(4, false);
     CHECK(std::string(name.toggled().c_str()) == "e1.4");
@@ -105,7 +105,7 @@ TEST_CASE("the longest name fits") {
     CHECK(std::string(name.c_str()) == "f65535.1073741823");
 }
 
-TEST_CASE("a path is that of the name in the directory entered last") {
+TEST_CASE("a path combines the directory entered last and the name") {
     ItemPath path(ItemName(true, 1, 50));
     path.enter("/scratch/items.tree/b0");
     path.set(8, false);
@@ -119,7 +119,7 @@ TEST_CASE("a path is that of the name in the directory entered last") {
     CHECK(std::string(path.item().c_str()) == "e1.10");
 }
 
-TEST_CASE("a path in a cleared buffer has nothing of a longer one behind it") {
+TEST_CASE("a path in a cleared buffer is followed by zeros, not by the rest of a longer one") {
     ItemPath path(ItemName(false, 3, 10), true);
     path.enter("/scratch/items.tree");
     path.set(7, false);

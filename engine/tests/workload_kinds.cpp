@@ -1,4 +1,4 @@
-// Streams, samples from anywhere in a shared file, and items that all ranks work on.
+// Streams, samples from random places of a shared file, and items shared by all ranks.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ Value sum(const std::vector<RankResult>& results, Value RankResult::* member) {
 
 }  // namespace
 
-TEST_CASE("a stream is a file of its own for every rank, and its sample says so") {
+TEST_CASE("a stream has its own file for every rank, and its sample says so") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(), plan_of({stream("write", "write"), stream("read", "read", {{"verify", true}})}, 3),
@@ -54,7 +54,7 @@ TEST_CASE("a stream is a file of its own for every rank, and its sample says so"
         CHECK(fs::file_size(directory.path() / "p" / name) == 50'000);
 }
 
-TEST_CASE("samples from a shared file come from all of it, the amount asked for, the same ones again with the seed") {
+TEST_CASE("samples from a shared file have the requested amount, and verify") {
     const Json shared = {{"layout", "shared-file"}};
     Json samples = {{"layout", "shared-file"}, {"access", "random-whole"}, {"verify", true}, {"segments", 6}};
     Stage stage(plan_of({transfer("write", "write", shared), transfer("read", "read", samples)}, 2));
@@ -64,7 +64,7 @@ TEST_CASE("samples from a shared file come from all of it, the amount asked for,
     CHECK(sum(results, &RankResult::verified_bytes) == 2 * 6 * 65536);
 }
 
-TEST_CASE("samples larger than what was written at a time leave the rest of the file alone") {
+TEST_CASE("samples larger than the blocks of the write stay within the file") {
     const Json shared = {{"layout", "shared-file"}, {"block_bytes", 20480}};
     const Json samples = {{"layout", "shared-file"}, {"access", "random-whole"}, {"verify", true},
                           {"transfer_bytes", 12288}, {"block_bytes", 12288},     {"segments", 13}};
@@ -73,7 +73,7 @@ TEST_CASE("samples larger than what was written at a time leave the rest of the 
     CHECK(sum(stage.run(1), &RankResult::bytes) == 2 * 13 * 12288);
 }
 
-TEST_CASE("samples need a file that was written to its end") {
+TEST_CASE("samples need a file that was completely written") {
     const Json early = {{"layout", "shared-file"}, {"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
     const Json samples = {{"layout", "shared-file"}, {"access", "random-whole"}};
     Stage stage(plan_of({transfer("write", "write", early), transfer("read", "read", samples)}, 2));
@@ -83,7 +83,7 @@ TEST_CASE("samples need a file that was written to its end") {
     CHECK(failure->what.find("not written to the end") != std::string::npos);
 }
 
-TEST_CASE("where all ranks share the items, every rank does all of them") {
+TEST_CASE("if all ranks share the items, every rank does all of them") {
     for (const char* directory : {"unique", "shared"}) {
         const Json tree = {{"directory", directory}, {"depth", 1}, {"branch", 4}, {"items", 10}, {"file_bytes", 100}};
         Json all = tree;
@@ -101,7 +101,7 @@ TEST_CASE("where all ranks share the items, every rank does all of them") {
 }
 
 TEST_CASE("no rank opens the trees of all ranks to work on their items") {
-    constexpr int kSpare = 100;  // 8 ranks x 8 trees x 4 directories are more
+    constexpr int kSpare = 100;  // fewer than 8 ranks x 8 trees x 4 directories
     const int free_one = ::dup(0);
     ::close(free_one);
     rlimit before{};
@@ -130,7 +130,7 @@ TEST_CASE("no rank opens the trees of all ranks to work on their items") {
     }
 }
 
-TEST_CASE("shared items that another rank did not get to create are not missed") {
+TEST_CASE("shared items that another rank did not create in time are not expected") {
     const Json early = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
     Stage stage(
         plan_of({metadata("create", "file-create", early), metadata("stat", "file-stat", {{"share", "all"}})}, 3));

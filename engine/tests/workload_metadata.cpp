@@ -1,4 +1,4 @@
-// Metadata operations: what they make, touch and leave.
+// Metadata operations: the items that they create, access and leave.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Found {
     std::uintmax_t bytes = 0;
 };
 
-// Below the stage's directory, trees and their levels left out: items only.
+// Count the items below the stage's directory, without the directories of the trees.
 Found items_in(const Stage& stage) {
     Found found;
     for (const auto& entry : fs::recursive_directory_iterator(stage.path())) {
@@ -53,12 +53,12 @@ Json with(Json one, const Json& more) {
     return one;
 }
 
-// Nothing new begins after the first operation.
+// Stop after the first operation.
 const Json kAtOnce = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
 
 }  // namespace
 
-TEST_CASE("all operations on files work in every kind of tree, and nothing but the tree is left") {
+TEST_CASE("all operations on files work in every kind of tree, and leave only the tree") {
     for (const std::string directory : {"unique", "shared"}) {
         for (const int depth : {0, 1, 3}) {
             INFO(directory, " ", depth);
@@ -81,7 +81,7 @@ TEST_CASE("all operations on files work in every kind of tree, and nothing but t
     }
 }
 
-TEST_CASE("all operations on directories work, and a set can be made again after its removal") {
+TEST_CASE("all operations on directories work, and a set can be created again after its removal") {
     Stage stage(
         plan_of({metadata("create", "dir-create"), metadata("stat", "dir-stat"), metadata("rename", "dir-rename"),
                  metadata("stat2", "dir-stat"), metadata("remove", "dir-remove"), metadata("again", "dir-create"),
@@ -94,7 +94,7 @@ TEST_CASE("all operations on directories work, and a set can be made again after
     CHECK(run_well(stage, 6) == 200);
 }
 
-TEST_CASE("files and directories of one set live side by side") {
+TEST_CASE("files and directories of one set coexist") {
     Stage stage(
         plan_of({metadata("dirs", "dir-create"), metadata("files", "file-create"), metadata("rmdir", "dir-remove")}));
     run_well(stage, 0);
@@ -106,7 +106,7 @@ TEST_CASE("files and directories of one set live side by side") {
     CHECK(items_in(stage).files == 200);
 }
 
-TEST_CASE("mknod makes regular files") {
+TEST_CASE("mknod creates regular files") {
     Stage stage(
         plan_of({metadata("create", "file-create", {{"create_with", "mknod"}}), metadata("stat", "file-open-close")}));
     CHECK(run_well(stage, 0) == 200);
@@ -114,7 +114,7 @@ TEST_CASE("mknod makes regular files") {
     CHECK(run_well(stage, 1) == 200);
 }
 
-TEST_CASE("files synchronised before they are closed are whole") {
+TEST_CASE("files synchronised before they are closed are complete") {
     const Json small = {{"file_bytes", 100}};
     Json synchronised = small;
     synchronised["fsync"] = true;
@@ -124,7 +124,7 @@ TEST_CASE("files synchronised before they are closed are whole") {
     CHECK(run_well(stage, 1) == 200);
 }
 
-TEST_CASE("by absolute paths mknod makes regular files, and what is synchronised is whole") {
+TEST_CASE("by absolute paths mknod creates regular files, and synchronised files are complete") {
     const Json absolute = {{"paths", "absolute"}};
     Stage nodes(plan_of({metadata("create", "file-create", with(absolute, {{"create_with", "mknod"}}))}));
     CHECK(run_well(nodes, 0) == 200);
@@ -135,7 +135,7 @@ TEST_CASE("by absolute paths mknod makes regular files, and what is synchronised
     CHECK(items_in(synchronised).bytes == 20'000);
 }
 
-TEST_CASE("files opened read-write may be there already, and must be such that can be written") {
+TEST_CASE("files opened read-write may exist already, and must be writable") {
     for (const std::string paths : {"relative", "absolute"}) {
         INFO(paths);
         const Json least = {{"paths", paths}, {"items", 2}};
@@ -156,7 +156,7 @@ TEST_CASE("files opened read-write may be there already, and must be such that c
     }
 }
 
-TEST_CASE("data larger than the buffer are written and read whole") {
+TEST_CASE("data larger than the buffer are written and read completely") {
     const Json large = {{"items", 2}, {"file_bytes", 2'500'001}};
     Stage stage(plan_of({metadata("create", "file-create", large), metadata("read", "file-read", large)}, 1));
     const auto created = stage.run(0);
@@ -165,8 +165,8 @@ TEST_CASE("data larger than the buffer are written and read whole") {
     CHECK(stage.run(1)[0].bytes == 5'000'002);
 }
 
-TEST_CASE("no two sectors of the data of files are the same") {
-    // Larger than the buffer, and a last sector that is short.
+TEST_CASE("no two sectors of the data of files are equal") {
+    // Larger than the buffer, with a short last sector, and exactly one sector.
     for (const std::uint64_t bytes : {2'500'001U, 3901U, 512U}) {
         const Json data = {{"items", 3}, {"file_bytes", bytes}, {"directory", "shared"}};
         Stage stage(plan_of({metadata("create", "file-create", data),
@@ -191,7 +191,7 @@ TEST_CASE("no two sectors of the data of files are the same") {
     }
 }
 
-TEST_CASE("a file that is shorter than written is an error of file-read") {
+TEST_CASE("a file that is shorter than it was written is an error of file-read") {
     const Json small = {{"items", 1}, {"file_bytes", 100}};
     Stage stage(plan_of({metadata("create", "file-create", small), metadata("read", "file-read", small)}, 1));
     run_well(stage, 0);
@@ -202,7 +202,7 @@ TEST_CASE("a file that is shorter than written is an error of file-read") {
     CHECK(results[0].failure->path == "stage/items.0.tree/f0.0");
 }
 
-TEST_CASE("after a stonewalled creation only what was created is touched") {
+TEST_CASE("after a stonewalled creation only the created items are accessed") {
     Stage stage(plan_of({metadata("create", "file-create", kAtOnce), metadata("stat", "file-stat"),
                          metadata("rename", "file-rename"), metadata("remove", "file-remove")}));
     CHECK(run_well(stage, 0) == 2);
@@ -227,7 +227,7 @@ TEST_CASE("renames and removals that end early leave the rest usable") {
     CHECK(items_in(stage).files == 0);
 }
 
-TEST_CASE("a phase for seconds goes over the items again") {
+TEST_CASE("a phase for seconds repeats the items") {
     const Json brief = {{"items", 10}, {"stop", {{"rule", "seconds"}, {"seconds", 0.03}}}};
     Stage stage(plan_of({metadata("create", "file-create", {{"items", 10}}), metadata("stat", "file-stat", brief)}, 1));
     run_well(stage, 0);
@@ -237,7 +237,7 @@ TEST_CASE("a phase for seconds goes over the items again") {
     CHECK(results[0].operations > 100);
 }
 
-TEST_CASE("an item that is gone is an error with its path, call and error number") {
+TEST_CASE("a missing item is an error with its path, call and error number") {
     const Json tree = {{"depth", 2}, {"branch", 2}, {"items", 8}};
     Stage stage(plan_of({metadata("create", "file-create", tree), metadata("stat", "file-stat", tree)}, 1));
     run_well(stage, 0);
@@ -261,7 +261,7 @@ TEST_CASE("a tree that is a symbolic link is not entered") {
     }
 }
 
-TEST_CASE("a tree is not made when the ranks are to halt") {
+TEST_CASE("no tree is created after a halt") {
     Stage stage(plan_of({metadata("create", "file-create", {{"depth", 3}, {"branch", 8}})}, 1));
     stage.halt = Halt::cancel;
     const auto results = stage.run(0);
@@ -270,7 +270,7 @@ TEST_CASE("a tree is not made when the ranks are to halt") {
     CHECK(items_in(stage).files == 0);
 }
 
-TEST_CASE("a delay is spent after every operation, and is not in the latencies") {
+TEST_CASE("a delay follows every operation, and is not in the latencies") {
     Stage stage(plan_of({metadata("create", "file-create", {{"items", 4}, {"delay_ns", 2'000'000}})}, 1));
     const auto results = stage.run(0);
     CHECK(Clock::system().to_ns(elapsed(results[0].start, results[0].end)) >= 8'000'000);

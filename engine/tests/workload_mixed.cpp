@@ -1,4 +1,4 @@
-// Several kinds at once: every part does what it would do alone, side by side with the others, and is told apart.
+// Mixed phases: the parts run concurrently, each as it would alone, and are reported separately.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -29,7 +29,7 @@ Json probe(std::string_view name, const Json& more = Json::object()) {
     return phase;
 }
 
-// The times of all ranks of a part.
+// One column of all ranks of a part.
 std::vector<double> column(const Json& part, std::size_t which) {
     std::vector<double> values;
     for (const Json& row : part.at("ranks")) values.push_back(row.at(which));
@@ -38,7 +38,7 @@ std::vector<double> column(const Json& part, std::size_t which) {
 
 }  // namespace
 
-TEST_CASE("parts are told apart: each with its ranks, amounts, rates and histograms") {
+TEST_CASE("parts are reported separately, each with its ranks, amounts, rates and histograms") {
     const TestDirectory directory;
     const Json shared = {{"layout", "shared-file"}};
     const Answers answers = run_session(plan_message(
@@ -71,18 +71,18 @@ TEST_CASE("parts are told apart: each with its ranks, amounts, rates and histogr
     CHECK(sample.at("bytes") == dump.at("bytes"));
 }
 
-TEST_CASE("all parts begin together") {
+TEST_CASE("all parts run at the same time") {
     const TestDirectory directory;
     const Answers answers = run_session(
         plan_message(directory.path(), plan_of({mixed({part(1, probe("one", {{"seconds", 0.2}})),
                                                        part(1, probe("two", {{"files", "p2"}, {"seconds", 0.2}}))})})));
     const Json parts = answers.sample("both").at("parts");
-    // While one runs the other does, too.
+    // Each starts before the other one ends.
     for (const auto& [mine, other] : {std::pair{0, 1}, std::pair{1, 0}})
         CHECK(column(parts.at(mine), 1).front() < column(parts.at(other), 2).front());
 }
 
-TEST_CASE("what parts have made, later phases of all ranks find, and verify") {
+TEST_CASE("later phases of all ranks find and verify the files of the parts") {
     const TestDirectory directory;
     for (const std::string layout : {"shared-file", "file-per-process"}) {
         const Json as = {{"layout", layout}};
@@ -98,14 +98,14 @@ TEST_CASE("what parts have made, later phases of all ranks find, and verify") {
                     5)));
         CHECK(answers.last("done").at("status") == "ok");
         CHECK(answers.sample("read").at("effective").at("verified_bytes") == 3 * 4 * 65536);
-        // Only the ranks that made some have any.
+        // Only ranks that created files have any.
         const auto made = answers.sample("both").at("parts").at(0).at("operations").get<std::uint64_t>();
         CHECK(answers.sample("look").at("operations") == made);
         CHECK(answers.sample("stat").at("operations") == 5 * made);
     }
 }
 
-TEST_CASE("a stop that is that of all parts ends them together; without it each ends by its own") {
+TEST_CASE("a common stop ends all parts together; without one each part ends by its own stop") {
     const TestDirectory directory;
     const Json stat = metadata("stat", "file-stat"), read = transfer("read", "read", {{"verify", true}});
     const auto run = [&](const Json& phase) {
@@ -123,7 +123,7 @@ TEST_CASE("a stop that is that of all parts ends them together; without it each 
     CHECK(apart.at("parts").at(1).at("stopped_by") == "amount");
 }
 
-TEST_CASE("a failure in one part ends all, and says in which") {
+TEST_CASE("a failure in one part ends all parts, and the error names the part") {
     const TestDirectory directory;
     fs::create_directory(directory.path() / "small");
     const Mount mount(directory.path() / "small", "size=1m");
@@ -141,7 +141,7 @@ TEST_CASE("a failure in one part ends all, and says in which") {
     CHECK(parts.at(1).at("errors") == 0);
 }
 
-TEST_CASE("the log of a probe in a part is that of its rank and name") {
+TEST_CASE("the log of a probe in a part has the part's rank and name") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(),

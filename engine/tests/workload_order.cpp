@@ -28,7 +28,7 @@ TransferPhase phase_of(Layout layout, Access access) {
     return phase;
 }
 
-// How often each transfer of a file of `bytes` bytes is done.
+// Counts how often each transfer of a file of `bytes` bytes is done.
 class Coverage {
   public:
     Coverage(std::uint64_t bytes, std::uint64_t transfer) : transfer_(transfer), times_(bytes / transfer) {}
@@ -101,13 +101,13 @@ TEST_CASE("with access whole every rank covers the whole shared file") {
     CHECK(coverage.each(kRanks));
 }
 
-TEST_CASE("strided puts one block of every rank in turn") {
+TEST_CASE("strided access places one block of every rank in turn") {
     const TransferPhase phase = phase_of(Layout::shared_file, Access::strided);
     InOrder order(region_of(phase, kRanks, 1));
     for (const std::uint64_t expected : {40U, 48U, 56U, 64U, 72U, 160U, 168U}) CHECK(order.next() == expected);
 }
 
-TEST_CASE("what was written in part at random is read in another order, and nothing else is touched") {
+TEST_CASE("data written partly and at random are read in another order, and no other data are accessed") {
     const TransferPhase phase = phase_of(Layout::file_per_process, Access::random);
     const Region region = region_of(phase, kRanks, 0);
     const Permutation as_written(region.transfers, 4);
@@ -117,10 +117,10 @@ TEST_CASE("what was written in part at random is read in another order, and noth
     CHECK(written.covered() == kWritten);
     Coverage both = written;
     both.add(Shuffled(region, Permutation(kWritten, 9), as_written), kWritten);
-    CHECK(both.covered() == 0);  // each of them twice
+    CHECK(both.covered() == 0);  // each transfer twice
 }
 
-TEST_CASE("an order that is started again begins at its beginning") {
+TEST_CASE("an order that is restarted begins with its first offset") {
     InOrder order(region_of(phase_of(Layout::shared_file, Access::strided), kRanks, 2));
     const std::uint64_t first = order.next();
     for (int i = 0; i < 11; ++i) order.next();
@@ -130,7 +130,7 @@ TEST_CASE("an order that is started again begins at its beginning") {
 
 namespace {
 
-// Hits of a cache that holds the transfers used last, `capacity` of them, after it has been filled.
+// Return the hit rate of an LRU cache of `capacity` transfers after the first pass.
 template <class Order>
 double share_of_hits(Order order, std::uint64_t count, std::uint64_t passes, std::size_t capacity) {
     std::list<std::uint64_t> recent;
@@ -155,7 +155,7 @@ double share_of_hits(Order order, std::uint64_t count, std::uint64_t passes, std
     return static_cast<double>(hits) / static_cast<double>(count * (passes - 1));
 }
 
-// Share of the draws that the likeliest `share` of the places have.
+// Return the share of draws that fall on the most frequent `share` of the places.
 double share_of_the_likeliest(Access access, std::uint64_t places, double share) {
     constexpr std::uint64_t kDraws = 200000;
     const Region region{
@@ -171,12 +171,13 @@ double share_of_the_likeliest(Access access, std::uint64_t places, double share)
 
 }  // namespace
 
-TEST_CASE("a cache of half the file is neither defeated by every pass nor met by more than chance has") {
+TEST_CASE("a cache of half the file has the expected hit rate for shuffled passes and for independent draws") {
     constexpr std::uint64_t kPlaces = 4000;
     const Region region{
         .base = 0, .run_bytes = kPlaces * 8, .stride = kPlaces * 8, .transfer_bytes = 8, .transfers = kPlaces};
-    // Of another order in each pass: what is at place x of one and y of the next is met when fewer than half of the
-    // others came in between, 1/8 of the time. Drawn one by one: half, less what the cache takes to follow.
+    // If each pass is shuffled anew, the transfer at position x of one pass and y of the next hits if fewer than half
+    // of the others were used in between. Its probability is 1/8. With independent draws it is 1/2, less while the
+    // cache adapts.
     const double shuffled = share_of_hits(Shuffled(region, Permutation(kPlaces, 3)), kPlaces, 6, kPlaces / 2);
     CHECK(shuffled > 0.09);
     CHECK(shuffled < 0.16);
@@ -202,12 +203,12 @@ TEST_CASE("every pass in random order has each transfer once") {
     CHECK(std::ranges::adjacent_find(passes[0]) == passes[0].end());
 }
 
-TEST_CASE("what is drawn is drawn as often as its law says") {
+TEST_CASE("the distributions of draws are as specified") {
     constexpr std::uint64_t kPlaces = 1000;
     CHECK(share_of_the_likeliest(Access::draws, kPlaces, 0.2) < 0.25);
     CHECK(std::abs(share_of_the_likeliest(Access::hotspot, kPlaces, 0.2) - 0.8) < 0.02);
     CHECK(std::abs(share_of_the_likeliest(Access::pareto, kPlaces, 0.2) - 0.8) < 0.02);
-    // Of zipf, by its own sum.
+    // For zipf, compare with the normalised sum of its weights.
     double all = 0, first = 0;
     for (std::uint64_t k = 1; k <= kPlaces; ++k) {
         all += std::pow(static_cast<double>(k), -Drawn::kZipf);

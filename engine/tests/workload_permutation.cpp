@@ -1,4 +1,4 @@
-// The seeded order: each index once, different for every key, no memory of the size.
+// Seeded permutation: each index once, a different order for every key, and memory independent of the size.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ TEST_CASE("every index comes once, for every size") {
     }
 }
 
-TEST_CASE("every index comes once also at a million") {
+TEST_CASE("every index comes once for a million indices") {
     constexpr std::uint64_t kSize = 1'000'003;
     const Permutation order(kSize, 5);
     std::vector<bool> seen(kSize);
@@ -31,7 +31,7 @@ TEST_CASE("every index comes once also at a million") {
     CHECK(std::ranges::count(seen, false) == 0);
 }
 
-TEST_CASE("the order has few neighbours in sequence, and another key gives another order") {
+TEST_CASE("the order has few consecutive neighbours, and another key gives another order") {
     constexpr std::uint64_t kSize = 100'000;
     const Permutation one(kSize, 1);
     const Permutation two(kSize, 2);
@@ -41,12 +41,12 @@ TEST_CASE("the order has few neighbours in sequence, and another key gives anoth
         sequential += one(i) == one(i - 1) + 1 ? 1 : 0;
         equal += one(i) == two(i) ? 1 : 0;
     }
-    // Of random orders about one of each is expected.
+    // A random order has about one of each.
     CHECK(sequential < 10);
     CHECK(equal < 10);
 }
 
-TEST_CASE("the halves of the order are spread over the whole range") {
+TEST_CASE("the first half of the order is spread over the whole range") {
     constexpr std::uint64_t kSize = 1U << 16U;
     const Permutation order(kSize, 99);
     std::uint64_t below = 0;
@@ -55,7 +55,7 @@ TEST_CASE("the halves of the order are spread over the whole range") {
     CHECK(below < kSize / 4 + 1000);
 }
 
-TEST_CASE("sizes near the largest neither overflow nor hang") {
+TEST_CASE("sizes near the maximum neither overflow nor hang") {
     for (const std::uint64_t size : {std::uint64_t{1} << 50U, (std::uint64_t{1} << 62U) + 1}) {
         const Permutation order(size, 3);
         for (std::uint64_t i = 0; i < 1000; ++i) CHECK(order(i) < size);

@@ -1,4 +1,4 @@
-// Probes: everything that is due is done, late or not; what failed does not hide and does not end it.
+// Probes: every scheduled operation is done, late or not, and a failed one is reported without ending the probe.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -33,7 +33,7 @@ std::uint64_t counted(const Json& histogram) {
 
 }  // namespace
 
-TEST_CASE("every operation that is due is done once, and the log has all of them") {
+TEST_CASE("every scheduled operation is done once, and the log has all of them") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(),
@@ -73,7 +73,7 @@ TEST_CASE("every operation that is due is done once, and the log has all of them
     CHECK(seen.size() == 60);
 }
 
-TEST_CASE("a probe may give every file bytes of its own") {
+TEST_CASE("a probe can write different data to every file") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(), plan_of({probe("kept", "file-fsync", {{"file_bytes", 4096}})}, 2), {{"keep", true}}));
@@ -89,7 +89,7 @@ TEST_CASE("a probe may give every file bytes of its own") {
     for (const std::string& bytes : contents) CHECK(bytes.size() == 4096);
 }
 
-TEST_CASE("a probe may leave nothing behind, and read what is not in the page cache") {
+TEST_CASE("a probe can remove its files, and read data that are not in the page cache") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(directory.path(),
                                                      plan_of({probe("cycles", "file-cycle", {{"file_bytes", 4096}}),
@@ -105,8 +105,8 @@ TEST_CASE("a probe may leave nothing behind, and read what is not in the page ca
     CHECK(fs::file_size(directory.path() / "p" / "reads.1.probe" / "data") == std::uint64_t{256} * 4096);
 }
 
-TEST_CASE("operations that come late count from the moment they were due") {
-    // A million a second: nothing can keep that, and so the last one is about as late as the phase is longer.
+TEST_CASE("late operations are measured from the time they were scheduled") {
+    // No system does a million operations per second, so the last one is late by about the overrun of the phase.
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(), plan_of({probe("creations", "file-create", {{"rate_per_s", 1e6}, {"seconds", 2e-3}})}, 1)));
@@ -117,7 +117,7 @@ TEST_CASE("operations that come late count from the moment they were due") {
     CHECK(sample.at("ranks")[0][6].get<double>() > 0.5 * late);
 }
 
-TEST_CASE("a full file system fails operations, each is in the log with its reason, and the probe goes on") {
+TEST_CASE("a full file system fails operations, the log has each with its reason, and the probe continues") {
     const TestDirectory directory;
     const fs::path place = directory.path() / "full";
     fs::create_directory(place);
@@ -137,7 +137,7 @@ TEST_CASE("a full file system fails operations, each is in the log with its reas
     CHECK(failed == 20 - good);
 }
 
-TEST_CASE("a probe of which nothing is acknowledged has failed, and a cancelled one ends at once") {
+TEST_CASE("a probe without any successful operation has failed, and a cancelled probe ends at once") {
     const TestDirectory directory;
     const fs::path place = directory.path() / "full";
     fs::create_directory(place);
@@ -154,7 +154,7 @@ TEST_CASE("a probe of which nothing is acknowledged has failed, and a cancelled 
     CHECK(ended.last("done").at("cleaned") == true);
 }
 
-TEST_CASE("what is taken from a log piece by piece is the log") {
+TEST_CASE("the pieces taken from a log are the whole log") {
     OperationLog log;
     log.clear(100);
     std::vector<std::uint64_t> taken;
@@ -174,7 +174,7 @@ TEST_CASE("what is taken from a log piece by piece is the log") {
     for (std::uint64_t i = 0; i < taken.size(); ++i) CHECK(taken[i] == i);
 }
 
-TEST_CASE("a phase of more than two seconds says what happened in each of them, a shorter one does not") {
+TEST_CASE("a phase longer than two seconds has rows by second, a shorter one has none") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(),

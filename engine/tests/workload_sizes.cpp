@@ -1,4 +1,4 @@
-// Calls of several sizes in one phase, and files of the first ranks alone.
+// Transfers of several sizes in one phase, and files of the first ranks only.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ using namespace strakes;
 using namespace strakes::tests;
 namespace fs = std::filesystem;
 
-TEST_CASE("sizes are drawn in their shares, the same ones from the same seed") {
+TEST_CASE("sizes are drawn with their probabilities, and a seed gives the same sizes again") {
     const std::vector<SizeShare> shares = {
         {.bytes = 4096, .percent = 60}, {.bytes = 512, .percent = 3}, {.bytes = 65536, .percent = 37}};
     constexpr std::uint64_t kCalls = 20000;
@@ -32,7 +32,7 @@ TEST_CASE("sizes are drawn in their shares, the same ones from the same seed") {
     CHECK(size_of_call({}, 1, 0, 8192) == 8192);
 }
 
-TEST_CASE("a mixed phase moves the sizes of reads and of writes, and the data stay right") {
+TEST_CASE("a mixed phase uses its sizes for reads and writes, and the data remain correct") {
     Stage stage(plan_of(
         {transfer("w", "write", {{"segments", 64}}),
          transfer(
@@ -59,7 +59,7 @@ TEST_CASE("a mixed phase moves the sizes of reads and of writes, and the data st
     CHECK_FALSE(stage.run(2).front().failure);
 }
 
-TEST_CASE("only the first ranks have files when no others write, and others read nothing") {
+TEST_CASE("only the first ranks have files if the others do not write, and the others read nothing") {
     Stage stage(plan_of({transfer("w", "write", {{"layout", "file-per-process"}, {"first_ranks", 1}}),
                          transfer("r", "read", {{"layout", "file-per-process"}, {"verify", true}})},
                         3));

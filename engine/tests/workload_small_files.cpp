@@ -1,4 +1,4 @@
-// Pools of small files: what is there after every step, that it is what was written, and that a seed decides all of it.
+// Pools of small files: the files after every step, their contents, and reproducibility by seed.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -108,7 +108,7 @@ TEST_CASE("a pool is filled with files of sizes in the range, spread over all su
     CHECK(results[0].bytes + results[1].bytes == count.bytes);
 }
 
-TEST_CASE("what transactions leave is what is counted, and every byte of it is the one that was written") {
+TEST_CASE("the counts match the files after transactions, and every byte is verified") {
     Stage stage(plan_of({fill(100), pool("work", "transactions", {{"transactions", 500}, {"verify", true}}),
                          pool("check", "flow",
                               {{"transactions", 1},
@@ -156,7 +156,7 @@ TEST_CASE("transactions are pairs, counted by operation") {
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a pool never runs dry and at most doubles") {
+TEST_CASE("a pool never becomes empty and at most doubles") {
     for (const int creates : {0, 100}) {
         Stage stage(
             plan_of({fill(20), pool("work", "transactions", {{"transactions", 100}, {"create_percent", creates}})}, 1));
@@ -167,7 +167,7 @@ TEST_CASE("a pool never runs dry and at most doubles") {
     }
 }
 
-TEST_CASE("the same seed leaves the same files, another seed others") {
+TEST_CASE("the same seed leaves the same files, another seed leaves others") {
     const auto after = [](std::uint32_t seed) {
         Json plan = plan_of({fill(60), pool("work", "transactions", {{"transactions", 200}}),
                              pool("loop", "flow", {{"transactions", 30}, {"flow", kFlow}})},
@@ -182,7 +182,7 @@ TEST_CASE("the same seed leaves the same files, another seed others") {
     CHECK(first != after(8));
 }
 
-TEST_CASE("accumulating adds, and goes on at the first item") {
+TEST_CASE("accumulate adds files, starting at the first item") {
     Json more = pool("more", "accumulate", {{"files_per_rank", 30}});
     Json first = fill(50);
     for (Json* phase : {&first, &more}) (*phase)["first_item"] = 1000;
@@ -211,7 +211,7 @@ TEST_CASE("files can be added after transactions") {
     CHECK(files_in(stage.path()).empty());
 }
 
-TEST_CASE("a removal that is stopped leaves a pool that can be used") {
+TEST_CASE("a removal that is stopped leaves a usable pool") {
     const Json at_once = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
     Stage stage(plan_of({fill(20), pool("some", "remove", at_once),
                          pool("work", "transactions", {{"transactions", 30}, {"verify", true}}),
@@ -226,7 +226,7 @@ TEST_CASE("a removal that is stopped leaves a pool that can be used") {
     CHECK(files_in(stage.path()).empty());
 }
 
-TEST_CASE("a flow does its operations in turn, each with a histogram of its own") {
+TEST_CASE("a flow does its operations in order, each with its own histogram") {
     const TestDirectory directory;
     const Json more = {{"transactions", 40}, {"flow", kFlow}, {"verify", true}};
     const Answers answers = run_session(
@@ -273,7 +273,7 @@ TEST_CASE("a changed byte in a small file is found and named") {
     CHECK(*failure->offset_bytes <= 402);
 }
 
-TEST_CASE("a file that somebody else removed is named") {
+TEST_CASE("a file that someone else removed is named") {
     Stage stage(plan_of({fill(3), pool("empty", "remove")}, 1));
     run_well(stage, 0);
     const std::string path = files_in(stage.path()).begin()->first;
@@ -285,7 +285,7 @@ TEST_CASE("a file that somebody else removed is named") {
     CHECK(failure->path == "stage/" + path);
 }
 
-TEST_CASE("a pool that grew too small for its flow is refused before the timed section") {
+TEST_CASE("a pool that has too few files for its flow is refused before the timed section") {
     const Json more = {{"transactions", 1}, {"flow", {{{"op", "delete"}}, {{"op", "create"}}, {{"op", "close"}}}}};
     Stage stage(plan_of({fill(1), pool("loop", "flow", more)}, 1));
     run_well(stage, 0);
@@ -294,7 +294,7 @@ TEST_CASE("a pool that grew too small for its flow is refused before the timed s
     CHECK(failure->what.find("too few files") != std::string::npos);
 }
 
-TEST_CASE("a full file system ends a pool's filling in order, with the file and what to do") {
+TEST_CASE("a full file system ends the filling of a pool in order, and the error names the file and a remedy") {
     const TestDirectory place;
     const Mount small(place.path(), "size=1m");
     if (!small.is_there()) return;

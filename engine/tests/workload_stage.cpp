@@ -1,4 +1,4 @@
-// Stages: every rank has all bytes, however few of them read, on one node or on several.
+// Stages: every rank gets all bytes, regardless of the number of readers and nodes.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
@@ -28,7 +28,7 @@ Json stage(std::string_view name, const Json& more) {
     return phase;
 }
 
-// The phases of a plan on ranks that pass for several nodes; the results of the last one.
+// Run the phases of a plan on simulated nodes. Return the results of the last phase.
 std::vector<RankResult> run_on_nodes(const Json& document, std::uint32_t ranks_per_node, const char* meddle = "") {
     const TestDirectory directory;
     const Descriptor root(::open(directory.path().c_str(), O_RDONLY | O_DIRECTORY));
@@ -73,13 +73,13 @@ std::vector<RankResult> run_on_nodes(const Json& document, std::uint32_t ranks_p
 
 }  // namespace
 
-TEST_CASE("all ranks of all nodes have all data, and the file is read as often as the plan says") {
+TEST_CASE("all ranks of all nodes get all data, and the file is read as often as the plan says") {
     constexpr std::uint64_t kSize = std::uint64_t{7} * 20480;
     for (const std::uint32_t per_node : {7U, 3U, 2U, 1U}) {
         const std::uint64_t nodes = (7 + per_node - 1) / per_node;
         for (const int readers : {0, 1, 2, 5}) {
             for (const bool broadcast : {false, true}) {
-                // Pieces that divide the file, and such as do not; one that is larger than the file.
+                // Sizes that divide the file, that do not, and that exceed it.
                 for (const int transfer_bytes : {4096, 10000, 1000000}) {
                     if (broadcast && readers == 0) continue;
                     INFO(per_node, " ranks per node, ", readers, " readers, broadcast ", broadcast, ", ",
@@ -105,7 +105,7 @@ TEST_CASE("all ranks of all nodes have all data, and the file is read as often a
     }
 }
 
-TEST_CASE("a byte that is not what was written is found by every rank that looks, and ends the phase") {
+TEST_CASE("a corrupted byte is found by a rank that verifies it, and ends the phase") {
     for (const int readers : {0, 1}) {
         const auto results =
             run_on_nodes(plan_of({transfer("w", "write", kInput), stage("load", {{"readers_per_node", readers}})}, 4),
@@ -116,7 +116,7 @@ TEST_CASE("a byte that is not what was written is found by every rank that looks
     }
 }
 
-TEST_CASE("a stage says who read and how much") {
+TEST_CASE("a stage reports its readers and the bytes read") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(), plan_of({transfer("w", "write", kInput), stage("load", {{"readers_per_node", 2}}),
@@ -134,7 +134,7 @@ TEST_CASE("a stage says who read and how much") {
     CHECK(answers.sample("each").at("cache").at("file_bytes") == 5 * 20480);
 }
 
-TEST_CASE("a file that was not written to the end is not staged") {
+TEST_CASE("a file that was not completely written is not staged") {
     const TestDirectory directory;
     const Answers answers = run_session(plan_message(
         directory.path(),

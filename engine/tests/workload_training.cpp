@@ -1,4 +1,4 @@
-// Training: every sample of an epoch once, in seeded order, and a share of time that is what arithmetic says.
+// Training: every sample of an epoch once, in seeded order, and the expected utilisation of the accelerator.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> order_of(const TrainingPhas
 
 }  // namespace
 
-TEST_CASE("an epoch reads every sample once, and all of it is what was generated") {
+TEST_CASE("an epoch reads every sample once, and all of them are as generated") {
     for (const int readers : {0, 1, 3}) {
         CAPTURE(readers);
         Stage stage(
@@ -92,7 +92,7 @@ TEST_CASE("an epoch reads every sample once, and all of it is what was generated
     }
 }
 
-TEST_CASE("a sample that is not what was generated is named") {
+TEST_CASE("a sample that differs from the generated one is named") {
     Stage stage(plan_of({training("fill", "generate"), training("epoch", "train", kEpoch)}, 1));
     REQUIRE_FALSE(stage.run(0).front().failure);
     {
@@ -106,7 +106,7 @@ TEST_CASE("a sample that is not what was generated is named") {
     CHECK(results.front().failure->offset_bytes == 5000);
 }
 
-TEST_CASE("a file that is cut short ends the epoch, whichever of the readers meets it") {
+TEST_CASE("a truncated file ends the epoch, whichever reader finds it") {
     Stage stage(plan_of({training("fill", "generate"), training("epoch", "train", kEpoch)}, 1));
     REQUIRE_FALSE(stage.run(0).front().failure);
     fs::resize_file(stage.path() / "dataset.samples/s2/23", 100);
@@ -116,7 +116,7 @@ TEST_CASE("a file that is cut short ends the epoch, whichever of the readers mee
     CHECK(results.front().failure->why == "the file ends before the data that were written");
 }
 
-TEST_CASE("orders are permutations that the shuffle asks for, and others in each phase") {
+TEST_CASE("orders are permutations of the requested kind, and differ between phases") {
     const Plan plan = parse_plan(plan_of({training("fill", "generate"), training("epoch", "train", kEpoch)}, 3));
     TrainingPhase phase = std::get<TrainingPhase>(plan.phases[1]);
     for (const Shuffle shuffle : {Shuffle::none, Shuffle::files, Shuffle::samples}) {
@@ -126,14 +126,14 @@ TEST_CASE("orders are permutations that the shuffle asks for, and others in each
         CHECK(std::set(order.begin(), order.end()).size() == 48);
         CHECK((order == order_of(phase, 3, 12)) == (shuffle == Shuffle::none));
         CHECK(order == order_of(phase, 3, 11));
-        // Samples of a file stay together unless they are shuffled, too.
+        // Samples of a file stay adjacent unless samples are shuffled.
         std::uint64_t together = 0;
         for (std::size_t i = 0; i + 1 < order.size(); i += 2) together += order[i].first == order[i + 1].first ? 1 : 0;
         CHECK((together == 24) == (shuffle != Shuffle::samples));
     }
 }
 
-TEST_CASE("sizes have the average and the deviation that were asked for, and none is empty") {
+TEST_CASE("sizes have the requested mean and deviation, and no sample is empty") {
     TrainingPhase phase;
     phase.file_count = 20000;
     phase.sample_bytes = 1000;
@@ -157,7 +157,7 @@ TEST_CASE("sizes have the average and the deviation that were asked for, and non
     }
 }
 
-TEST_CASE("steps compute as long as was asked for on average") {
+TEST_CASE("steps compute for the requested mean time") {
     TrainingPhase phase;
     phase.compute_ns = 1000000;
     phase.compute_stdev_ns = 100000;
@@ -168,7 +168,7 @@ TEST_CASE("steps compute as long as was asked for on average") {
     CHECK(compute_ns_of(phase, 5, 1, 3) == 1000000);
 }
 
-TEST_CASE("readers are never further ahead than was asked for, and batches come in their order") {
+TEST_CASE("readers are never further ahead than requested, and batches are consumed in order") {
     Batches batches(6, 2);
     CHECK(batches.take(kNever) == 0);
     CHECK(batches.take(kNever) == 1);
@@ -189,7 +189,7 @@ TEST_CASE("readers are never further ahead than was asked for, and batches come 
     reader.join();
 }
 
-TEST_CASE("an accelerator that computes much longer than samples take to read is fed") {
+TEST_CASE("an accelerator that computes much longer than reading takes is kept busy") {
     Stage stage(plan_of(
         {training("fill", "generate"), training("epoch", "train", with(kEpoch, {{"compute_ns", 40'000'000}}))}, 1));
     stage.run(0);
@@ -200,7 +200,7 @@ TEST_CASE("an accelerator that computes much longer than samples take to read is
     CHECK(trained.utilisation <= 1.0);
 }
 
-TEST_CASE("what accelerators had travels with the tally of their ranks") {
+TEST_CASE("the accelerators' figures are part of the tally") {
     Tally here, there;
     here.trained = {.ranks = 1, .steps = 12, .compute_ns = 500, .wait_ns = 20, .utilisation = 0.75};
     there.trained = {.ranks = 2, .steps = 24, .compute_ns = 900, .wait_ns = 5, .utilisation = 1.5};
@@ -212,15 +212,14 @@ TEST_CASE("what accelerators had travels with the tally of their ranks") {
     CHECK(here.trained.utilisation == 2.25);
 }
 
-TEST_CASE("one without a time to compute has no share of time") {
+TEST_CASE("without a compute time the utilisation is 0") {
     Stage stage(plan_of({training("fill", "generate"), training("epoch", "train", kEpoch)}, 1));
     stage.run(0);
     CHECK(trained_by(stage.run(1)).utilisation == 0);
 }
 
-TEST_CASE("a limit on reading makes the share of time what is left of it") {
-    // 80 samples a second at most: a batch of 4 takes 50 ms, and computing takes half as long, or more on a busy
-    // machine.
+TEST_CASE("a limit on reading lowers the utilisation as expected") {
+    // 80 samples per second at most: a batch of 4 takes 50 ms, and computing takes 25 ms, or more on a busy machine.
     const Json phases = plan_of(
         {training("fill", "generate"), training("epoch", "train", with(kEpoch, {{"compute_ns", 25'000'000}}))}, 1);
     const TestDirectory directory;

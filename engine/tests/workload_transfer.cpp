@@ -1,4 +1,4 @@
-// Transfers: what is written is what is read, and what is not is found where it is.
+// Transfers: data are read as written, and wrong data are found at their offset.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -42,12 +42,12 @@ bool failed(const std::vector<RankResult>& results) {
     return std::ranges::any_of(results, [](const RankResult& result) { return result.failure.has_value(); });
 }
 
-// Nothing new begins after the first operation.
+// Stop after the first operation.
 const Json kAtOnce = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
 
 }  // namespace
 
-TEST_CASE("every layout and access written is verified by every other on reading") {
+TEST_CASE("data written in any access are verified in any other access") {
     for (const std::string written : {"segmented", "strided", "random"}) {
         for (const std::string read : {"segmented", "strided", "random", "whole"}) {
             INFO(written, " then ", read);
@@ -64,7 +64,7 @@ TEST_CASE("every layout and access written is verified by every other on reading
     }
 }
 
-TEST_CASE("a rank can read what another one wrote") {
+TEST_CASE("a rank can read the data of another one") {
     Stage stage(plan_of(
         {transfer("w", "write"), transfer("r", "read", {{"rank_shift", 4}, {"verify", true}, {"access", "random"}})},
         3));
@@ -72,7 +72,7 @@ TEST_CASE("a rank can read what another one wrote") {
     CHECK_FALSE(failed(stage.run(1)));
 }
 
-TEST_CASE("a transfer size that is no multiple of a word is verified, too") {
+TEST_CASE("a transfer size that is not a multiple of a word is verified") {
     const Json sizes = {{"transfer_bytes", 1001}, {"block_bytes", 7007}, {"segments", 3}};
     Stage stage(plan_of({transfer("w", "write", sizes), transfer("r", "read", with(sizes, {{"verify", true}}))}));
     CHECK_FALSE(failed(stage.run(0)));
@@ -97,7 +97,7 @@ TEST_CASE("a corrupted byte is found with its file, offset, and both values") {
     CHECK(results[1].verified_bytes == 65536 + 4096);
 }
 
-TEST_CASE("a file that became shorter is an error at the place where it ends") {
+TEST_CASE("a file that became shorter is an error at the offset where it ends") {
     Stage stage(plan_of({transfer("w", "write"), transfer("r", "read")}, 1));
     CHECK_FALSE(failed(stage.run(0)));
     fs::resize_file(stage.path() / "data.0.data", 10000);
@@ -107,7 +107,7 @@ TEST_CASE("a file that became shorter is an error at the place where it ends") {
     CHECK(results[0].operations == 2);
 }
 
-TEST_CASE("a mixed phase reads and writes its share, and the data stay right") {
+TEST_CASE("a mixed phase reads and writes its shares, and the data remain correct") {
     Stage stage(plan_of(
         {transfer("w", "write", {{"segments", 64}}),
          transfer("m", "mixed", {{"segments", 64}, {"read_percent", 70}, {"verify", true}, {"access", "random"}}),
@@ -122,7 +122,7 @@ TEST_CASE("a mixed phase reads and writes its share, and the data stay right") {
     CHECK_FALSE(failed(stage.run(2)));
 }
 
-TEST_CASE("a mixed phase that begins again does not write the same transfers only") {
+TEST_CASE("a mixed phase that repeats does not always write the same transfers") {
     const Json brief = {{"segments", 1}};
     Stage stage(plan_of(
         {transfer("w", "write", brief), transfer("m", "mixed",
@@ -137,13 +137,13 @@ TEST_CASE("a mixed phase that begins again does not write the same transfers onl
         MESSAGE("this machine is too slow to tell");
         return;
     }
-    // All writes are of one buffer: in 40 passes none of 16 transfers was only read.
+    // All writes use one buffer. After 40 passes each of the 16 transfers was written at least once.
     const std::string text = text_of(stage.path() / "data.0.data");
     REQUIRE(text.size() == 65536);
     for (std::size_t at = 4096; at < text.size(); at += 4096) CHECK(text.substr(at, 4096) == text.substr(0, 4096));
 }
 
-TEST_CASE("after a stonewalled write only what was written is read") {
+TEST_CASE("after a stonewalled write only the written data are read") {
     for (const std::string access : {"segmented", "random"}) {
         INFO(access);
         const Json geometry = {{"access", access}};
@@ -161,7 +161,7 @@ TEST_CASE("after a stonewalled write only what was written is read") {
     }
 }
 
-TEST_CASE("after a stonewalled write in order, another geometry reads what there is of it") {
+TEST_CASE("after a stonewalled write in order, another geometry reads the data that exist") {
     const std::vector<std::pair<Json, std::uint64_t>> others{{Json{{"access", "random"}}, 2},
                                                              {Json{{"transfer_bytes", 8192}}, 0},
                                                              {Json{{"transfer_bytes", 1024}}, 8},
@@ -178,7 +178,7 @@ TEST_CASE("after a stonewalled write in order, another geometry reads what there
     }
 }
 
-TEST_CASE("after a stonewalled write out of order another geometry is refused with the reason") {
+TEST_CASE("after a stonewalled write out of order, another geometry is refused with the reason") {
     for (const Json& other : {Json{{"access", "segmented"}}, Json{{"transfer_bytes", 8192}}, Json{{"segments", 2}}}) {
         Json random{{"access", "random"}};
         Json write = random;
@@ -193,14 +193,14 @@ TEST_CASE("after a stonewalled write out of order another geometry is refused wi
     }
 }
 
-TEST_CASE("after a stonewalled write the whole file is refused, too") {
+TEST_CASE("after a stonewalled write, access whole is refused") {
     Stage stage(plan_of(
         {transfer("w", "write", with(kShared, kAtOnce)), transfer("r", "read", with(kShared, {{"access", "whole"}}))}));
     CHECK_FALSE(failed(stage.run(0)));
     CHECK(failed(stage.run(1)));
 }
 
-TEST_CASE("a phase for seconds begins again at the beginning until they are over") {
+TEST_CASE("a phase for seconds repeats until they are over") {
     const Json brief = {{"stop", {{"rule", "seconds"}, {"seconds", 0.05}}}, {"segments", 1}};
     Stage stage(plan_of({transfer("w", "write", brief), transfer("r", "read", with(brief, {{"verify", true}}))}, 1));
     const auto written = stage.run(0);
@@ -214,7 +214,7 @@ TEST_CASE("a phase for seconds begins again at the beginning until they are over
     CHECK(clock.to_seconds(elapsed(read[0].start, read[0].end)) >= 0.05);
 }
 
-TEST_CASE("a second write of a set makes its files anew") {
+TEST_CASE("a second write of a set replaces its files") {
     for (const Json& layout : {Json::object(), kShared}) {
         Stage stage(
             plan_of({transfer("one", "write", layout), transfer("two", "write", with(layout, {{"segments", 1}}))}));
@@ -227,7 +227,7 @@ TEST_CASE("a second write of a set makes its files anew") {
 
 namespace {
 
-// How many blocks of 4 KiB are in both at the same place.
+// Return the number of 4 KiB blocks that are equal in both.
 std::size_t same_blocks(const std::string& one, const std::string& other) {
     std::size_t same = 0;
     for (std::size_t at = 0; at < one.size(); at += 4096) same += one.compare(at, 4096, other, at, 4096) == 0 ? 1 : 0;
@@ -236,13 +236,13 @@ std::size_t same_blocks(const std::string& one, const std::string& other) {
 
 }  // namespace
 
-TEST_CASE("what is written once more is other data, and a block that kept what it had is found") {
+TEST_CASE("a second write has different data, and a block that was not overwritten is found") {
     // Long enough for one pass on a busy machine.
     const Json some_passes = {{"stop", {{"rule", "seconds"}, {"seconds", 0.5}}}, {"segments", 1}};
     for (const Json& layout : {Json{{"segments", 1}}, with(kShared, {{"segments", 1}}), some_passes}) {
         for (const std::string operation : {"write", "rewrite"}) {
             INFO(layout.dump(), operation);
-            // By amount: what is read for some time need not get as far as the block.
+            // Stop by amount, because a read for some seconds may not reach the block.
             const Json whole = with(layout, {{"verify", true}, {"stop", {{"rule", "amount"}}}});
             Stage stage(plan_of({transfer("one", "write", layout), transfer("two", operation, layout),
                                  transfer("r", "read", whole), transfer("found", "read", whole)}));
@@ -259,13 +259,13 @@ TEST_CASE("what is written once more is other data, and a block that kept what i
             REQUIRE(::pwrite(lost.get(), before.data() + kBlock, 4096, kBlock) == 4096);
             const auto results = stage.run(3);
             REQUIRE(results[0].failure);
-            // The first byte that differs need not be the first one of the block.
+            // The first byte that differs may come later in the block.
             CHECK(results[0].failure->offset_bytes.value_or(0) / 4096 == kBlock / 4096);
         }
     }
 }
 
-TEST_CASE("what was written once more in part, in whatever order and geometry, is right for every reader") {
+TEST_CASE("data that were partly overwritten, in any order and geometry, are correct for every reader") {
     const std::vector<Json> geometries{{{"access", "segmented"}},
                                        {{"access", "strided"}},
                                        {{"access", "random"}, {"transfer_bytes", 8192}},
@@ -289,7 +289,7 @@ TEST_CASE("what was written once more in part, in whatever order and geometry, i
     }
 }
 
-TEST_CASE("preallocated files have their size and blocks before the timed section") {
+TEST_CASE("preallocated files have their full size although the phase stops early") {
     for (const Json& layout : {Json::object(), kShared}) {
         Stage stage(
             plan_of({transfer("w", "write", with(layout, {{"preallocate", true}, {"stop", kAtOnce["stop"]}}))}));
@@ -299,7 +299,7 @@ TEST_CASE("preallocated files have their size and blocks before the timed sectio
     }
 }
 
-TEST_CASE("files that a rank preallocates for another one are its own to look at") {
+TEST_CASE("with rank_shift, a rank reports the page cache of the file that it wrote") {
     const Json all = {{"preallocate", true}, {"rank_shift", 1}, {"cache", "drop"}};
     Stage stage(
         plan_of({transfer("w", "write", all), transfer("r", "read", {{"verify", true}, {"cache", "drop"}})}, 3));
@@ -309,7 +309,7 @@ TEST_CASE("files that a rank preallocates for another one are its own to look at
     CHECK_FALSE(failed(stage.run(1)));
 }
 
-TEST_CASE("what is opened, synchronised and closed where can be chosen, and is timed for every rank") {
+TEST_CASE("opening, synchronising and closing can be inside or outside the phase, and are measured for every rank") {
     for (const std::string sync : {"none", "close", "fsync"}) {
         for (const bool time_open : {false, true}) {
             Stage stage(plan_of({transfer("w", "write", {{"sync", sync}, {"time_open", time_open}})}));
@@ -323,7 +323,7 @@ TEST_CASE("what is opened, synchronised and closed where can be chosen, and is t
     }
 }
 
-TEST_CASE("dropped pages are gone from the cache before the phase, where the file system has one") {
+TEST_CASE("dropped pages are not in the page cache before the phase, if the file system uses it") {
     Stage stage(
         plan_of({transfer("w", "write"), transfer("r", "read", {{"cache", "drop"}}), transfer("r2", "read")}, 1));
     const auto written = stage.run(0);
@@ -346,7 +346,7 @@ TEST_CASE("O_DIRECT is read back from the descriptor") {
     CHECK_FALSE(stage.run(1)[0].direct);
 }
 
-TEST_CASE("a symbolic link in the place of a data file is not followed") {
+TEST_CASE("a symbolic link in place of a data file is not followed") {
     const TestDirectory outside;
     std::ofstream(outside.path() / "precious") << "x";
     for (const Json& layout : {Json::object(), kShared}) {
@@ -357,7 +357,7 @@ TEST_CASE("a symbolic link in the place of a data file is not followed") {
     }
 }
 
-TEST_CASE("ranks that are told to halt begin nothing more") {
+TEST_CASE("ranks start no operation after a halt") {
     Stage stage(plan_of({transfer("w", "write")}));
     stage.halt = Halt::cancel;
     const auto results = stage.run(0);

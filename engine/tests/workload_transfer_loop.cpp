@@ -1,4 +1,4 @@
-// Short transfers, ends of files and errors in the middle, with a backend that does what the test says.
+// Short transfers, end of file and errors, with a scripted backend.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace strakes;
 
 namespace {
 
-// Moves at most `most` bytes per call of a file of `size` bytes; fails at `fails_at`.
+// Moves at most `most` bytes per call of a file of `size` bytes, and fails from offset `fails_at` on.
 struct Script {
     std::size_t most = SIZE_MAX;
     std::uint64_t size = UINT64_MAX;
@@ -61,26 +61,26 @@ TEST_CASE("a whole transfer is one call") {
     CHECK(script.calls == 1);
 }
 
-TEST_CASE("short transfers are continued until all is moved") {
+TEST_CASE("short transfers are continued until all bytes are moved") {
     for (const bool reading : {true, false}) {
         CHECK(move(reading, {.most = 30}).error == 0);
         CHECK(script.calls == 4);
     }
 }
 
-TEST_CASE("a read that meets the end of the file says where it ends") {
+TEST_CASE("a read that meets the end of the file reports its offset") {
     const Outcome outcome = move(true, {.size = 1070});
     CHECK(outcome.error == LoopEnd::kEndOfFile);
     CHECK(outcome.offset == 1070);
 }
 
-TEST_CASE("an error after a short transfer says where it happened") {
+TEST_CASE("an error after a short transfer reports its offset") {
     const Outcome outcome = move(false, {.most = 40, .fails_at = 1080});
     CHECK(outcome.error == EIO);
     CHECK(outcome.offset == 1080);
 }
 
-TEST_CASE("failures of transfers have all their words") {
+TEST_CASE("failures of transfers have all their fields") {
     LoopEnd end;
     end.reading = true;
     end.error = EIO;

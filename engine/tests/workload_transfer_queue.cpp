@@ -1,4 +1,4 @@
-// When requests are handed over, with a ring that completes whatever it was given.
+// When requests are submitted, with a ring that completes each request at once.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -58,9 +58,9 @@ class Scripted {
         }
     }
 
-    std::vector<std::size_t> handed_over;  // in each call
-    std::vector<std::uint64_t> begun;      // of each transfer
-    std::vector<bool> right;               // its data, when it was handed over
+    std::vector<std::size_t> handed_over;  // number of requests in each submission
+    std::vector<std::uint64_t> begun;      // start of each transfer
+    std::vector<bool> right;               // whether its data were correct on submission
     Content content;
 
   private:
@@ -127,7 +127,7 @@ Ran run(std::size_t transfer_bytes, bool stamp, std::uint64_t transfers) {
 
 }  // namespace
 
-TEST_CASE("large transfers are under way while the next ones are stamped, and each has its own beginning") {
+TEST_CASE("large transfers are in flight while the next ones are stamped, and each has its own start time") {
     const Ran ran = run(kLarge, true, 2 * kRound + 3);
     CHECK(ran.file.handed_over == std::vector<std::size_t>(2 * kRound + 3, 1));
     CHECK(ran.file.right == std::vector<bool>(2 * kRound + 3, true));
@@ -137,7 +137,7 @@ TEST_CASE("large transfers are under way while the next ones are stamped, and ea
     for (std::size_t i = 1; i < ran.file.begun.size(); ++i) CHECK(ran.file.begun[i - 1] < ran.file.begun[i]);
 }
 
-TEST_CASE("small transfers, and those that are not stamped, are handed over together") {
+TEST_CASE("small transfers, and those that are not stamped, are submitted together") {
     const Ran small = run(4096, true, 2 * kRound);
     CHECK(small.file.handed_over == std::vector<std::size_t>{kDepth, kDepth});
     CHECK(small.file.right == std::vector<bool>(2 * kRound, true));

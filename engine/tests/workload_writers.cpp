@@ -1,4 +1,4 @@
-// Writers: whatever the groups, the files hold what all ranks would have written themselves, and nothing else.
+// Writers: for all groupings, the files have the data that all ranks would have written themselves.
 #include <doctest/doctest.h>
 
 #include <cstdint>
@@ -36,7 +36,7 @@ Answers run_kept(const TestDirectory& directory, const Json& plan) {
 
 }  // namespace
 
-TEST_CASE("every rank is in one group, groups are even, and the first member of each writes") {
+TEST_CASE("every rank is in one group, and the first member of each group writes") {
     const std::vector<std::uint32_t> nodes{0, 0, 0, 0, 0, 1, 2, 2, 2};
     for (const Grouping grouping : {Grouping::node, Grouping::global}) {
         for (std::uint32_t writers = 1; writers <= nodes.size(); ++writers) {
@@ -61,7 +61,7 @@ TEST_CASE("every rank is in one group, groups are even, and the first member of 
     }
 }
 
-TEST_CASE("16 ranks with 2 writers: merged files verify, read by all ranks in every way") {
+TEST_CASE("16 ranks with 2 writers: merged files verify, read by all ranks in every access") {
     for (const std::string layout : {"shared-file", "file-per-writer"}) {
         for (const std::string access : {"segmented", "strided"}) {
             INFO(layout, " ", access);
@@ -89,11 +89,11 @@ TEST_CASE("16 ranks with 2 writers: merged files verify, read by all ranks in ev
     }
 }
 
-TEST_CASE("a shared file is the same, byte for byte, however many writers there were") {
-    // Pieces of less than a transfer's multiple at the end of a run, and several pieces in a run.
+TEST_CASE("a shared file is byte for byte the same for any number of writers") {
+    // Several pieces per run, the last one shorter than the others.
     const Json large = {
         {"layout", "shared-file"}, {"transfer_bytes", 196608}, {"block_bytes", 2752512}, {"segments", 2}};
-    const TestDirectory directory;  // the data follow from it
+    const TestDirectory directory;  // one for all, because its name determines the data
     for (const std::string access : {"segmented", "strided"}) {
         std::string plain;
         for (const int writers : {0, 1, 2}) {
@@ -112,7 +112,7 @@ TEST_CASE("a shared file is the same, byte for byte, however many writers there 
     }
 }
 
-TEST_CASE("a write that runs out of time leaves what later reads of the same ranks can verify") {
+TEST_CASE("a write that runs out of time leaves data that later reads of the same ranks verify") {
     for (const std::string access : {"segmented", "strided"}) {
         for (const double seconds : {1e-9, 0.002, 0.01}) {
             INFO(access, " ", seconds);
@@ -131,7 +131,7 @@ TEST_CASE("a write that runs out of time leaves what later reads of the same ran
     }
 }
 
-TEST_CASE("a writer that meets a full file system ends the phase for its members, too") {
+TEST_CASE("a writer that meets a full file system ends the phase for its members") {
     const TestDirectory directory;
     const fs::path place = directory.path() / "full";
     fs::create_directory(place);

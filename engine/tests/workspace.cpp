@@ -1,4 +1,4 @@
-// The plan's directory, and the removal of what is in it.
+// The plan's directory, and the removal of its contents.
 #include "workspace/workspace.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ Descriptor open_directory(const fs::path& path) { return Descriptor(::open(path.
 
 }  // namespace
 
-TEST_CASE("a directory without the marker is refused and stays as it was") {
+TEST_CASE("a directory without the marker is refused and stays unchanged") {
     const TestDirectory directory;
     fs::remove(directory.path() / kMarker);
     Workspace workspace;
@@ -59,7 +59,7 @@ TEST_CASE("a directory that is a symbolic link, missing, or a file is refused") 
     }
 }
 
-TEST_CASE("a directory that was prepared is taken as it is, and made where it is missing") {
+TEST_CASE("a prepared directory is accepted as it is, and created if it is missing") {
     const TestDirectory directory;
     fs::create_directories(directory.path() / "p" / "below");
     Workspace workspace;
@@ -70,7 +70,7 @@ TEST_CASE("a directory that was prepared is taken as it is, and made where it is
     CHECK(Workspace().make(directory.path(), "link", true));
 }
 
-TEST_CASE("an id that exists is refused, and what is there stays") {
+TEST_CASE("an id that exists is refused, and its files stay") {
     const TestDirectory directory;
     fs::create_directory(directory.path() / "p");
     std::ofstream(directory.path() / "p" / "precious") << "x";
@@ -80,7 +80,7 @@ TEST_CASE("an id that exists is refused, and what is there stays") {
     CHECK(fs::exists(directory.path() / "p" / "precious"));
 }
 
-TEST_CASE("a workspace is made and removed") {
+TEST_CASE("a workspace is created and removed") {
     const TestDirectory directory;
     Workspace workspace;
     CHECK_FALSE(workspace.make(directory.path(), "p"));
@@ -89,7 +89,7 @@ TEST_CASE("a workspace is made and removed") {
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("a workspace that holds something is not removed") {
+TEST_CASE("a workspace that is not empty is not removed") {
     const TestDirectory directory;
     Workspace workspace;
     CHECK_FALSE(workspace.make(directory.path(), "p"));
@@ -100,7 +100,7 @@ TEST_CASE("a workspace that holds something is not removed") {
     CHECK(failure->error_name == "ENOTEMPTY");
 }
 
-TEST_CASE("removal takes whole trees and leaves the targets of symbolic links") {
+TEST_CASE("removal removes whole trees and leaves the targets of symbolic links") {
     const TestDirectory outside;
     std::ofstream(outside.path() / "precious") << "x";
     fs::create_directory(outside.path() / "treasure");
@@ -121,7 +121,7 @@ TEST_CASE("removal takes whole trees and leaves the targets of symbolic links") 
     CHECK(outside.entries().size() == 2);
 }
 
-TEST_CASE("a directory or marker of another user is refused, and nothing is made there") {
+TEST_CASE("a directory or marker of another user is refused, and nothing is created there") {
     if (::geteuid() != 0) return;
     constexpr uid_t kStranger = 12345;
     for (const bool prepared : {false, true}) {
@@ -158,12 +158,12 @@ TEST_CASE("several ranks remove one tree together") {
     CHECK(directory.entries().empty());
 }
 
-TEST_CASE("whatever the shape of a tree, processes remove about as much of it each, and threads of one remove all") {
+TEST_CASE("for any shape of tree, processes remove about equal shares, and the threads of one remove everything") {
     constexpr std::uint32_t kProcesses = 4;
     constexpr int kFiles = 1200;
     struct Shape {
-        int directories;  // beside each other
-        int depth;        // above the files
+        int directories;  // side by side
+        int depth;        // levels above the files
     };
     for (const Shape shape : {Shape{1, 1}, Shape{1, 3}, Shape{3, 2}, Shape{200, 1}}) {
         for (const std::uint32_t processes : {kProcesses, 1U}) {
@@ -180,13 +180,13 @@ TEST_CASE("whatever the shape of a tree, processes remove about as much of it ea
             std::vector<std::unique_ptr<TreeRemoval>> removals;
             removals.reserve(processes);
             {
-                // As ranks that are threads: without the descriptors that others open.
+                // Like ranks that are threads: each thread has its own descriptor table.
                 std::barrier begun(kProcesses + 1), shared_out(kProcesses + 1);
                 std::vector<std::jthread> threads;
                 threads.reserve(kProcesses);
                 for (std::uint32_t i = 0; i < kProcesses; ++i) {
                     threads.emplace_back([&, i] {
-#if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in two tables for one descriptor
+#if !defined(__SANITIZE_THREAD__)  // it takes equal numbers in different tables for one descriptor
                         CHECK(::unshare(CLONE_FILES) == 0);
 #endif
                         begun.arrive_and_wait();
@@ -214,7 +214,7 @@ TEST_CASE("whatever the shape of a tree, processes remove about as much of it ea
     }
 }
 
-TEST_CASE("what is mounted inside is left and named") {
+TEST_CASE("a mount point inside is left and named") {
     const TestDirectory directory;
     fs::remove(directory.path() / kMarker);
     fs::create_directories(directory.path() / "a/mounted");
@@ -229,7 +229,7 @@ TEST_CASE("what is mounted inside is left and named") {
     CHECK(fs::exists(directory.path() / "a/mounted" / kMarker));
 }
 
-TEST_CASE("what a bind mount shows inside is left, whichever call opens it") {
+TEST_CASE("a bind mount inside is left, whichever call opens it") {
     const TestDirectory foreign;
     for (int i = 0; i < 20; ++i) std::ofstream(foreign.path() / std::to_string(i)) << "precious";
     const TestDirectory directory;
@@ -248,7 +248,7 @@ TEST_CASE("what a bind mount shows inside is left, whichever call opens it") {
     CHECK(foreign.entries().size() == 20);
 }
 
-TEST_CASE("a directory is entered by its own name alone, with openat2 and without") {
+TEST_CASE("a directory is entered only by its own name, with openat2 and without") {
     const TestDirectory directory;
     fs::create_directories(directory.path() / "a/b");
     fs::create_directory_symlink("a", directory.path() / "link");

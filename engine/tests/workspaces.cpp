@@ -1,4 +1,4 @@
-// Ranks that take several directories in turn.
+// Plans with several directories, assigned to ranks round-robin.
 #include "workspace/workspaces.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ Json beside(const std::vector<const TestDirectory*>& directories, const Json& mo
     return message;
 }
 
-// Below a directory, in order.
+// Names of the entries of a directory, sorted.
 std::vector<std::string> names_in(const fs::path& directory) {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(directory)) names.push_back(entry.path().filename());
@@ -39,7 +39,7 @@ std::size_t files_in(const fs::path& directory) {
 
 }  // namespace
 
-TEST_CASE("each rank writes its file, and makes its tree, in the directory whose turn it is") {
+TEST_CASE("each rank writes its file, and creates its tree, in its directory") {
     const TestDirectory one, two, three;
     const Json plan = plan_of({transfer("write", "write"), transfer("read", "read", {{"verify", true}}),
                                metadata("create", "file-create", {{"directory", "unique"}}),
@@ -55,7 +55,7 @@ TEST_CASE("each rank writes its file, and makes its tree, in the directory whose
     CHECK(names_in(three.path() / "p") == std::vector<std::string>{"data.2.data", "items.2.tree"});
 }
 
-TEST_CASE("files in directories of their own are found there by later phases") {
+TEST_CASE("later phases find files that are in directories of their own") {
     const TestDirectory one, two;
     const Json own = {{"own_directory", true}};
     Json read = own, write = own;
@@ -79,7 +79,7 @@ TEST_CASE("files in directories of their own are found there by later phases") {
     CHECK(run_session(plan_message(one.path(), differs)).last("error")["where"]["key"] == "phases[1].own_directory");
 }
 
-TEST_CASE("a tree that ranks share is in each directory, with the items of the ranks whose turn that is") {
+TEST_CASE("every directory has a copy of a shared tree, with the items of its ranks") {
     const TestDirectory one, two;
     const Json shared = {{"directory", "shared"}, {"items", 10}, {"depth", 1}, {"branch", 2}};
     const Json plan = plan_of({metadata("create", "file-create", shared), metadata("stat", "file-stat", shared)}, 3);
@@ -90,7 +90,7 @@ TEST_CASE("a tree that ranks share is in each directory, with the items of the r
     CHECK(files_in(two.path() / "p") == 10);
 }
 
-TEST_CASE("all directories are emptied, and what is beside them stays") {
+TEST_CASE("all directories are emptied, and other files next to them stay") {
     const TestDirectory one, two;
     const fs::path other = two.path() / "q";
     fs::create_directories(other);
@@ -101,7 +101,7 @@ TEST_CASE("all directories are emptied, and what is beside them stays") {
     CHECK(two.entries() == std::vector<std::string>{"q"});
 }
 
-TEST_CASE("what ranks made is read by others of the same directory only") {
+TEST_CASE("ranks read only data of ranks in the same directory") {
     const TestDirectory one, two;
     const auto shifted = [&](int ranks, int shift) {
         const Json plan =
@@ -114,7 +114,7 @@ TEST_CASE("what ranks made is read by others of the same directory only") {
     CHECK(shifted(3, 2) == 2);
 }
 
-TEST_CASE("a plan that needs one directory is refused for several, and nothing is made") {
+TEST_CASE("a plan that needs one directory is refused for several, and nothing is created") {
     const TestDirectory one, two;
     const Json create = metadata("create", "file-create");
     const std::vector<Json> phases = {
@@ -134,7 +134,7 @@ TEST_CASE("a plan that needs one directory is refused for several, and nothing i
     }
 }
 
-TEST_CASE("without a marker in each, or with a directory of that id, nothing is made in any") {
+TEST_CASE("if one directory has no marker, or has the plan's id already, nothing is created in any") {
     const TestDirectory one, two, three;
     const Json plan = plan_of({transfer("write", "write")}, 3);
     fs::create_directories(three.path() / "p" / "theirs");
@@ -150,7 +150,7 @@ TEST_CASE("without a marker in each, or with a directory of that id, nothing is 
     CHECK(one.entries().empty());
 }
 
-TEST_CASE("what is wrong with a further directory before the first phase names that directory") {
+TEST_CASE("a fault of another directory before the first phase names that directory") {
     const TestDirectory one, two;
     const Json plan = plan_of({transfer("write", "write")}, 2);
     fs::create_directory(two.path() / "p");

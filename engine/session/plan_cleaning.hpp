@@ -48,7 +48,7 @@ class PlanCleaning {
     PlanWatch& watch_;
     Removals removals_;               // one per directory
     std::vector<std::string> left_;   // paths left in a Ceph file system
-    std::optional<Failure> objects_;  // why objects are left
+    std::optional<Failure> objects_;  // why objects of a bucket are left
     std::optional<Failure> swept_;    // why a directory is left, if ranks are processes
 };
 

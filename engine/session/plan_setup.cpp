@@ -1,4 +1,4 @@
-// Checks memory before the first phase, so that the OOM killer does not end the run.
+// Memory is checked before the first phase, because the OOM killer would end the run without a message.
 #include "session/plan_setup.hpp"
 
 #include <algorithm>

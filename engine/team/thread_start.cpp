@@ -9,7 +9,7 @@ namespace strakes {
 
 namespace {
 
-// Time for the start time to reach all threads, which poll for it.
+// Lets the start time reach all threads, which poll for it.
 constexpr std::uint64_t kLeadNs = 20'000;
 
 }  // namespace

@@ -30,10 +30,10 @@ class TreeRemoval {
         std::uint32_t threads = 1;
     };
 
-    // Remove everything in `directory`, which messages call `name`. Count removed files and directories in `removed`,
-    // which other threads may read. The constructor reads the upper levels to divide the work, so all processes must
-    // have constructed theirs before any of them calls work(). Directories shared by several workers remain, empty. One
-    // process must remove them with a second TreeRemoval.
+    // Prepare to remove everything in `directory`, which messages call `name`. Count removed files and directories in
+    // `removed`, which other threads may read. The constructor reads the upper levels to divide the work, so all
+    // processes must have constructed theirs before any of them calls work(). Directories shared by several workers
+    // remain, empty. One process must remove them with a second TreeRemoval.
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed)
         : TreeRemoval(directory, std::move(name), removed, Share{}) {}
     TreeRemoval(int directory, std::string name, std::atomic<std::uint64_t>& removed, Share share);

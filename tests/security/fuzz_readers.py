@@ -1,6 +1,7 @@
-"""Files of others, changed at random: every reader answers in a moment, or refuses in words.
+"""Fuzzing of the readers of foreign files: each must accept or refuse a mutated file within 10 s of processor time.
 
-By hand, in ``tests``: ``python -m security.fuzz_readers SECONDS [SEED]``. What fails is kept beside the output, with its seed.
+By hand, in ``tests``: ``python -m security.fuzz_readers SECONDS [SEED]``. Each failing file is kept in a temporary
+directory, under its seed; its path is printed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _PIECES = [
 
 
 def mutate(draw: random.Random, text: bytes, other: bytes) -> bytes:
-    """Return the text after some changes, as other people's tools, editors and enemies make them."""
+    """Return the text after 1 to 16 random changes, cut to 1 MiB; ``other`` is a source of insertions."""
     for _ in range(draw.choice([1, 1, 2, 4, 16])):
         at = draw.randrange(len(text) + 1)
         end = min(len(text), at + draw.choice([1, 2, 8, 64, 1000]))
@@ -70,13 +71,13 @@ def mutate(draw: random.Random, text: bytes, other: bytes) -> bytes:
             case 7 if at < len(text):
                 text = text[:at] + bytes([text[at] ^ 1 << draw.randrange(8)]) + text[at + 1 :]
             case 8:
-                # What a pattern of this reader looks for, again and again.
+                # Repeating a few bytes of a valid file exposes slow regular expressions.
                 text = text[:at] + text[at : at + draw.randint(1, 4)] * draw.choice([1000, 20_000, 100_000]) + text[at:]
     return text[: 1 << 20]
 
 
 def _run(path: Path) -> object:
-    """A run of a store, one of whose files becomes what was drawn."""
+    """Read each part of a stored run whose files are all copies of ``path``."""
     place = path.parent / "run"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -103,7 +104,7 @@ def _published(path: Path) -> object:
 
 
 def _pair(path: Path) -> object:
-    """A configuration, whose file becomes what was drawn."""
+    """Read a cluster configuration whose files are all copies of ``path``."""
     place = path.parent / "pair"
     shutil.rmtree(place, ignore_errors=True)
     text = path.read_bytes()
@@ -114,7 +115,7 @@ def _pair(path: Path) -> object:
 
 
 def corpus() -> list[tuple[Read, list[bytes]]]:
-    """Return readers with good files of theirs."""
+    """Return the readers, each with valid files."""
     pairs = [*(ROOT / "examples/failover").glob("*.toml"), ROOT / "examples/tianhe2.toml"]
     cluster = [
         b"totem {\n version: 2\n transport: knet\n}\nnodelist {\n node {\n  ring0_addr: 10.0.0.1\n  nodeid: 1\n }\n}\n",
@@ -159,7 +160,7 @@ _RECORDINGS = [
 
 
 class SlowError(Exception):
-    """A reader takes too long."""
+    """A reader exceeded its time limit."""
 
 
 def _too_slow(number: int, frame: object) -> None:
@@ -167,7 +168,7 @@ def _too_slow(number: int, frame: object) -> None:
 
 
 def try_one(place: Path, readers: list[tuple[Read, list[bytes]]], seed: int) -> str:
-    """Return what is wrong with the reader of this seed; empty when nothing is."""
+    """Let the reader that the seed draws read a mutated file; return the traceback of a crash, or ""."""
     draw = random.Random(seed)
     read, files = draw.choice(readers)
     path = place / "file"
@@ -177,7 +178,7 @@ def try_one(place: Path, readers: list[tuple[Read, list[bytes]]], seed: int) -> 
         read(path)
     except StrakesError:
         pass
-    except Exception:  # noqa: BLE001 - whatever it is, it is what was looked for
+    except Exception:  # noqa: BLE001 - any other exception is a finding
         return traceback.format_exc()
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -1,10 +1,9 @@
-"""Small mistakes planted one at a time in code that must not have any; which of them no test notices?
+"""Mutation testing of security-critical modules: which small mistakes does no test detect?
 
-By hand, as root, in ``tests``: ``python -m security.mutants MODULE SHARE TEST...`` plants that share of all (1: each), or
-only those on some lines (``line:25,111``). The file is not changed: a
-child process loads the module with the mistake in it, and runs the tests until one fails. What a test starts as a program of its own has no
-mistake. Code that removes and kills is dangerous with a mistake in it: all of it runs where everything but one directory is read-only, and
-where no other process can be seen.
+By hand, as root, in ``tests``: ``python -m security.mutants MODULE SHARE TEST...`` tests that share of all mutants (1:
+all), or the mutants of some lines (``line:25,111``). The file is not changed: a child process loads the mutated module
+and runs the tests until one fails. Programs that a test starts are not mutated. Mutated code that removes files and
+kills processes is dangerous, so it runs in namespaces with one writable directory and no other processes.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _BINARY: dict[type[ast.operator], type[ast.operator]] = {
 
 
 def mistakes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yield what a node can be mistaken for, with words for it. Texts are left alone: they are read by people."""
+    """Yield the mutations of a node, each with its kind. Strings are not mutated: they are messages for people."""
     if isinstance(node, ast.Compare):
         for at, operator in enumerate(node.ops):
             other = copy.deepcopy(node)
@@ -83,7 +82,7 @@ def mistakes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def mutants(source: str) -> Iterator[tuple[str, str]]:
-    """Yield every mutant with its name: line, kind, and the line as it was."""
+    """Yield the name (line number, kind, original line) and the source of each mutant."""
     tree = ast.parse(source)
     lines = source.splitlines()
     for parent in list(ast.walk(tree)):
@@ -137,7 +136,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def survives(module: str, path: str, source: str, tests: Sequence[str], *, loud: bool = False) -> bool:
-    """Whether all tests pass with the mistake in. What takes too long was noticed, too."""
+    """Return whether all tests pass with the mutated source. Exceeding the time limit counts as a failure."""
     child = os.fork()
     if child == 0:
         os.setpgid(0, 0)
@@ -188,9 +187,9 @@ exec "$@"
 
 
 def work_apart(arguments: Sequence[str]) -> None:
-    """Become the same program where it can do no harm."""
+    """Execute this program again in its own mount and process namespaces. Does not return."""
     own = tempfile.mkdtemp(prefix="strakes-mutants-")
-    os.chmod(own, 0o755)  # tests are other users for moments
+    os.chmod(own, 0o755)  # some tests switch to other users
     module, share, *tests = arguments
     words = [sys.executable, "-m", "security.mutants", module, share, *(os.path.abspath(test) for test in tests)]
     os.environ |= {"TMPDIR": own, "PYTHONPATH": os.getcwd(), _MARK: own, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -199,7 +198,7 @@ def work_apart(arguments: Sequence[str]) -> None:
 
 
 def is_chosen(mutant: str, share: str) -> bool:
-    """Whether a mutant belongs to the share that was asked for; the same are chosen each time."""
+    """Return whether a mutant belongs to the share (or lines); the choice is the same every time."""
     if share.startswith("line:"):
         return mutant.split(" ", 1)[0] in share.removeprefix("line:").split(",")
     return random.Random(mutant).random() < float(share)

@@ -1,4 +1,4 @@
-"""Faults in an order that a seed draws; a seed that fails draws the same again: ``python -m security.campaign SEED`` in ``tests``."""
+"""Randomised faults; repeat a failing seed by ``python -m security.campaign SEED`` in ``tests``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from security.campaign.seeds import run_seed
 
 
 @pytest.mark.parametrize("seed", one_in(4, range(20)))
-def test_whatever_faults_a_seed_draws_the_promises_hold(seed: int) -> None:
+def test_the_promises_hold_under_random_faults(seed: int) -> None:
     assert run_seed(seed, ("run", "knobs", "lab", "nodes", "drill"))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(1000, 2000))
-def test_many_seeds_over_all_acts_keep_the_promises(seed: int) -> None:
+def test_the_promises_hold_under_random_faults_of_all_acts(seed: int) -> None:
     assert run_seed(seed)

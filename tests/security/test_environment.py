@@ -1,4 +1,4 @@
-"""What the environment, the current directory and closed or full files of the shell make of a command."""
+"""Commands with a hostile environment or current directory, and with closed or full standard files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def shell(line: str, place: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a line in which "$@" is strakes."""
+    """Run a shell command line in which "$@" is strakes."""
     return subprocess.run(
         ["sh", "-c", line, "sh", *python_module("strakes")],
         env={**os.environ, "STRAKES_STORE": str(place / "store"), **environment},
@@ -31,7 +31,7 @@ def shell(line: str, place: Path, **environment: str) -> subprocess.CompletedPro
 
 
 @pytest.mark.parametrize("command", ["runs --json", "study list", "--help", "--version"])
-def test_a_full_standard_output_is_told_in_words(command: str, tmp_path: Path) -> None:
+def test_a_full_standard_output_is_reported(command: str, tmp_path: Path) -> None:
     done = shell(f'"$@" {command} >/dev/full', tmp_path)
     assert done.returncode == 3, done.stderr
     assert "standard output cannot be written" in done.stderr and "No space left" in done.stderr
@@ -51,7 +51,7 @@ def test_closed_standard_files_are_as_dev_null(closed: str, tmp_path: Path) -> N
     assert subprocess.run(words, timeout=60).returncode == 0
 
 
-def test_a_name_that_is_too_long_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_name_that_is_too_long_is_refused(tmp_path: Path) -> None:
     for line in ("failover check $X", "predict score $X latest"):
         done = shell(f'"$@" {line}', tmp_path, X="x" * 5000)
         assert done.returncode == 2 and "too long" in done.stderr, done.stderr
@@ -70,7 +70,7 @@ def test_a_time_zone_that_python_does_not_know_is_utc(monkeypatch: pytest.Monkey
     assert local_time(moment) == moment
 
 
-def test_a_number_that_is_none_lies_in_no_range() -> None:
+def test_nan_is_outside_every_range() -> None:
     numbers = NumberRange(0.5, 0.999)
     assert numbers.convert("0.9", None, None) == 0.9
     with pytest.raises(click.BadParameter, match="not 'nan'"):
@@ -80,14 +80,14 @@ def test_a_number_that_is_none_lies_in_no_range() -> None:
 
 
 @pytest.mark.parametrize("host", ["$(id)", "a;b", "a`b`", "a|b", "a b", "-x", "a'b", "a\nb", ""])
-def test_shell_text_is_no_host(host: str) -> None:
+def test_shell_syntax_is_not_a_host(host: str) -> None:
     assert HOSTS.convert("n1,10.0.0.1,[fe80::1%eth0],user-2.x", None, None)
     with pytest.raises(click.BadParameter):
         HOSTS.convert(f"n1,{host}", None, None)
 
 
-def test_the_command_of_the_checkout_runs_nothing_of_the_environment(tmp_path: Path) -> None:
-    """Neither a shell in the current directory, nor a file or function for the shell's start, nor another Python's modules."""
+def test_the_command_of_the_checkout_runs_no_planted_code(tmp_path: Path) -> None:
+    """Planted: a bash on the PATH, a BASH_ENV file, exported shell functions, and modules of another Python."""
     ran = tmp_path / "planted-code-ran"
     (tmp_path / "bash").write_text(f"#!/bin/sh\ntouch {ran}\n")
     (tmp_path / "bash").chmod(0o755)

@@ -27,14 +27,14 @@ def keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def removers_that_follow_names(tree: ast.AST) -> Found:
-    """They cross mounts: ``strakes.targets.removal`` does not."""
+    """Removal by name may cross mounts or follow links; ``strakes.targets.removal`` does not."""
     for call, name in calls(tree):
         if name in ("shutil.rmtree", "rmtree", "os.removedirs", "shutil.move"):
             yield call.lineno, name
 
 
 def shells(tree: ast.AST) -> Found:
-    """A shell takes names for commands."""
+    """A shell would interpret names as commands."""
     for call, name in calls(tree):
         shell = keyword(call, "shell")
         if name in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"):
@@ -52,14 +52,14 @@ def code_from_data(tree: ast.AST) -> Found:
 
 
 def entities(tree: ast.AST) -> Found:
-    """Parsers of XML that fetch what a document names."""
+    """XML parsers that fetch external entities."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
             for name in names:
                 if name.startswith(("lxml", "xml.sax", "xml.dom")):
                     yield node.lineno, name
-        # expat itself fetches nothing unless it is given this.
+        # expat fetches external entities only with this handler.
         elif isinstance(node, ast.Attribute) and node.attr == "ExternalEntityRefHandler":
             yield node.lineno, node.attr
 
@@ -87,7 +87,7 @@ def secrets_compared_early(tree: ast.AST) -> Found:
 
 
 def lines_past_the_filter(tree: ast.AST) -> Found:
-    """In a line for people may stand a name of others: ``strakes.cli.say`` or ``for_terminal`` is for them."""
+    """Names in terminal output may hold control characters; ``strakes.cli.say`` and ``for_terminal`` escape them."""
     for call, name in calls(tree):
         if name != "click.echo" or not call.args or isinstance(keyword(call, "nl"), ast.Constant):
             continue
@@ -97,7 +97,7 @@ def lines_past_the_filter(tree: ast.AST) -> Found:
 
 
 def _is_harmless(value: ast.expr) -> bool:
-    """Numbers, and what went through the filter."""
+    """Return whether an expression is a number, a constant, or text that was escaped."""
     if isinstance(value, ast.Call):
         return ast.unparse(value.func) in ("for_terminal", "len", "sum", "click.style", "width")
     if isinstance(value, ast.IfExp):
@@ -106,7 +106,10 @@ def _is_harmless(value: ast.expr) -> bool:
 
 
 def writers_by_path(tree: ast.AST) -> Found:
-    """A link of another user may be on the way: ``strakes.files`` opens files for writing. O_EXCL touches no file."""
+    """A path may lead over a link of another user, so only ``strakes.files`` opens files for writing.
+
+    Creation with O_EXCL is safe: it opens no existing file.
+    """
     for call, name in calls(tree):
         method = name.rpartition(".")[2]
         text = ast.unparse(call)
@@ -143,7 +146,7 @@ RULES: tuple[Callable[[ast.AST], Found], ...] = (
     writers_by_path,
 )
 
-# Where the rule would be wrong, and why.
+# Files to which a rule does not apply, with the reason.
 EXCEPTIONS: dict[tuple[str, str], str] = {
     ("failover.py", "lines_past_the_filter"): "names of descriptions are printable: strakes.failover.reading",
     ("failover_text.py", "lines_past_the_filter"): "its rules are our own words",
@@ -164,7 +167,7 @@ def parsed(path: Path) -> ast.AST:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_no_file_does_it(rule: Callable[[ast.AST], Found]) -> None:
+def test_no_file_has_a_forbidden_pattern(rule: Callable[[ast.AST], Found]) -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}: {what}"
         for path in CODE
@@ -199,9 +202,9 @@ def test_no_file_does_it(rule: Callable[[ast.AST], Found]) -> None:
         (lines_past_the_filter, 'click.echo(f"{lab.name} is up")'),
     ],
 )
-def test_a_rule_finds_what_it_is_for(rule: Callable[[ast.AST], Found], text: str) -> None:
+def test_a_rule_finds_its_pattern(rule: Callable[[ast.AST], Found], text: str) -> None:
     assert list(rule(ast.parse(text)))
 
 
-def test_the_code_is_looked_at() -> None:
+def test_the_rules_see_the_whole_code() -> None:
     assert len(CODE) > 200

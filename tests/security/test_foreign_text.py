@@ -1,4 +1,4 @@
-"""Names and results of others do nothing but be read."""
+"""Untrusted names and results are displayed as text, on terminals, in shells, spreadsheets and pages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\nstrakes: error: forged\r\u202e"
 
 
 @given(st.text())
-def test_whatever_it_is_it_is_one_line_that_steers_no_terminal(text: str) -> None:
+def test_any_text_becomes_one_line_without_control_characters(text: str) -> None:
     assert for_terminal(text).isprintable()
     assert len(for_terminal(text)) == len(text)
 
@@ -46,12 +46,12 @@ def test_a_command_line_stays_words(text: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["strakes survey '/my dir' --budget 5m", "ior -a POSIX -t 1m", "x '$(id)' 'a;b'"])
-def test_a_command_line_of_ours_stays_as_it_is(line: str) -> None:
+def test_a_harmless_command_line_is_not_changed(line: str) -> None:
     assert for_shell(line) == line
 
 
 @pytest.mark.parametrize("cell", ["=cmd()", "+1", "-1", "@x", "\t=1", "\r=1"])
-def test_a_cell_is_no_formula(cell: str) -> None:
+def test_a_cell_is_not_a_formula(cell: str) -> None:
     assert str(for_csv(cell)).startswith("'")
 
 
@@ -72,7 +72,7 @@ def test_an_error_that_names_a_file_is_shown_as_text(tmp_path: Path, capsys: pyt
 
 
 def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    """A result of IOR whose command line and path were written by somebody else."""
+    """Import an IOR result with a hostile command line and path; return the store."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     text = next((Path(__file__).parents[1] / "interop").glob("samples/ior-4.1.txt")).read_text()
     lines = [
@@ -86,7 +86,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return store
 
 
-def test_what_was_imported_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet(
+def test_an_imported_result_can_be_copied_to_a_shell_and_opened_in_a_spreadsheet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = imported(tmp_path, monkeypatch)
@@ -108,8 +108,8 @@ def test_a_page_shows_control_characters_as_codes(tmp_path: Path, monkeypatch: p
     assert r"\x1b" in page and r"\u202e" in page
 
 
-def test_what_a_killed_command_left_is_listed_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its command line holds whatever the directory was called."""
+def test_the_journal_of_a_killed_command_is_listed_as_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal holds the command line, and so the hostile name of the directory."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     root = tmp_path / "store"
     journal = KnobJournal.begin(root, f"/x/{EVIL}", ("strakes", "tune", EVIL))
@@ -123,7 +123,7 @@ def test_what_a_killed_command_left_is_listed_as_text(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("cell", ["\uff1d1", " =1", "\u200b=1", "\ufeff@x", "\x00+1", "\u00a0-1", "\u202e\uff0b1"])
-def test_a_cell_whose_first_sign_that_is_seen_begins_a_formula_is_text(cell: str) -> None:
+def test_a_cell_whose_first_visible_character_begins_a_formula_is_text(cell: str) -> None:
     assert str(for_csv(cell)).startswith("'")
 
 
@@ -131,7 +131,7 @@ def test_a_name_that_is_not_utf8_can_be_written_to_a_csv_file() -> None:
     assert str(for_csv("a\udcff")).encode() == rb"a\udcff"
 
 
-def test_what_cannot_be_seen_stays_out_of_documents_and_names_need_not_be_utf8(tmp_path: Path) -> None:
+def test_invisible_characters_stay_out_of_documents_and_names_need_not_be_utf8(tmp_path: Path) -> None:
     assert str(for_csv(EVIL)).replace("\n", "").replace("\r", "").isprintable()
     name = os.fsdecode(b"/scratch/\xff\xfe") + EVIL
     assert escaped(name).encode().startswith(rb"/scratch/\udcff\udcfe")

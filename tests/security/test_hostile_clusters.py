@@ -1,4 +1,4 @@
-"""Configurations of clusters that somebody else wrote to stall or crash whoever checks them."""
+"""Cluster configurations that are crafted to stall or crash their check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cib(constraints: str = "", levels: str = "") -> str:
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$b", "(a|a)*b", "(", "*", "a{99999999999}", "(" * 5000])
-def test_a_pattern_without_end_or_meaning_is_refused_in_a_moment(pattern: str) -> None:
+def test_a_pathological_or_invalid_pattern_is_refused_in_a_moment(pattern: str) -> None:
     level = f'<fencing-level id="l" target-pattern="{pattern}" index="1" devices="x"/>'
     began = time.monotonic()
     with pytest.raises(BadInputError, match="pattern") as refused:
@@ -56,26 +56,26 @@ def plan(place: Path, configuration: str, corosync: str = "totem {\n version: 2\
     return read_plan(place)
 
 
-def test_numbers_that_nobody_can_calculate_with_are_refused(tmp_path: Path) -> None:
+def test_numbers_that_are_too_large_are_refused(tmp_path: Path) -> None:
     level = f'<fencing-level id="l" target="b" index="{"9" * 5000}" devices="x"/>'
     with pytest.raises(BadInputError, match="not a configuration") as refused:
         plan(tmp_path, cib(levels=level))
     assert "digits" in refused.value.why
 
 
-def test_digits_of_other_scripts_are_no_number_of_milliseconds(tmp_path: Path) -> None:
+def test_digits_of_other_scripts_are_not_a_number_of_milliseconds(tmp_path: Path) -> None:
     list(findings(plan(tmp_path, cib(), "totem {\n token: ²\n consensus: ²\n}\n")))
 
 
 @pytest.mark.parametrize("read", [read_corosync, read_drbd])
-def test_sections_deep_in_each_other_are_refused(read: Callable[[str, str], Block]) -> None:
+def test_deeply_nested_sections_are_refused(read: Callable[[str, str], Block]) -> None:
     assert read("a {\n" * 100 + "}\n" * 100, "file").blocks
     with pytest.raises(BadInputError, match="not a configuration") as refused:
         read("a {\n" * 101 + "}\n" * 101, "file")
     assert "more than 100 deep" in refused.value.why and refused.value.where.startswith("file")
 
 
-def test_open_quotes_take_a_time_like_their_length() -> None:
+def test_open_quotes_take_linear_time() -> None:
     began = time.monotonic()
     assert read_corosync('"\\' * 500_000, "corosync.conf").blocks == []
     assert time.monotonic() - began < _MOMENT_S
@@ -93,14 +93,14 @@ def test_open_quotes_take_a_time_like_their_length() -> None:
     ],
     ids=["resources", "constraints", "members of a set", "nodes", "groups in groups", "rules in rules"],
 )
-def test_more_than_any_cluster_has_is_refused_in_a_moment(constraints: str, resources: str) -> None:
+def test_more_elements_than_any_cluster_has_are_refused_in_a_moment(constraints: str, resources: str) -> None:
     began = time.monotonic()
     with pytest.raises(BadInputError, match="this CIB cannot be checked") as refused:
         Cib(cib(constraints).replace("</resources>", f"{resources}</resources>"), "cib.xml")
     assert "more than" in refused.value.why and time.monotonic() - began < _MOMENT_S
 
 
-def test_programs_are_not_asked_about_what_takes_them_minutes(tmp_path: Path) -> None:
+def test_cluster_programs_are_not_run_on_configurations_that_take_them_minutes(tmp_path: Path) -> None:
     many = "".join(f'<primitive id="p{number}" class="ocf" type="Dummy"/>' for number in range(500))
     setup = plan(tmp_path, cib().replace("</resources>", f"{many}</resources>"))
     assert behaviour_of(setup) is None
@@ -113,7 +113,7 @@ def test_programs_are_not_asked_about_what_takes_them_minutes(tmp_path: Path) ->
 
 
 def tagged(*tags: tuple[str, ...]) -> Cib:
-    """Two services, and tags: the first word of each is its name."""
+    """Return a CIB with two services and these tags, each a name and its references."""
     text = "".join(
         f'<tag id="{name}">{"".join(f"<obj_ref id={quoteattr(one)}/>" for one in names)}</tag>' for name, *names in tags
     )
@@ -122,7 +122,7 @@ def tagged(*tags: tuple[str, ...]) -> Cib:
     return Cib(whole, "cib.xml")
 
 
-def test_tags_that_name_themselves_or_each_other_again_and_again_have_members() -> None:
+def test_members_of_recursive_tags_are_found() -> None:
     for tags in (
         [("t0", "t0", "p1", "p0")],
         [("t0", "t1", "p1"), ("t1", "t0", "p0")],
@@ -140,9 +140,7 @@ def test_a_resource_that_a_set_names_keeps_its_template() -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2], ids=["ended at once", "ended although an error was kept"])
-def test_rules_that_do_not_come_to_an_end_are_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
+def test_rules_that_do_not_end_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     def never(_: Setup) -> None:
         for last in range(1, times + 1):
             with suppress(*[BadInputError] * (last < times)):
@@ -157,8 +155,7 @@ def test_rules_that_do_not_come_to_an_end_are_ended(
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
 
 
-def test_what_waits_in_a_long_chain_is_found() -> None:
-    """Of each resource once, however many ask."""
+def test_an_order_over_a_long_chain_is_found() -> None:
     many = [f'<primitive id="p{at}" class="ocf" provider="heartbeat" type="Dummy"/>' for at in range(900)]
     orders = "".join(f'<rsc_order id="o{at}" first="p{at}" then="p{at + 1}"/>' for at in range(899))
     one = Cib(cib(orders).replace("</resources>", f"{''.join(many)}</resources>"), "cib.xml")
@@ -177,7 +174,7 @@ def test_files_that_are_too_large_together_are_refused(tmp_path: Path) -> None:
     assert setup.cib is not None
 
 
-def test_a_policy_engine_that_answers_too_late_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_policy_engine_that_answers_too_late_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = plan(tmp_path, cib())
     monkeypatch.setattr(policy_engine, "installed", lambda program: True)
     monkeypatch.setattr(simulation, "_LIMIT_S", 0.0)
@@ -199,7 +196,7 @@ def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_re
 
 
 @pytest.mark.parametrize("blanks", [" ", "\n", "\t", " \n"])
-def test_an_include_with_many_blanks_takes_a_time_like_its_length(tmp_path: Path, blanks: str) -> None:
+def test_an_include_with_many_blanks_takes_linear_time(tmp_path: Path, blanks: str) -> None:
     setup = plan(tmp_path, cib())
     setup.texts["etc/drbd.conf"] = f"include{blanks * 100_000}x"
     began = time.monotonic()

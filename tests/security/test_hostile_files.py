@@ -1,4 +1,4 @@
-"""Files that somebody else wrote, to be read in a moment or refused in words."""
+"""Crafted files are read in a moment or refused with an error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from strakes.toml_file import parse_toml, read_toml
 from strakes.watch.recorded import is_recording, readings
 from strakes.watch.replay import Columns, read_series
 
-# Milliseconds of work on a loaded machine.
+# The work takes milliseconds; the limit allows for a loaded machine.
 _MOMENT_S = 5.0
 Reader = Callable[[Path], object]
 
@@ -42,7 +42,7 @@ def read_published(path: Path) -> object:
 
 
 def read_hints(path: Path) -> object:
-    """A plan that names the file as one of hints."""
+    """Read a plan whose hints are in the file."""
     with tempfile.TemporaryDirectory() as place:
         plan = Path(place) / "plan.toml"
         plan.write_text(f'ranks = 1\n[[phase]]\nkind = "write"\nhints = "{path}"\n')
@@ -75,7 +75,7 @@ def refuse(reader: Reader, path: Path) -> StrakesError:
 
 
 @pytest.mark.parametrize("reader", [*READERS, *STREAMS, AlertListener])
-def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path, reader: Reader) -> None:
+def test_a_file_that_is_not_regular_is_refused_without_waiting(tmp_path: Path, reader: Reader) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, Path("/dev/zero"), Path("/dev/tty"), tmp_path):
@@ -83,14 +83,14 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path, read
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_file_of_the_kernel_that_waits_for_more_is_refused(reader: Reader) -> None:
+def test_a_kernel_file_that_blocks_is_refused(reader: Reader) -> None:
     if os.geteuid() != 0 or not os.access("/proc/kmsg", os.R_OK):
         pytest.skip("only root reads the log of the kernel")
     assert "/proc/kmsg" in refuse(reader, Path("/proc/kmsg")).where
 
 
 @pytest.mark.parametrize("reader", STREAMS)
-def test_a_text_without_lines_takes_no_more_memory_than_a_line(tmp_path: Path, reader: Reader) -> None:
+def test_a_text_without_line_breaks_takes_bounded_memory(tmp_path: Path, reader: Reader) -> None:
     path = tmp_path / "large.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         for _ in range(64):
@@ -124,7 +124,7 @@ def test_a_table_with_a_number_beyond_every_counter_is_refused_with_its_line(tmp
 
 
 @pytest.mark.parametrize("text", ["time,value\n1," + "x" * 200_000, "", "time\n", "### nan\n### 2\n", "### 1e999\n"])
-def test_a_table_or_recording_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_table_or_recording_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "table"
     path.write_text(text)
     recording = text.startswith("###")
@@ -145,7 +145,7 @@ def test_deep_json_in_a_store_is_refused(tmp_path: Path, reader: Reader, content
 
 
 @pytest.mark.parametrize("record", ["{}", '{"id": "1", "name": "x", "command": 5, "submitted": "", "output": ""}'])
-def test_the_record_of_a_job_that_is_none_is_refused(tmp_path: Path, record: str) -> None:
+def test_an_invalid_record_of_a_job_is_refused(tmp_path: Path, record: str) -> None:
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "1.json").write_text(record)
     with pytest.raises(BadInputError):
@@ -223,7 +223,7 @@ def test_toml_that_is_made_to_be_large_is_refused_in_a_moment(tmp_path: Path, te
     ],
     ids=range(8),
 )
-def test_a_published_run_that_is_none_is_refused_in_a_moment(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_published_run_is_refused_in_a_moment(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(content)
     refuse(read_published, path)
@@ -248,7 +248,7 @@ def test_a_plan_of_too_many_phases_is_refused(tmp_path: Path, text: str) -> None
     assert "more than 1000" in refuse(lambda path: plan_from_toml(path, 1), path).why
 
 
-def test_of_a_published_run_with_many_faults_one_is_told(tmp_path: Path) -> None:
+def test_one_of_many_faults_of_a_published_run_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(b'{"schema":1,"manifest":{},"findings":{},"visits":[' + b"1," * 500_000 + b"1]}")
     refuse(read_published, path)
@@ -272,14 +272,14 @@ def test_a_long_key_is_found_wherever_it_is(text: str) -> None:
     assert "dots" in refused.value.why
 
 
-def test_dots_in_texts_and_comments_are_no_key() -> None:
+def test_dots_in_texts_and_comments_are_not_keys() -> None:
     dots = "a." * 100
     text = f'# {dots}\nx = \'{dots}\'\ny = """{dots}\n""" # {dots}\nz = 1.5\n'
     assert parse_toml(text, "plan.toml", "the plan").values["z"] == 1.5
 
 
 @pytest.mark.parametrize("text", ['"\\' * 400_000, "'a\"" * 250_000, '"""' + '""a' * 250_000, "[" + " " * 900_000])
-def test_toml_of_open_ends_is_refused_in_a_moment(text: str) -> None:
+def test_unterminated_toml_is_refused_in_a_moment(text: str) -> None:
     began = time.monotonic()
     with pytest.raises(BadInputError):
         parse_toml(text, "plan.toml", "the plan")
@@ -307,7 +307,7 @@ def test_a_pair_whose_files_are_pipes_is_refused_without_waiting(tmp_path: Path)
     assert "corosync.conf" in refuse(lambda path: _read_texts(path, planned=False), tmp_path).where
 
 
-def test_numbers_with_many_dots_in_a_line_are_no_key(tmp_path: Path) -> None:
+def test_numbers_with_many_dots_in_a_line_are_not_keys(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(f"phase = [\n{'0.5, ' * 100}\n]\n")
     assert len(read_toml(path, "the plan", "phase").values["phase"]) == 100
@@ -370,6 +370,6 @@ def test_a_line_of_alerts_without_end_is_reported_in_pieces(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["missing", "link", "\udcff"])
-def test_a_plan_that_is_not_there_is_refused_in_words(tmp_path: Path, name: str) -> None:
+def test_a_missing_plan_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / "link").symlink_to("missing")
     assert refuse(read_plan, tmp_path / name).why == "No such file or directory"

@@ -1,4 +1,4 @@
-"""What strakes starts of itself does not take its modules from the current directory."""
+"""Python processes that strakes starts do not import modules from the current directory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_job_starts_strakes_isolated() -> None:
 
 
 def test_no_file_starts_python_without_isolation() -> None:
-    """Every place that names the interpreter passes -I on, or names it for another purpose, which is listed."""
+    """Code that names the interpreter passes -I; the files that name it for another purpose are listed."""
     others = {"processes.py", "crash.py", "mpi_family.py", "mpi.py", "static_figure.py"}
     for path in [*ROOT.glob("src/strakes/**/*.py"), *ROOT.glob("bench/**/*.py")]:
         text = path.read_text(encoding="utf-8")

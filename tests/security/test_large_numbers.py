@@ -1,4 +1,4 @@
-"""Numbers that nobody can calculate with: each parser of amounts gives a finite one, or refuses in words."""
+"""Extreme numbers: each parser of amounts returns a finite value or refuses the text."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ PARSERS: tuple[Callable[[str], object], ...] = (
 @example("9" * 5000, "")
 @example("1e400", "")
 @example("inf", "ops/s")
-def test_an_amount_is_a_finite_one_or_refused_in_words(parse: Callable[[str], object], digits: str, unit: str) -> None:
+def test_an_amount_is_finite_or_refused(parse: Callable[[str], object], digits: str, unit: str) -> None:
     try:
         amount = parse(digits + unit)
     except BadInputError:
@@ -91,7 +91,7 @@ def test_an_amount_is_a_finite_one_or_refused_in_words(parse: Callable[[str], ob
 @settings(deadline=None)
 @given(_numbers)
 @example("99999999999999999999")
-def test_sizes_and_times_that_are_taken_fit_into_the_engines_numbers(digits: str) -> None:
+def test_accepted_sizes_and_times_fit_into_the_engines_integers(digits: str) -> None:
     for parse in (parse_bytes, parse_seconds):
         with suppress(BadInputError):
             assert parse(digits) <= 2**60
@@ -128,7 +128,7 @@ def test_a_command_refuses_them_with_status_2(strakes: StrakesRunner, tmp_path: 
 
 
 @pytest.mark.parametrize("stamp", [10**17, -(10**17), 10**300, 1e300, "soon", [], {"a": 1}, True])
-def test_a_result_of_fio_with_a_time_that_no_calendar_has_is_read_without_it(tmp_path: Path, stamp: object) -> None:
+def test_an_impossible_time_in_a_fio_result_is_ignored(tmp_path: Path, stamp: object) -> None:
     side = {"io_bytes": 1 << 30, "bw_bytes": 1 << 20, "iops": 5.0, "runtime": 1000, "total_ios": 5}
     document = {"fio version": "fio-3.36", "timestamp": stamp, "jobs": [{"jobname": "x", "write": side}]}
     path = tmp_path / "fio.json"
@@ -138,7 +138,7 @@ def test_a_result_of_fio_with_a_time_that_no_calendar_has_is_read_without_it(tmp
 
 
 def test_a_cib_with_more_attributes_than_any_element_has_is_refused() -> None:
-    """Pacemaker's own tools took the square of their number."""
+    """The time of Pacemaker's own tools was quadratic in the number of attributes."""
     many = " ".join(f'a{index}="1"' for index in range(20000))
     with pytest.raises(BadInputError, match="not a CIB") as refused:
         Cib(f"<cib><configuration {many}/></cib>", "cib.xml")

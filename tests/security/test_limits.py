@@ -1,4 +1,4 @@
-"""Limits of memory, files and processes: strakes ends at once, and names the limit."""
+"""At a limit of memory, files or processes strakes exits at once and names the limit."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_too_few_descriptors_for_the_process_itself_are_named(
         RuntimeError("can't start new thread"),
     ],
 )
-def test_a_limit_that_is_reached_is_no_bug(
+def test_a_reached_limit_is_not_reported_as_a_bug(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(_arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The marker to the letter: whether a run lives is judged by it."""
+"""The format of the workspace marker, and the decision whether its run is alive."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def directory(tmp_path: Path) -> int:
     return os.open(place, os.O_RDONLY)
 
 
-def test_a_heart_that_cannot_be_seen_is_watched_for_three_beats() -> None:
+def test_an_invisible_process_is_watched_for_three_heartbeats() -> None:
     assert (module.HEARTBEAT_S, module.WATCH_S, module.STALE_S) == (5.0, 15.0, 60.0)
 
 
-def test_a_heartbeat_is_old_from_the_sixtieth_second_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_is_stale_after_60_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     for age_s, lives in ((59.9, True), (60.0, False)):
         monkeypatch.setattr(time, "time", lambda age_s=age_s: 1000.0 + age_s)
         assert replace(THEIRS, heartbeat_unix_s=1000.0).seems_live() is lives
@@ -40,7 +40,7 @@ def test_every_marker_has_one_length_and_a_whole_line() -> None:
         assert len(marker.to_bytes()) == 512 and marker.to_bytes().endswith(b" \n")
 
 
-def test_a_marker_that_is_larger_than_any_is_none(tmp_path: Path, directory: int) -> None:
+def test_a_marker_that_is_too_large_is_invalid(tmp_path: Path, directory: int) -> None:
     path = tmp_path / f"strakes-{RUN}" / MARKER_NAME
     for size, good in ((8192, True), (8193, False)):
         path.write_bytes(OURS.to_bytes().rstrip().rjust(size))
@@ -48,7 +48,7 @@ def test_a_marker_that_is_larger_than_any_is_none(tmp_path: Path, directory: int
     os.close(directory)
 
 
-def test_only_what_may_live_unseen_is_waited_for(directory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_stale_markers_of_invisible_processes_are_watched(directory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
     dead = replace(OURS, pid=1 << 30)
@@ -60,7 +60,7 @@ def test_only_what_may_live_unseen_is_waited_for(directory: int, monkeypatch: py
     os.close(directory)
 
 
-def test_what_is_no_marker_is_not_unfinished_unless_told() -> None:
+def test_an_invalid_marker_is_not_unfinished_by_default() -> None:
     assert NoMarker("why").unfinished is False
 
 
@@ -72,7 +72,7 @@ def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> N
     assert Marker.of_this_process(RUN).user == str(os.geteuid())
 
 
-def test_whose_a_foreign_directory_or_marker_is_is_told(directory: int) -> None:
+def test_the_owner_of_a_foreign_directory_or_marker_is_named(directory: int) -> None:
     if os.geteuid() != 0:
         pytest.skip("giving files away needs root")
     place = Path(os.readlink(f"/proc/self/fd/{directory}"))
@@ -83,7 +83,7 @@ def test_whose_a_foreign_directory_or_marker_is_is_told(directory: int) -> None:
     assert read_marker(directory, "strakes-a") == NoMarker("it belongs to user nobody")
 
 
-def test_a_marker_that_cannot_be_read_is_told(directory: int) -> None:
+def test_a_marker_that_cannot_be_read_is_reported(directory: int) -> None:
     place = Path(os.readlink(f"/proc/self/fd/{directory}"))
     (place / MARKER_NAME).write_bytes(Marker.of_this_process("a").to_bytes())
     (place / MARKER_NAME).chmod(0o600)
@@ -91,7 +91,7 @@ def test_a_marker_that_cannot_be_read_is_told(directory: int) -> None:
         assert read_marker(directory, "strakes-a") == NoMarker("its marker cannot be read: Permission denied")
 
 
-def test_deep_json_is_no_marker(directory: int) -> None:
+def test_deep_json_is_not_a_marker(directory: int) -> None:
     place = Path(os.readlink(f"/proc/self/fd/{directory}"))
     (place / MARKER_NAME).write_bytes(b"[" * 8000)
     assert read_marker(directory, "strakes-a") == NoMarker("its marker was not written by strakes")

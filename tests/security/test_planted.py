@@ -1,4 +1,4 @@
-"""What the owner of the measured directory puts in the place of ours is not written to by the front end."""
+"""The front end writes to nothing that the owner of the measured directory puts in place of the workspace."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def seen(place: Path) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["directory", "link", "link above"])
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_what_has_the_name_of_our_directory_is_not_touched(tmp_path: Path, write: Write, kind: str) -> None:
+def test_a_directory_or_link_in_place_of_the_workspace_is_not_touched(tmp_path: Path, write: Write, kind: str) -> None:
     directory, elsewhere = tmp_path / "measured", tmp_path / "elsewhere"
     directory.mkdir()
     with Workspace.create(directory, RUN) as workspace:
@@ -92,7 +92,7 @@ def test_what_has_the_name_of_our_directory_is_not_touched(tmp_path: Path, write
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_in_our_own_directory_all_of_it_works(tmp_path: Path, write: Write) -> None:
+def test_in_the_workspace_every_write_works(tmp_path: Path, write: Write) -> None:
     with Workspace.create(tmp_path, RUN) as workspace:
         (workspace.path / "theirs").write_text("ours")
         (workspace.path / "empty").mkdir()
@@ -101,7 +101,7 @@ def test_in_our_own_directory_all_of_it_works(tmp_path: Path, write: Write) -> N
     assert os.listdir(tmp_path) == []
 
 
-def test_a_file_of_ours_is_made_through_no_link(tmp_path: Path) -> None:
+def test_a_file_of_the_workspace_is_not_created_through_a_link(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, RUN) as workspace:
         (workspace.path / "token").symlink_to(tmp_path / "elsewhere")
         with pytest.raises(FileExistsError):
@@ -117,7 +117,7 @@ def test_a_directory_that_its_owner_renamed_is_removed_under_its_name(tmp_path: 
     assert os.listdir(tmp_path) == []
 
 
-def test_what_took_the_place_of_a_directory_stays_and_the_directory_goes(tmp_path: Path) -> None:
+def test_a_directory_in_place_of_the_workspace_stays_and_the_workspace_goes(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     workspace.path.rename(tmp_path / "renamed")
     plant(workspace.path)
@@ -126,7 +126,7 @@ def test_what_took_the_place_of_a_directory_stays_and_the_directory_goes(tmp_pat
     assert os.listdir(tmp_path) == [workspace.path.name] and seen(workspace.path) == before
 
 
-def test_a_directory_that_was_moved_away_is_known_as_ours_when_it_is_back(tmp_path: Path) -> None:
+def test_a_workspace_that_was_moved_away_and_back_is_recognised(tmp_path: Path) -> None:
     measured, elsewhere = tmp_path / "measured", tmp_path / "elsewhere"
     measured.mkdir()
     workspace = Workspace.create(measured, RUN)
@@ -142,7 +142,7 @@ def test_a_directory_that_was_moved_away_is_known_as_ours_when_it_is_back(tmp_pa
     assert os.listdir(measured) == []
 
 
-def test_a_directory_that_cannot_go_stays_known_as_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_that_cannot_be_removed_keeps_its_marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     parent, directory = (os.open(place, os.O_RDONLY) for place in (tmp_path, workspace.path))
 

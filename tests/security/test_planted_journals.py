@@ -1,4 +1,4 @@
-"""What a journal says is done in its user's name: one that somebody else has put there is not read."""
+"""Journals are acted on with the rights of their user, so a journal that another user could have planted is refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_knobs(store: Path) -> Path:
 
 
 def planted(path: Path, kind: str) -> None:
-    """Make a true journal of this user look as if somebody else had put it there."""
+    """Change a valid journal so that another user could have planted it."""
     elsewhere = path.parent.parent / "copy"
     match kind:
         case "symbolic link":
@@ -43,7 +43,7 @@ def planted(path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["symbolic link", "hard link", "file of another", "directory of another"])
 @pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.read), (of_knobs, read_journal)])
-def test_a_journal_that_others_could_have_put_there_is_refused(
+def test_a_journal_that_others_could_have_planted_is_refused(
     tmp_path: Path, make: Callable[[Path], Path], read: Callable[[Path], object], kind: str
 ) -> None:
     if os.geteuid() != 0:

@@ -1,4 +1,4 @@
-"""Processes that another user started under the name of a daemon: root follows nothing that they say."""
+"""Root ignores the command lines of processes that another user started under the name of a daemon."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from strakes.targets.mountinfo import parse_mountinfo
 
 OTHER = 65534
 (MOUNT,) = parse_mountinfo("48 27 0:43 / /planted rw,relatime - fuse.ceph-fuse ceph-fuse rw,user_id=0")
-SETUID = (OTHER, 0, 0)  # real, effective and saved user of su, which everybody can start under any name
+SETUID = (OTHER, 0, 0)  # real, effective and saved user id of su, which anyone can start under any name
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start processes of another user")
 
@@ -28,7 +28,7 @@ _BECOME = "import os, sys; os.setresuid(*map(int, sys.argv[1:4])); os.execv('/us
 
 @contextmanager
 def started(users: tuple[int, int, int], *words: str) -> Iterator[None]:
-    """Run tail(1) under another name, so that it waits for more lines of a file."""
+    """Run tail(1) with these user ids (real, effective, saved) and arguments, the first of which is its name."""
     with subprocess.Popen(
         [sys.executable, "-c", _BECOME, *map(str, users), *words], stderr=subprocess.DEVNULL
     ) as child:

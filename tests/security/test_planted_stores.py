@@ -1,4 +1,4 @@
-"""A store that another user controls: no file of root's is read, changed or removed through his links."""
+"""In a store that another user controls, no link leads root to read, change or remove a file elsewhere."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant f
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """Make a directory of root with one file."""
+    """Make a directory of root with one file; return it."""
     directory = tmp_path / "victim"
     directory.mkdir(mode=0o700)
     (directory / "file").write_text(TEXT)
@@ -50,7 +50,7 @@ def victim(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Make a directory of another user."""
+    """Make a directory of another user; return it."""
     (tmp_path / "store").mkdir()
     os.chown(tmp_path / "store", OTHER, OTHER)
     return tmp_path / "store"
@@ -91,7 +91,7 @@ def test_a_link_in_place_of_a_file_leads_nowhere(
     if act == "read" and how is plant_hard_link:
         pytest.skip("to make a hard link takes the right to read the file")
     how(store / "file", victim / "file")
-    # Replacing, moving and removing act on the link itself.
+    # These acts apply to the link itself.
     if act in ("replace", "move", "remove"):
         ACTS[act](store / "file")
     else:
@@ -177,7 +177,7 @@ def test_a_run_whose_file_became_a_link_is_not_resumed(tmp_path: Path, store: Pa
 
 
 @pytest.mark.parametrize("name", ["runs", "knobs", "jobs", "knobs/lock", "jobs/1.run"])
-def test_no_part_of_a_store_writes_through_a_link(
+def test_nothing_in_a_store_is_written_through_a_link(
     tmp_path: Path, store: Path, victim: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = store / name
@@ -197,8 +197,8 @@ def test_no_part_of_a_store_writes_through_a_link(
     assert unchanged(victim)
 
 
-def test_every_file_that_a_run_opens_for_writing_is_below_a_directory_that_was_checked(tmp_path: Path) -> None:
-    """strace sees also libraries: no path is opened for writing from the root or the current directory."""
+def test_files_are_opened_for_writing_only_below_checked_directories(tmp_path: Path) -> None:
+    """strace also sees libraries: nothing opens a file for writing by an absolute or relative path."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("needs strace")
@@ -232,5 +232,5 @@ def _writes_by_path(line: str) -> bool:
     call = re.search(r"(?:openat\(AT_FDCWD, |\b(?:open|creat|rename|unlink|truncate)\()\"([^\"]*)\"(.*)", line)
     if call is None or not re.search(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|creat\(|rename\(|unlink\(|truncate\(", line):
         return False
-    # An exclusive creation touches no file that exists, and Python writes .pyc files next to the installed source.
+    # Exclusive creation opens no existing file; Python writes .pyc files next to the installed source.
     return "O_EXCL" not in line and ".pyc" not in call[1] and not call[1].startswith(("/dev/", "/proc/self/"))

@@ -1,4 +1,4 @@
-"""Every promise of docs/security.md names tests, and they are there."""
+"""Every promise of docs/security.md names test files, and these exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine, or a container, on which /proc is not mounted."""
+"""Commands on a machine or in a container without /proc."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCRIPT = 'umount --lazy /proc && exec "$@"'
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="unmounting needs root")
 @pytest.mark.parametrize("words", [["survey", "--budget", "1s"], ["target"], ["clean"], ["knobs", "list"]])
-def test_without_proc_it_says_so_and_touches_nothing(tmp_path: Path, words: list[str]) -> None:
+def test_without_proc_a_command_says_so_and_touches_nothing(tmp_path: Path, words: list[str]) -> None:
     measured = tmp_path / "measured"
     measured.mkdir()
     command = [*python_module("strakes"), *words, str(measured)]

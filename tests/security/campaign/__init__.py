@@ -1,4 +1,5 @@
-"""One seed draws an act of strakes, where it is done, and a schedule of faults; afterwards the promises of docs/security.md are checked.
+"""Randomised fault injection: each seed draws a command, a file system and a schedule of faults.
 
-By hand, in ``tests``: ``python -m security.campaign FIRST COUNT``. A seed that fails is printed, and draws the same again.
+Afterwards the promises of docs/security.md are checked. By hand, in ``tests``: ``python -m security.campaign FIRST
+[COUNT]``. A failing seed is printed, and repeats the same draws.
 """

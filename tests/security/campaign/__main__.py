@@ -1,4 +1,4 @@
-"""Seeds by hand: FIRST [COUNT [ACT ...]]; the last line has the figures."""
+"""Run seeds from the command line: FIRST [COUNT [ACT ...]]. The last line summarises them."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""What strakes is doing while the faults come, and what must hold afterwards beside what always must."""
+"""Commands that run during the faults, and what must hold after each, in addition to the checks of every seed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ _KNOB = "bdi.read_ahead_kb"
 
 @dataclass(frozen=True)
 class Act:
-    """``words``: the command. ``again``: the one that goes on with it, if any; ``after``: what must hold then."""
+    """A command to run during faults.
+
+    ``words``: its arguments. ``again``: whether it can be repeated with --resume. ``span_s``: the time in which faults
+    occur. ``after``: the check afterwards. ``kinds``: the file systems to run on.
+    """
 
     name: str
     words: Callable[[World], list[str]]
@@ -70,7 +74,7 @@ def read_ahead(world: World) -> Path:
 
 
 def _require_restored(world: World, draw: random.Random) -> None:
-    """Back, or pending and then put back by the command for it."""
+    """The setting has its original value, or is pending and `knobs restore` restores it."""
     original = (world.place / "read-ahead").read_text()
     pending = list(world.place.glob("store/knobs/open/*.jsonl"))
     require(pending != [] or read_ahead(world).read_text() == original, "a setting is changed and nothing is pending")
@@ -87,7 +91,7 @@ def _drill(world: World) -> list[str]:
 
 
 def _require_undone(world: World, draw: random.Random) -> None:
-    """The guard undoes it; where that was killed, too, the next command that faults."""
+    """The guard undoes the fault, or `failover undo` does if the guard was killed."""
     if (world.place / "fault-is-done").exists():
         world.call("failover", "undo")
         require(not (world.place / "fault-is-done").exists(), "the fault of a drill was not undone")

@@ -1,4 +1,4 @@
-"""What a schedule can do to an act; each says what it did, or that there was nothing to do it to."""
+"""Faults that a schedule can inject; each returns False if there was nothing to inject it into."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from security.campaign.world import World, command_of, kill
 
 @dataclass(frozen=True)
 class Situation:
-    """``process``: the front end; ``faulty``: the file system that is measured, where it can be told to fail."""
+    """A seed's world, the front end's process, and the measured file system if it can inject faults."""
 
     world: World
     process: subprocess.Popen[bytes]
@@ -26,7 +26,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Fault:
-    """``where``: the kinds of place where it can be done; all where it is empty."""
+    """A fault; ``where``: the kinds of file system on which it is possible, empty for all."""
 
     name: str
     act: Callable[[Situation], bool]
@@ -58,7 +58,7 @@ def _kill_other(word: bytes) -> Callable[[Situation], bool]:
 
 
 def _stop(word: bytes) -> Callable[[Situation], bool]:
-    """Stopped for a while, then it goes on."""
+    """Stop a process for up to a second, then continue it."""
 
     def act(situation: Situation) -> bool:
         pids = _others(situation, word) if word else [situation.process.pid]
@@ -74,7 +74,7 @@ def _stop(word: bytes) -> Callable[[Situation], bool]:
 
 
 def _rename_workspace(situation: Situation) -> bool:
-    """By the owner of the directory, who puts something in its place meanwhile."""
+    """Rename the workspace as the owner of its directory can, possibly leave a link in its place, and rename it back."""
     directory = situation.world.directory
     for workspace in sorted(directory.glob("strakes-*")):
         if workspace.is_symlink() or workspace.name.startswith("strakes-20260101"):
@@ -118,7 +118,7 @@ def _slow(situation: Situation) -> bool:
 
 
 def _replace_mount(situation: Situation) -> bool:
-    """The file system goes, and another one is mounted at its name."""
+    """Unmount the file system lazily and mount another one in its place."""
     place = str(situation.world.directory)
     subprocess.run(["umount", "--lazy", place], check=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m,mode=1777", "strakes-test", place], check=True)

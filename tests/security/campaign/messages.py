@@ -1,4 +1,4 @@
-"""Nodes that are asked through a network that loses, repeats, changes and delays: what is learned is right, or the failure is told."""
+"""Queries of a node through a network that loses, repeats, alters and delays data: right answers, or a reported error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIMIT_S = 5.0
 
 
 class Proxy:
-    """Passes on what two sides say, but for what it draws to do to the pieces."""
+    """TCP proxy that randomly loses, repeats, alters or delays data, or cuts the connection."""
 
     def __init__(self, towards: int, draw: random.Random) -> None:
         self._towards, self._draw = towards, draw
@@ -69,7 +69,7 @@ class Proxy:
 
 
 def exchange_with_faults(world: World, draw: random.Random) -> None:
-    """Ask one node. Raises BrokenError where something wrong was believed."""
+    """Query one node through the proxy. Raises BrokenError if the hub accepts wrong data."""
     script = world.place / "launcher"
     launch = Launch(
         "command", ranks=1, ranks_per_node=1, hosts=("localhost",), command=f"{script} {{hosts}} {{engine}}"
@@ -78,7 +78,7 @@ def exchange_with_faults(world: World, draw: random.Random) -> None:
     before = {name: getattr(hub_module, name) for name in limits}
     hub = Hub(launch)
     proxy = Proxy(int(hub.where.rpartition(":")[2]), draw)
-    # The agent is told the proxy's port in the place of the hub's.
+    # The launcher replaces the hub's address by the proxy's.
     mark = " ".join(f"{name}={world.environment[name]}" for name in ("STRAKES_CAMPAIGN",))
     script.write_text(
         f"#!/bin/sh\nshift\nexport {mark}\nfor word; do shift; case $word in *:*) word=127.0.0.1:{proxy.port};; esac\n"
@@ -93,7 +93,7 @@ def exchange_with_faults(world: World, draw: random.Random) -> None:
             require(agent.host != "" and int(agent.facts["cpus"]) > 0, f"wrong facts were believed: {agent.facts}")
             for _ in range(3):
                 reading = hub.clock(agent)
-                # Both are this machine; a step of the agent's clock is not made here.
+                # Hub and agent run on this machine, and no fault steps the agent's clock.
                 require(abs(reading.ahead_s) <= reading.uncertainty_s + 0.001, f"a wrong clock was believed: {reading}")
     except EnvironmentLacksError:
         pass

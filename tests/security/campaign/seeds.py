@@ -1,4 +1,4 @@
-"""One seed from its draw to the promises it checked."""
+"""A run of one seed: the draw, the command with its faults, and the checks."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from security.campaign.acts import ACTS, Act, mounts_below, read_ahead
 from security.campaign.faults import FAULTS, Fault, Situation
 from security.campaign.world import BrokenError, World, require
 
-# Share of seeds whose faults also come while Python still starts; in the others nothing is lost on that.
+# Share of seeds whose faults may hit the start-up of Python; the others wait until the command has begun its work.
 _EARLY = 0.2
 
 
 def run_seed(seed: int, acts: tuple[str, ...] = ()) -> list[str]:
-    """Return what was done. Raises BrokenError. ``acts``: only these."""
+    """Return a description of each step. Raises BrokenError. ``acts`` restricts the commands; empty: any."""
     draw = random.Random(seed)
     chosen = draw.choice([act for act in ACTS if not acts or act.name in acts])
     kind = draw.choice(chosen.kinds if os.geteuid() == 0 else ("directory",))
@@ -35,7 +35,7 @@ def run_seed(seed: int, acts: tuple[str, ...] = ()) -> list[str]:
     try:
         with _mounted(kind, world) as faulty:
             world.plant()
-            # Acts start what faults are for; until then there is a process that has ended.
+            # Until _act starts the command, a process that has ended takes its place.
             ended = subprocess.Popen("true")
             ended.wait()
             _act(chosen, schedule, Situation(world, ended, faulty, draw), done)
@@ -81,7 +81,7 @@ def _act(act: Act, schedule: list[tuple[float, Fault]], situation: Situation, do
 
 @contextmanager
 def _mounted(kind: str, world: World) -> Iterator[FaultyMount | None]:
-    """Make the measured directory what the seed drew; whatever is mounted there afterwards is unmounted."""
+    """Mount the kind of file system on the measured directory, and unmount at the end everything mounted there."""
     if kind == "directory":
         yield None
     elif kind == "faulty":
@@ -107,7 +107,7 @@ def _mounted(kind: str, world: World) -> Iterator[FaultyMount | None]:
 
 @cache
 def moving_clock() -> Path | None:
-    """Return a library that moves the wall clock of whoever loads it; None without a compiler."""
+    """Return a library that shifts the wall clock of a process that preloads it; None without a compiler."""
     if shutil.which("cc") is None:
         return None
     library = Path(tempfile.mkdtemp(prefix="strakes-clock-")) / "clock.so"

@@ -1,4 +1,4 @@
-"""Where a seed acts: its directory, what must not change around it, its processes, and what must hold afterwards."""
+"""Environment of a seed: its directories, files that must not change, its processes, and the checks of every seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-# An interrupt before the first line of strakes has run ends Python by the signal, which shells call 130, too.
+# 130: interrupted; before strakes has run its first line, SIGINT kills Python instead.
 STATUSES = {0, 1, 2, 3, 130, -signal.SIGINT, -signal.SIGKILL}
 _PATIENCE_S = 60.0
 _LIMIT_S = 180.0
@@ -33,7 +33,7 @@ def require(holds: bool, what: str) -> None:
 
 
 class World:
-    """One seed's place; ``directory`` is the one to be measured, ``drawn`` what an act itself drew of faults."""
+    """Environment of one seed; ``directory`` is the measured one, ``drawn`` lists faults that an act drew itself."""
 
     def __init__(self, seed: int, place: Path, clock: Path | None) -> None:
         self.place = place
@@ -56,13 +56,13 @@ class World:
         self._socket = socket.socket(socket.AF_UNIX)
 
     def plant(self) -> None:
-        """Things of others, inside the measured directory and outside, some of them linked to each other."""
+        """Create files of others in and outside the measured directory, partly linked, and record their state."""
         (self.canary / "below").mkdir(parents=True)
         for number in range(20):
             (self.canary / "below" / f"file{number}").write_bytes(random.Random(number).randbytes(1000))
         with suppress(OSError):
             self._socket.bind(str(self.canary / "socket"))
-        with suppress(OSError):  # file systems of tests have no links
+        with suppress(OSError):  # faulty_fs.py has no links
             os.link(self.canary / "below" / "file0", self.directory / "hard")
         with suppress(OSError):
             (self.directory / "soft").symlink_to(self.canary)
@@ -73,7 +73,7 @@ class World:
         self.look()
 
     def look(self) -> None:
-        """Remember how everything is."""
+        """Record the state of the canary and of the measured directory."""
         self._before = self._digests()
 
     def _digests(self) -> tuple[str, str]:
@@ -102,7 +102,7 @@ class World:
         return status
 
     def wait_for_work(self, process: subprocess.Popen[bytes]) -> None:
-        """Until it has made something of its own, has started somebody, or has ended."""
+        """Wait until the process has created a file of its work, started a child, or ended."""
         deadline = time.monotonic() + _PATIENCE_S
         while process.poll() is None and time.monotonic() < deadline:
             if any(any(self.place.glob(sign)) for sign in _SIGNS_OF_WORK) or len(self.processes()) > 1:
@@ -113,7 +113,7 @@ class World:
         return self.end(self.start(*words))
 
     def processes(self) -> list[int]:
-        """Those of this seed: they inherit its mark."""
+        """Return the process ids of this seed, which inherit its mark in the environment."""
         wanted = f"{_MARK}={self._mark}".encode()
         marked = []
         for name in filter(str.isdecimal, os.listdir("/proc")):
@@ -131,7 +131,7 @@ class World:
     def require_no_traceback(self) -> None:
         path = self.place / "errors"
         text = path.read_text(errors="replace") if path.exists() else ""
-        # Before the first line of strakes has run an interrupt is Python's to tell.
+        # An interrupt during the start-up of Python gives a traceback of Python's own.
         own = "".join(part for part in text.split("Traceback ") if not part.rstrip().endswith("KeyboardInterrupt"))
         require('File "' not in own, f"a traceback reached the user: {text[-2000:]}")
 

@@ -1,4 +1,4 @@
-"""Change points: found and dated when planted, and as rarely false as requested, also in autocorrelated series."""
+"""Change-point detection: planted changes are found and dated, and false alarms are as rare as requested."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_large_change_is_confirmed_after_seven_values_and_dated_exactly() -> N
     assert confirmed.low <= -8.0 <= confirmed.high
 
 
-def test_three_values_that_are_off_are_not_confirmed() -> None:
+def test_three_outliers_are_not_confirmed() -> None:
     values = np.random.default_rng(6).standard_normal(160)
     values[120:123] -= 8.0
     assert not [change for change in changes(values, 1e-3) if change.grade == "confirmed"]

@@ -1,4 +1,4 @@
-"""Claims on ratios are judged with the error rates that their grades promise."""
+"""Verdicts on claims about ratios keep the error rates of their grades."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def values(level: float, noise: float, seed: str) -> dict[int, float]:
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1])
 def test_at_most_one_run_in_twenty_is_sure_of_a_false_claim(ratio: float) -> None:
-    # The true ratio is at the edge of what is claimed, which is the hardest case for both sides.
+    # A true ratio at the bound of the claim is the hardest case.
     wrong = 0
     for run in range(200):
         claims = [

@@ -42,7 +42,7 @@ def test_a_over_b_is_the_inverse_of_b_over_a(a: dict[int, float], b: dict[int, f
 
 
 @given(blocks, blocks)
-def test_what_slows_whole_blocks_cancels_in_a_paired_ratio(a: dict[int, float], slowed: dict[int, float]) -> None:
+def test_the_slowdown_of_whole_blocks_cancels_in_a_paired_ratio(a: dict[int, float], slowed: dict[int, float]) -> None:
     assume(a.keys() & slowed.keys())
     b = {block: 2 * rate for block, rate in a.items()}
     both = [{block: rate * slowed.get(block, 1.0) for block, rate in side.items()} for side in (a, b)]

@@ -1,4 +1,4 @@
-"""Grades keep their error rates and find what is there; contrasts are what they are called."""
+"""Grades keep their error rates and find planted differences; contrasts, shrinkage and adjusted p-values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_better_of_two_is_chosen_and_sure() -> None:
     assert answer.versus.low < 1.5 < answer.versus.high
 
 
-def test_of_ordered_levels_the_first_that_is_good_enough_is_chosen() -> None:
+def test_the_first_sufficient_one_of_ordered_levels_is_chosen() -> None:
     levels = (values(-1.0), values(0.0), values(0.01), values(0.02))
     (answer,) = grade([Choice(levels, ordered=True)])
     assert answer is not None
@@ -51,7 +51,7 @@ def test_noise_leaves_a_leaning_and_fewer_than_three_blocks_no_answer() -> None:
 
 
 @given(st.lists(st.floats(-3, 3), min_size=3, max_size=12), st.lists(st.floats(-3, 3), min_size=12, max_size=12))
-def test_what_slows_whole_blocks_cancels(differences: list[float], blocks: list[float]) -> None:
+def test_the_slowdown_of_whole_blocks_cancels(differences: list[float], blocks: list[float]) -> None:
     a = {n: blocks[n] + difference for n, difference in enumerate(differences)}
     b = {n: blocks[n] for n in range(len(differences))}
     contrast, plain = contrast_of(a, b), trimmed(differences)
@@ -82,7 +82,7 @@ def test_a_small_variance_by_chance_is_shrunk_towards_the_others() -> None:
     assert moderated.variance > 20 * lucky.variance and moderated.freedom > lucky.freedom
 
 
-def test_what_is_settled_at_a_look_stays_sure() -> None:
+def test_an_answer_settled_at_an_interim_look_stays_sure() -> None:
     choices = [Choice((values(0.0), values(1.0))), Choice((values(0.0, 0.5), values(0.05, 0.5)))]
     assert settled_at(choices, min(LOOKS) - 1) == set()
     assert settled_at(choices, min(LOOKS)) == {0}
@@ -93,7 +93,7 @@ def test_what_is_settled_at_a_look_stays_sure() -> None:
 @pytest.mark.parametrize("noise", [log_normal(0.1), autoregressive(0.5, 0.15), neighbour(0.3, 0.5), level_shift(0.5)])
 def test_surveys_of_equal_systems_are_hardly_ever_sure_of_a_difference(noise: object) -> None:
     found = tally(lambda _: EQUAL, noise, 12, 3, 120.0)  # type: ignore[arg-type]
-    # At 5 %, more than three of 12 are met by chance in 0.2 % of cases.
+    # At an error rate of 5 %, more than 3 of 12 are false by chance in 0.2 % of cases.
     assert found.false_sure <= 3
 
 

@@ -1,4 +1,4 @@
-"""Intervals of a median: exact ones, interpolated ones, and their p-values."""
+"""Confidence intervals of a median, exact and interpolated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.98, 0.99])
 
 
 @given(st.integers(1, 12), st.integers(1, 6))
-def test_coverage_is_what_counting_every_pattern_of_below_and_above_gives(runs: int, rank: int) -> None:
+def test_coverage_equals_the_count_over_all_patterns_of_below_and_above(runs: int, rank: int) -> None:
     assume(2 * rank <= runs + 1)
     held = sum(rank <= sum(pattern) <= runs - rank for pattern in itertools.product((0, 1), repeat=runs))
     assert coverage(runs, rank) == pytest.approx(held / 2**runs, abs=1e-12)
@@ -94,7 +94,7 @@ def test_the_order_of_the_values_does_not_matter(
 
 
 @given(samples, confidences)
-def test_the_interval_of_seconds_is_that_of_rates_turned_over(values: list[float], confidence: float) -> None:
+def test_the_interval_of_times_is_the_reciprocal_of_that_of_rates(values: list[float], confidence: float) -> None:
     of_rates, of_seconds = (
         median_interval(values, confidence),
         median_interval([1 / value for value in values], confidence),
@@ -109,13 +109,13 @@ def test_equal_values_give_an_interval_of_no_width() -> None:
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
-def test_what_has_no_median_is_refused(values: list[float]) -> None:
+def test_values_without_a_median_are_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="a median needs"):
         median_interval(values, 0.9)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 90.0])
-def test_a_confidence_that_is_none_is_refused(confidence: float) -> None:
+def test_an_invalid_confidence_is_refused(confidence: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         median_interval([1.0] * 6, confidence)
 

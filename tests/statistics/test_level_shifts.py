@@ -15,7 +15,7 @@ _SERIES = 300
 
 
 def _tolerance(share: float) -> float:
-    """Return what the share of so many simulations is exceeded by in one of 10,000 cases."""
+    """Return the excess over ``share`` that ``_SERIES`` simulations show by chance in one of 10,000 cases."""
     return 3.7 * math.sqrt(share * (1 - share) / _SERIES)
 
 
@@ -30,13 +30,13 @@ def _autoregressions(correlation: float, runs: int, number: int, seed: int) -> n
 @pytest.mark.parametrize(
     "shape", [normal(0.1), heavy_tailed(0.2), slowed_down(0.4), bimodal(0.7, 0.6)], ids=lambda shape: shape.name
 )
-def test_a_steady_series_is_given_a_shift_no_more_often_than_stated(shape: Shape) -> None:
+def test_a_steady_series_has_false_shifts_no_more_often_than_stated(shape: Shape) -> None:
     series = np.log(shape.draw(np.random.default_rng(1), (_SERIES, 24)))
     assert np.mean([bool(level_shifts(values, 0.05)) for values in series.tolist()]) <= 0.05 + _tolerance(0.05)
 
 
 @pytest.mark.parametrize("correlation", [0.4, 0.7])
-def test_runs_that_depend_on_the_run_before_them_show_no_shift(correlation: float) -> None:
+def test_autocorrelated_runs_have_false_shifts_no_more_often_than_stated(correlation: float) -> None:
     series = _autoregressions(correlation, 60, 100, 2)
     assert np.mean([bool(level_shifts(values, 0.05)) for values in series.tolist()]) <= 0.05 + _tolerance(0.05)
 
@@ -49,7 +49,7 @@ def test_a_shift_is_found_where_it_happens(correlation: float, size: float) -> N
     assert sum(any(abs(index - 40) <= 3 for index in indices) for indices in found) >= 36
 
 
-def test_one_run_far_off_hides_no_shift_and_is_none() -> None:
+def test_one_outlier_hides_no_shift_and_is_not_a_shift() -> None:
     values = [*np.log([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 3), *np.log([80.0, 82.0, 79.0, 81.0] * 3)]
     values[5] = math.log(2.0)
     (shift,) = level_shifts(values)

@@ -17,7 +17,7 @@ laws = st.builds(Law, st.floats(1.0, 1e9), st.floats(0.0, 0.9), st.floats(0.0, 0
 
 
 @given(laws)
-def test_the_law_behind_exact_rates_is_found(law: Law) -> None:
+def test_exact_rates_give_their_law(law: Law) -> None:
     found = fit({clients: [law.rate(clients)] * 5 for clients in CLIENTS})
     assert found.law.rate_of_one == pytest.approx(law.rate_of_one, rel=1e-6)
     assert found.law.contention == pytest.approx(law.contention, abs=1e-6)
@@ -78,7 +78,7 @@ def test_intervals_cover_the_true_coefficients_and_rates(law: Law, shape: Shape)
     assert held.min() / tries >= 0.88 - 3.7 * math.sqrt(0.88 * 0.12 / tries)
 
 
-def test_data_of_another_kind_show_in_the_residual() -> None:
+def test_data_that_do_not_follow_the_law_have_a_large_residual() -> None:
     steps = {1: 100.0, 2: 100.0, 4: 100.0, 8: 800.0, 16: 800.0, 32: 50.0}
     assert fit({clients: [rate] * 5 for clients, rate in steps.items()}).worst_residual > 0.3
 
@@ -100,7 +100,7 @@ def test_a_rate_of_zero_is_refused() -> None:
 
 
 @given(laws, st.lists(st.lists(st.floats(0.8, 1.25), min_size=5, max_size=5), min_size=4, max_size=6))
-def test_every_interval_holds_what_the_law_itself_says(true: Law, noise: list[list[float]]) -> None:
+def test_every_interval_contains_the_value_of_the_fitted_law(true: Law, noise: list[list[float]]) -> None:
     found = fit(
         {clients: [true.rate(clients) * factor for factor in row] for clients, row in zip(CLIENTS, noise, strict=False)}
     )
@@ -111,7 +111,7 @@ def test_every_interval_holds_what_the_law_itself_says(true: Law, noise: list[li
 
 
 @pytest.mark.parametrize("cap", [3, 4, 6])
-def test_a_hard_limit_that_the_law_does_not_know_is_in_its_interval(cap: int) -> None:
+def test_a_hard_limit_that_the_law_cannot_express_is_in_its_interval(cap: int) -> None:
     generator = np.random.default_rng(cap)
     rates = {
         clients: (100.0 * min(clients, cap) * np.exp(0.03 * generator.standard_normal(6))).tolist()

@@ -13,7 +13,7 @@ MakeRun = Callable[..., RunWriter]
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that tests start find strakes also where it is not installed."""
+    """Let processes that tests start import strakes even if it is not installed."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2] / "src"))
 
 
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def make_run(store: Store, measured: Path) -> MakeRun:
-    """A new run of the store; closed by the test."""
+    """Return a function that creates a run in the store; the test closes it."""
 
     def make(name: str = "transfer-size", fingerprint: str = "f", kind: str = "study") -> RunWriter:
         return store.create(kind, name, measured, {"fingerprint": fingerprint}, {"mount": {"file_system": "xfs"}})

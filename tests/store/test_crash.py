@@ -1,4 +1,4 @@
-"""Writers that are killed at random moments: what they said was written is there, and the run goes on."""
+"""Writers killed at random moments: every visit they reported as written is stored, and the run can be resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from strakes.errors import BadInputError
 from strakes.store import Store
 
-# Says after every visit that it is written; finishes and resumes now and then, so that every kind of write is hit.
+# Reports each visit after it is written; finishes and resumes at intervals, so that a kill can hit every kind of write.
 WRITER = """
 import sys
 from pathlib import Path
@@ -46,7 +46,7 @@ while True:
 
 
 def run_and_kill(store: Store, measured: Path, how: str, moment: random.Random) -> int:
-    """Returns the last visit the writer said it had written, -1 for none."""
+    """Start a writer and kill it after up to 0.25 s; return the last visit that it reported as written, or -1."""
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(store.root), str(measured), how],
         stdout=subprocess.PIPE,
@@ -81,7 +81,7 @@ def test_a_writer_killed_at_any_moment_loses_no_visit_and_is_resumed(store: Stor
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_writer_killed_while_it_begins_leaves_a_store_that_works(store: Store, measured: Path, seed: int) -> None:
+def test_a_writer_killed_at_its_start_leaves_a_usable_store(store: Store, measured: Path, seed: int) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", WRITER, str(store.root), str(measured), "new"], stdout=subprocess.DEVNULL
     )

@@ -1,4 +1,4 @@
-"""A stored run of which a file is damaged is named by every command that reads it, and keeps no other run back."""
+"""Every command that reads a damaged stored run names it, and other runs remain usable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def damage(path: Path, chance: random.Random) -> str:
-    """Do one thing to a file that strakes does not do; returns what."""
+    """Damage a file in a random way; return a description."""
     how = chance.choice(["gone", "empty", "cut", "cut at a line", "a line gone", "other", "key gone", "value", "value"])
     data = path.read_bytes()
     lines = data.splitlines(keepends=True)
@@ -92,7 +92,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("how", ["gone", "empty", "cut"])
-def test_a_file_that_is_gone_or_torn_is_named(
+def test_a_missing_or_torn_file_is_named(
     name: str, how: str, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = next(path for path in RUNS if path.name.startswith("open-close"))
@@ -130,7 +130,7 @@ def test_a_history_goes_on_without_a_damaged_run(runs: Path, capsys: pytest.Capt
     assert "2 runs" in output.out
 
 
-def test_a_bug_of_ours_is_not_told_as_damage_to_remove(
+def test_a_bug_is_not_reported_as_a_damaged_run(
     runs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wrong(*_: object) -> None:
@@ -147,7 +147,7 @@ def test_a_bug_of_ours_is_not_told_as_damage_to_remove(
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_is_damaged_is_no_bug_of_a_command(
+def test_random_damage_causes_no_internal_error(
     seed: int, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chance = random.Random(seed)
@@ -159,7 +159,7 @@ def test_whatever_is_damaged_is_no_bug_of_a_command(
         status = strakes(words)
         error = capsys.readouterr().err
         told = f"{name}, {how}: strakes {' '.join(words)}: {error}"
-        # What a run shows may be that a need is not met.
+        # `accept` ends with status 1 if a need is not met.
         assert status in ((0, 1, 2) if words[0] == "accept" else (0, 2)) and "internal error" not in error, told
         if "of the store is damaged" in error or "cannot work with a stored run" in error:
             assert damaged.name in error, told

@@ -1,4 +1,4 @@
-"""No number in the record of a run, however extreme, breaks the run, its report or its JSON."""
+"""Extreme numbers in the record of a run break neither the report nor its JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Place = tuple[str | int, ...]
 
 
 def numbers(value: Any, place: Place = ()) -> Iterator[Place]:
-    """Yield the place of each number, the first of every list of a kind."""
+    """Yield the path of keys and indices to each number in a JSON value."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from numbers(item, (*place, key))
@@ -35,7 +35,10 @@ def numbers(value: Any, place: Place = ()) -> Iterator[Place]:
 
 
 def fields_of(rows: list[Any]) -> dict[Place, tuple[int, Place]]:
-    """Return a row and a place in it for each field that has a number."""
+    """Return the first row with each numeric field, and the path of the number in it.
+
+    Paths that differ only in list indices are the same field.
+    """
     found: dict[Place, tuple[int, Place]] = {}
     for index, row in enumerate(rows):
         for place in numbers(row):
@@ -44,7 +47,7 @@ def fields_of(rows: list[Any]) -> dict[Place, tuple[int, Place]]:
 
 
 def report_on(run: Run) -> str:
-    """Return the error, or nothing if every document is written."""
+    """Build the portrait, its JSON document, page and summary; return the error message, or ""."""
     try:
         portrait = build_portrait(run)
         document = to_document(portrait)

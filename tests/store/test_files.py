@@ -25,9 +25,7 @@ rows = st.lists(
 
 @settings(deadline=None)
 @given(rows, st.data())
-def test_whatever_a_crash_cuts_off_only_the_last_row_is_lost(
-    written: list[dict[str, object]], data: st.DataObject
-) -> None:
+def test_a_crash_at_any_byte_loses_only_the_last_row(written: list[dict[str, object]], data: st.DataObject) -> None:
     lines = [json_line(row).encode() for row in written]
     whole = b"".join(lines)
     cut = data.draw(st.integers(0, len(whole)))
@@ -58,7 +56,7 @@ def test_damage_in_the_middle_is_named_not_skipped(tmp_path: Path) -> None:
     assert caught.value.where == str(path)
 
 
-def test_a_row_after_a_torn_line_is_a_line_of_its_own(tmp_path: Path) -> None:
+def test_a_row_after_a_torn_line_starts_a_new_line(tmp_path: Path) -> None:
     path = tmp_path / "visits.jsonl"
     path.write_bytes(b'{"visit":1}\n{"vis')
     file = AppendFile(path, durable=True)
@@ -96,8 +94,8 @@ def test_a_document_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.json"]
 
 
-def test_what_is_kept_of_a_run_is_for_its_user_alone(tmp_path: Path) -> None:
-    """Command lines and paths stand in it."""
+def test_files_of_a_run_have_mode_0600(tmp_path: Path) -> None:
+    """Stored files contain command lines and paths."""
     write_json(tmp_path / "run.json", {"command": ["strakes"]})
     AppendFile(tmp_path / "visits.jsonl", durable=False).close()
     assert [path.stat().st_mode & 0o777 for path in sorted(tmp_path.iterdir())] == [0o600, 0o600]
@@ -115,7 +113,7 @@ def umask_of_most() -> Iterator[None]:
 
 
 def kept(root: Path) -> None:
-    """A run, its catalogue, a job's directory and a journal of knobs."""
+    """Create a run, the catalogue, a directory of a job and a journal of knobs in a store."""
     with Store(root).create("study", "x", Path("/proc"), {"fingerprint": "f"}, {}) as writer:
         writer.finish("complete")
     Store(root).runs()

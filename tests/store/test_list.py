@@ -1,4 +1,4 @@
-"""The list of runs shows what is in the store."""
+"""The list of runs agrees with the contents of the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.store import Store
 
 @pytest.fixture
 def three(store: Store, make_run: MakeRun) -> list[str]:
-    """The ids of three complete runs."""
+    """Store three complete runs; return their ids."""
     ids = []
     for name in "abc":
         with make_run(name) as writer:
@@ -30,7 +30,7 @@ def listed(store: Store) -> list[str]:
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:
-    """What the system gives as bytes, and a lone surrogate that only an imported file can hold."""
+    """A path that is not UTF-8, and a lone surrogate, which only an imported file can contain."""
     target = measured / os.fsdecode(b"caf\xe9")
     target.mkdir()
     with store.create("survey", "lone \ud800", target, {}, {}) as writer:
@@ -48,13 +48,13 @@ def test_a_removed_run_is_listed_no_more(store: Store, three: list[str]) -> None
     assert listed(store) == [three[0], three[2]]
 
 
-def test_a_run_that_came_by_copying_is_listed(store: Store, three: list[str], tmp_path: Path) -> None:
+def test_a_copied_run_is_listed(store: Store, three: list[str], tmp_path: Path) -> None:
     other = Store(tmp_path / "other")
     shutil.copytree(store.root / "runs" / three[0], other.root / "runs" / three[0])
     assert listed(other) == [three[0]]
 
 
-def test_a_status_that_changed_is_seen(store: Store, three: list[str]) -> None:
+def test_a_changed_status_is_listed(store: Store, three: list[str]) -> None:
     manifest = store.root / "runs" / three[0] / "run.json"
     fresh = manifest.with_suffix(".new")
     fresh.write_text(manifest.read_text().replace('"complete"', '"partial"'))

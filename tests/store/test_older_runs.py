@@ -1,4 +1,4 @@
-"""Stored runs of every kind are read, and exported ones show what the store shows."""
+"""Stored runs of every kind can be read, and an exported run gives the same document as the stored one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lines(rows: list[dict[str, Any]]) -> str:
 
 
 def unpack(path: Path, runs: Path, name: str = "") -> Path:
-    """Store the run of a file below ``runs``, by its own id or another one; returns its directory."""
+    """Unpack an exported run into a directory below ``runs``, named by ``name`` or its id; return the directory."""
     exported = json.loads(gzip.decompress(path.read_bytes()))
     stored = runs / (name or exported["manifest"]["id"])
     stored.mkdir(parents=True)
@@ -38,7 +38,7 @@ def unpack(path: Path, runs: Path, name: str = "") -> Path:
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
-def test_an_exported_run_shows_what_the_stored_one_shows(path: Path, tmp_path: Path) -> None:
+def test_an_exported_run_has_the_same_document_as_the_stored_one(path: Path, tmp_path: Path) -> None:
     document = document_of(PublishedRun(path))
     validate(document)
     assert rounded(document) == rounded(document_of(Run(unpack(path, tmp_path))))
@@ -49,11 +49,11 @@ def test_an_exported_run_shows_what_the_stored_one_shows(path: Path, tmp_path: P
 
 
 def rounded(document: object) -> object:
-    """Return a document with 9 digits of each number: the order in which numpy adds depends on where memory lies."""
+    """Return the document with numbers rounded to 9 digits: numpy's order of summation depends on memory alignment."""
     return json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.9g}")
 
 
-def test_all_kinds_of_runs_are_among_them() -> None:
+def test_the_examples_include_all_kinds_of_runs() -> None:
     manifests = [PublishedRun(path).manifest for path in RUNS]
     assert {manifest["kind"] for manifest in manifests} == {"survey", "study", "run", "tune", "import"}
     assert {manifest["status"] for manifest in manifests} == {"complete", "failed"}

@@ -1,4 +1,4 @@
-"""Records of runs are read as they were written, and what is no record is refused."""
+"""Records of runs survive writing and reading, and invalid records are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.store.records import Visit, event_from_record, event_to_record
 RUNS = sorted(Path(__file__).with_name("runs").glob("*.json.gz"))
 
 
-def test_what_a_later_version_adds_is_kept_and_written_again() -> None:
+def test_fields_of_a_later_version_are_kept_and_written_again() -> None:
     sample = {"name": "write", "ranks": [[0]], "colour": "red", "cache": {"method": "cachestat", "pages": 3}}
     visit = from_record(Visit, {"visit": 3, "weather": {"rain": 0.5}, "samples": [sample]})
     assert (visit.extra, visit.samples[0].extra) == ({"weather": {"rain": 0.5}}, {"colour": "red"})
@@ -28,7 +28,7 @@ def test_what_a_later_version_adds_is_kept_and_written_again() -> None:
     assert written["samples"][0]["colour"] == "red" and written["samples"][0]["cache"]["pages"] == 3
 
 
-def test_what_an_earlier_version_did_not_write_has_its_default() -> None:
+def test_fields_missing_in_an_earlier_version_have_their_default() -> None:
     visit = from_record(Visit, {"cell": "a", "ended": "ok", "samples": [{"name": "write"}]})
     assert (visit.kept, visit.impact, visit.client_s, visit.servers) == ("", UNLIMITED, None, {})
     assert visit.samples[0].cache == PageCache() and visit.samples[0].begun is None
@@ -39,13 +39,13 @@ def test_an_event_of_an_unknown_kind_is_refused() -> None:
         event_from_record({"event": "eclipse", "of": "the sun"})
 
 
-def test_a_figure_of_another_tool_is_its_rate_alone_and_a_measured_one_has_its_zeros() -> None:
+def test_an_imported_sample_is_written_as_its_rate_and_a_measured_one_with_its_zeros() -> None:
     assert to_record(Sample("write", bytes_per_s=5.0)) == {"name": "write", "bytes_per_s": 5.0}
     assert to_record(Sample("create", operations=4, ranks=[[0]]))["bytes"] == 0
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
-def test_stored_records_are_the_same_after_they_were_written_again(path: Path) -> None:
+def test_stored_records_do_not_change_when_written_again(path: Path) -> None:
     run = json.loads(gzip.decompress(path.read_bytes()))
     for kind, records in ((Cell, run["cells"]), (Visit, run["visits"])):
         for record in records:
@@ -54,7 +54,7 @@ def test_stored_records_are_the_same_after_they_were_written_again(path: Path) -
     assert [event_to_record(event_from_record(record)) for record in run["events"]] == run["events"]
 
 
-def test_a_row_that_is_no_record_is_named(tmp_path: Path) -> None:
+def test_an_invalid_row_is_named(tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.mkdir()
     with Store(tmp_path / "store").create("study", "s", target, {}, {}) as writer:

@@ -15,7 +15,7 @@ from strakes.store import Store
 
 @pytest.fixture
 def ids(measured: Path) -> list[str]:
-    """Of three runs in the user's own store."""
+    """Store two complete runs and an interrupted one; return their ids."""
     store = Store()
     ids = []
     for kind, name in (("survey", "survey"), ("study", "transfer-size"), ("study", "open-close")):
@@ -26,7 +26,7 @@ def ids(measured: Path) -> list[str]:
     return ids
 
 
-def test_runs_are_listed_uncut_with_what_they_are(
+def test_runs_are_listed_with_their_kind_target_and_status(
     ids: list[str], measured: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["runs"]) == 0
@@ -67,7 +67,7 @@ def test_an_empty_store_says_how_to_begin(capsys: pytest.CaptureFixture[str]) ->
 
 
 def on_terminal(*words: str, columns: int) -> str:
-    """Return what the command shows on a terminal of so many columns."""
+    """Return the output of the command on a terminal of ``columns`` columns."""
     ours, its = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as shown:
         command = [sys.executable, "-m", "strakes", *words]
@@ -79,7 +79,7 @@ def on_terminal(*words: str, columns: int) -> str:
         try:
             while part := shown.read(65536):
                 text += part
-        except OSError:  # the other end is closed, and all is read
+        except OSError:  # EIO: the other end is closed and everything is read
             pass
     return text.decode()
 
@@ -91,7 +91,7 @@ def test_a_narrow_terminal_cuts_nothing_of_a_run(ids: list[str], measured: Path)
         assert text in shown
 
 
-def test_an_error_is_broken_between_words(measured: Path) -> None:
+def test_an_error_is_wrapped_between_words(measured: Path) -> None:
     lines = on_terminal("survey", str(measured), "--ranks", "many", columns=40).splitlines()
     assert max(map(len, lines)) <= 40
     assert "expected a whole number from 1 to 65,536" in " ".join(" ".join(lines).split())

@@ -95,8 +95,8 @@ def test_an_empty_store_is_read_without_being_made(store: Store) -> None:
 
 
 @pytest.mark.parametrize("inside", ["", "store", "deep/er/store"])
-def test_a_store_inside_the_measured_directory_is_beside_the_workspace(measured: Path, inside: str) -> None:
-    """A home directory holds the usual store, and is measured like any other: only the run's own directory is the measured tree."""
+def test_a_store_may_be_inside_the_measured_directory(measured: Path, inside: str) -> None:
+    """A home directory contains the default store and may be measured: a run touches only its workspace."""
     Store(measured / inside).create("survey", "survey", measured, {}, {}).close()
     assert len(Store(measured / inside).runs()) == 1
 
@@ -112,7 +112,7 @@ def test_a_store_inside_a_workspace_is_refused(measured: Path, tmp_path: Path, i
             assert "STRAKES_STORE" in caught.value.remedy
 
 
-def test_a_store_beside_a_directory_of_a_similar_name_is_fine(measured: Path) -> None:
+def test_a_store_next_to_a_directory_of_a_similar_name_is_accepted(measured: Path) -> None:
     Store(measured.with_name("measured-store")).create("survey", "survey", measured, {}, {}).close()
 
 
@@ -184,7 +184,7 @@ def test_a_run_with_other_options_is_not_resumed(store: Store, make_run: MakeRun
         store.resume(None, "g")
 
 
-def test_a_run_whose_manifest_is_damaged_is_listed_so(store: Store, make_run: MakeRun) -> None:
+def test_a_run_with_a_damaged_manifest_is_listed_as_damaged(store: Store, make_run: MakeRun) -> None:
     with make_run() as writer:
         pass
     (writer.path / "run.json").write_text("{")
@@ -193,7 +193,7 @@ def test_a_run_whose_manifest_is_damaged_is_listed_so(store: Store, make_run: Ma
         store.resume(None, "f")
 
 
-def test_a_store_without_room_ends_the_run_in_words(tmpfs: Path, measured: Path) -> None:
+def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) -> None:
     store = Store(tmpfs / "store")
     writer = store.create("survey", "survey", measured, {}, {})
     writer.append_visit(Visit(0))
@@ -205,7 +205,7 @@ def test_a_store_without_room_ends_the_run_in_words(tmpfs: Path, measured: Path)
     assert (writer.path / "visits.jsonl").read_bytes().endswith(b"}\n")
 
 
-def test_the_runs_of_another_user_are_private_and_that_is_said(tmpfs: Path, measured: Path) -> None:
+def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measured: Path) -> None:
     store = Store(tmpfs / "store")
     with store.create("survey", "survey", measured, {}, {}) as writer:
         writer.append_visit(Visit(0))

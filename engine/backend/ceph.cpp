@@ -1,4 +1,4 @@
-// The table of sessions, and calls by them.
+// The table of libcephfs sessions, and the calls made through them.
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 
@@ -18,10 +18,10 @@ namespace {
 
 constexpr unsigned kDescriptorBits = 18;
 constexpr int kDescriptorMask = (1 << kDescriptorBits) - 1;
-constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // results are ints; the rest is continued
+constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // libcephfs returns the number of bytes as an int
 
-// The client of a rank of this process, whose ranks follow each other. Every entry is used by the thread of its rank
-// alone.
+// The client of one rank, at the rank's number modulo kMostSessions: the ranks of a process are consecutive. Only the
+// rank's thread uses its entry.
 struct Client {
     std::uint32_t rank = 0;
     std::unique_ptr<CephSession> session;

@@ -1,8 +1,9 @@
-// libcephfs as the loops use it, without a mount: every rank is a client of its own, with one session.
+// Calls of libcephfs with the signatures of backend/posix.hpp. Nothing is mounted: every rank is a separate client with
+// one session.
 //
-// The calls have the shape of backend/posix.hpp. A number they give or take means a session and a descriptor of that
-// session; the sessions are in one table of the process, as the kernel's descriptors are. A session is used and ended
-// by the thread that began it: its library threads share that thread's table of (real) descriptors.
+// A descriptor here combines the number of a session, in a table of the process, with a descriptor of that session. The
+// thread that begins a session also uses and ends it, because the threads of libcephfs share that thread's table of
+// kernel descriptors.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ struct Ceph {
     static constexpr bool kKernelFiles = false;
     static constexpr const char *kSynchroniseCall = "ceph_fsync", *kCloseCall = "ceph_close";
 
-    // An open file or directory.
+    // Owns an open file or directory.
     class Handle {
       public:
         Handle() noexcept = default;
@@ -44,13 +45,14 @@ struct Ceph {
         int value_ = -1;
     };
 
-    // Of one process.
+    // Sessions in one process.
     static constexpr std::uint32_t kMostSessions = 4096;
 
-    // The client of a rank, standing in the plan's directory; nothing happens when there is one already.
+    // Connects the rank's client and opens the plan's directory. Does nothing if the rank is connected; fails with
+    // EMFILE if another rank uses its entry of the table.
     static FileStep connect(std::uint32_t rank);
     static void disconnect(std::uint32_t rank) noexcept;
-    // The plan's directory as that rank sees it.
+    // Returns the descriptor of the plan's directory in the rank's session.
     static int root(int /*of_the_process*/, std::uint32_t rank) noexcept;
 
     static Opened open(int directory, const char* name, int flags) noexcept;
@@ -61,7 +63,7 @@ struct Ceph {
     static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
     static Moved write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
     static int synchronise(int descriptor) noexcept;
-    static int make_node(int /*directory*/, const char* /*name*/) noexcept;  // there is no such call
+    static int make_node(int /*directory*/, const char* /*name*/) noexcept;  // ENOSYS: libcephfs has no mknodat
     static int make_directory(int directory, const char* name) noexcept;
     static int status(int directory, const char* name) noexcept;
     static int rename(int directory, const char* from, const char* to) noexcept;

@@ -1,4 +1,4 @@
-// Opens libcephfs.
+// Opens libcephfs and looks up its functions.
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph_library.hpp"
 

@@ -1,4 +1,4 @@
-// The functions of libcephfs, which is opened at the first use.
+// The functions of libcephfs, which is opened on first use.
 #pragma once
 
 #include <cephfs/libcephfs.h>

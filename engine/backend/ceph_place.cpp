@@ -1,4 +1,4 @@
-// A client for each of these steps: they are outside all timed sections, and of different threads.
+// Each step connects a separate client: the steps run outside the timed sections, in different threads.
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph_place.hpp"
 
@@ -37,7 +37,7 @@ CephPlace::Outcome look(CephSession& session, const std::string& directory, cons
     return {};
 }
 
-// Symbolic links are removed, not followed.
+// Removes everything below `path`. Unlinks symbolic links without following them.
 void empty_below(ceph_mount_info* mount, const std::string& path, std::atomic<std::uint64_t>& removed,
                  std::vector<std::string>& left) {
     const auto keep = [&](const std::string& what) {

@@ -1,4 +1,4 @@
-// Setting up a client, and what it stands in.
+// Connects a client and opens its root directory.
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph_session.hpp"
 
@@ -13,11 +13,11 @@ namespace strakes {
 
 namespace {
 
-// A cluster that does not answer is said to be so after a while; the library's own patience is five minutes.
+// Mount time-out for a cluster that does not answer. The default of libcephfs is five minutes.
 constexpr const char* kPatienceSeconds = "30";
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
-// Who the client is must be known before the library reads CEPH_ARGS.
+// Returns the client id in CEPH_ARGS, empty if absent: ceph_create() needs it before libcephfs reads CEPH_ARGS.
 std::string client_id() {
     const char* given = std::getenv("CEPH_ARGS");
     std::istringstream arguments(given != nullptr ? given : "");

@@ -1,4 +1,4 @@
-// One client of a Ceph file system.
+// A client session of a Ceph file system.
 #pragma once
 
 #include <string>
@@ -16,15 +16,16 @@ class CephSession {
     CephSession& operator=(const CephSession&) = delete;
     ~CephSession();
 
-    // Configured as every Ceph tool: CEPH_CONF or the usual places, then CEPH_ARGS.
+    // Connects. Configured like every Ceph tool: by CEPH_CONF or the default files, then by CEPH_ARGS.
     [[nodiscard]] FileStep begin();
     [[nodiscard]] ceph_mount_info* mount() const noexcept { return mount_; }
 
-    // Opens the directory that relative names are below.
+    // Opens the directory to which names are relative.
     [[nodiscard]] FileStep stand_in(const std::string& directory);
     [[nodiscard]] int root() const noexcept { return root_; }
 
-    // Renaming is by inode: the library has no call relative to a descriptor. Known for directories opened by these.
+    // Keeps the inodes of open directories: libcephfs renames by inode, since it has no renameat. inode() returns null
+    // for a directory whose look-up failed.
     void note_directory(int parent, const char* name, int descriptor) noexcept;
     void forget(int descriptor) noexcept;
     [[nodiscard]] Inode* inode(int descriptor) const noexcept {

@@ -1,4 +1,4 @@
-// Opens libcurl.
+// Opens libcurl and looks up its functions.
 #ifdef STRAKES_S3
 #include "backend/curl_library.hpp"
 

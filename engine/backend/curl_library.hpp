@@ -1,7 +1,7 @@
-// The functions of libcurl, which is opened at the first use.
+// The functions of libcurl, which is opened on first use.
 #pragma once
 
-#define CURL_DISABLE_TYPECHECK  // its checks are macros that call the linked library
+#define CURL_DISABLE_TYPECHECK  // the checks call a linked libcurl
 #include <curl/curl.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// The table of sessions, and requests by them.
+// The table of S3 sessions, and the requests made through them.
 #ifdef STRAKES_S3
 #include "backend/s3.hpp"
 
@@ -21,7 +21,7 @@ constexpr unsigned kObjectBits = 18;
 constexpr int kObjectMask = (1 << kObjectBits) - 1;
 
 struct Object {
-    std::string key;  // that of a directory ends with a slash
+    std::string key;  // ends with a slash for a directory
     bool writes = false;
     bool written = false;
 };
@@ -32,8 +32,8 @@ struct Session {
     std::vector<int> free;
 };
 
-// The session of a rank of this process, whose ranks follow each other. Every entry is used by the thread of its rank
-// alone.
+// The session of one rank, at the rank's number modulo kMostSessions: the ranks of a process are consecutive. Only the
+// rank's thread uses its entry.
 struct Client {
     std::uint32_t rank = 0;
     std::unique_ptr<Session> session;
@@ -55,7 +55,7 @@ FileStep S3::connect(std::uint32_t rank) {
     if (client.session != nullptr) return {"connect", client.rank == rank ? 0 : EMFILE};
     client = {.rank = rank, .session = std::make_unique<Session>()};
     client.session->objects.push_back({.key = S3Place::of_plan()});
-    // Connections begin outside of timed sections.
+    // The first request connects, outside the timed sections.
     return {"HEAD", client.session->connection.ask({.method = "HEAD", .key = S3Place::marker()}).error};
 }
 
@@ -66,7 +66,7 @@ void S3::disconnect(std::uint32_t rank) noexcept {
 void S3::explain(std::uint32_t rank, Failure& failure) {
     const Client& client = client_of(rank);
     if (client.session == nullptr || client.rank != rank || client.session->connection.words().empty()) return;
-    if (failure.error_name.empty()) return;  // found out here, not told by the server
+    if (failure.error_name.empty()) return;  // not an error that the server reported
     failure.why += " (" + client.session->connection.words() + ")";
 }
 
@@ -105,7 +105,7 @@ S3::Moved S3::read_at(int object, std::byte* to, std::size_t bytes, std::uint64_
     const S3Answer answer = session_of(object).connection.ask(
         {.method = "GET", .key = object_of(object).key, .headers = {{"range", range}}, .into = {to, bytes}});
     if (answer.status == kNoSuchRange) return {0, 0};
-    if (answer.error == 0 && answer.status != kPart && offset != 0) return {0, EPROTO};  // the front, not the range
+    if (answer.error == 0 && answer.status != kPart && offset != 0) return {0, EPROTO};  // the server ignored the range
     return {answer.bytes, answer.error};
 }
 
@@ -172,7 +172,7 @@ FileMove S3File::write_at(const std::byte* from, std::size_t bytes, std::uint64_
     std::string tag;
     const int error = S3::put_part(handle_.get(), upload_, offset / part_bytes_ + 1, {from, bytes}, tag);
     if (error != 0) return {0, error};
-    tags_.push_back(std::move(tag));  // in their order
+    tags_.push_back(std::move(tag));  // in the order of part numbers
     return {bytes, 0};
 }
 

@@ -1,8 +1,9 @@
-// Objects of an S3 store in the place of files, a connection for every rank.
+// Objects of an S3 store in place of files, with a connection for every rank.
 //
-// The calls have the shape of backend/posix.hpp; a number they give or take means a session and a name of that session.
-// Opening asks the store for nothing: an object is written by one request, or as the parts of one upload (S3File), and
-// read by ranges. What a store has no request for, plan/check_objects.cpp refuses.
+// The calls have the signatures of backend/posix.hpp. A descriptor here combines the number of a session with the
+// number of an object name in that session. open() sends no request. An object is written with one request, or as the
+// parts of a multipart upload (S3File), and read by range. plan/check_objects.cpp refuses operations that S3 has no
+// request for.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ struct S3 {
     static constexpr bool kKernelFiles = false;
     static constexpr const char *kSynchroniseCall = "fsync", *kCloseCall = "PUT";
 
-    // An open file or directory.
+    // Owns an open file or directory.
     class Handle {
       public:
         Handle() noexcept = default;
@@ -47,36 +48,37 @@ struct S3 {
         int value_ = -1;
     };
 
-    // Of one process.
+    // Sessions in one process.
     static constexpr std::uint32_t kMostSessions = 4096;
 
-    // The connection of a rank, made and tried; nothing happens when there is one already.
+    // Connects the rank and tests the connection with a HEAD request for the marker. Does nothing if the rank is
+    // connected; fails with EMFILE if another rank uses its entry of the table.
     static FileStep connect(std::uint32_t rank);
     static void disconnect(std::uint32_t rank) noexcept;
-    // Puts the server's own words into a failure of that rank.
+    // Appends the server's message to a failure of the rank.
     static void explain(std::uint32_t rank, Failure& failure);
-    // The plan's prefix as that rank sees it.
+    // Returns the descriptor of the plan's prefix in the rank's session.
     static int root(int /*of_the_process*/, std::uint32_t rank) noexcept;
 
     static Opened open(int directory, const char* name, int flags) noexcept;
     static Opened enter(int directory, const char* name) noexcept {
         return open(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     }
-    // An empty object is made where nothing was written.
+    // Creates an empty object if the object was opened for writing and nothing was written.
     static int close(int object) noexcept;
     static Moved read_at(int object, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
-    // The whole object.
+    // Writes the whole object; EINVAL for an offset or a second write.
     static Moved write_at(int object, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
     static int synchronise(int /*object*/) noexcept { return ENOSYS; }
     static int make_node(int /*directory*/, const char* /*name*/) noexcept { return ENOSYS; }
-    // Keys have slashes; there is nothing to make or to remove.
+    // Directories are only slashes in the keys.
     static int make_directory(int /*directory*/, const char* /*name*/) noexcept { return 0; }
     static int remove_directory(int /*directory*/, const char* /*name*/) noexcept { return 0; }
     static int status(int directory, const char* name) noexcept;
     static int rename(int /*directory*/, const char* /*from*/, const char* /*to*/) noexcept { return ENOSYS; }
     static int remove_file(int directory, const char* name) noexcept;
 
-    // An upload in parts: its id, the parts, the end.
+    // A multipart upload. end_upload() without tags aborts it.
     static int begin_upload(int object, std::string& upload) noexcept;
     static int put_part(int object, const std::string& upload, std::uint64_t number, std::span<const std::byte> part,
                         std::string& tag) noexcept;
@@ -86,7 +88,7 @@ struct S3 {
     static void forget(int object) noexcept;
 };
 
-// An object that a rank writes with one request, or in parts of one transfer each.
+// An object that a rank writes with one request, or as a multipart upload with one part for each transfer.
 class S3File {
   public:
     using Handle = S3::Handle;
@@ -110,8 +112,8 @@ class S3File {
   private:
     Handle handle_;
     std::size_t part_bytes_ = 1;
-    std::string upload_;             // empty where one request is all
-    std::vector<std::string> tags_;  // of the parts so far
+    std::string upload_;             // upload id; empty for an object of one request
+    std::vector<std::string> tags_;  // ETags of the parts written
 };
 
 }  // namespace strakes

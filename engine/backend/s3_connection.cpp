@@ -1,4 +1,4 @@
-// By libcurl, which keeps the connection between requests and waits in poll().
+// Sends requests with libcurl, which keeps the connection open between them and waits in poll().
 #ifdef STRAKES_S3
 #include "backend/s3_connection.hpp"
 
@@ -19,9 +19,9 @@ namespace {
 
 constexpr long kConnectSeconds = 30, kSilentSeconds = 60;
 constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
-// The time of a request without data (completing an upload takes minutes), and the lowest rate of its data.
+// Time-out of a request: seconds without its data (completing an upload takes minutes), and the lowest data rate.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
-constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl limits them since 8.3 only
+constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl limits headers only since 8.3
 constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
 
 std::string variable(const char* name) {
@@ -58,7 +58,7 @@ int error_of(CURLcode code) {
     }
 }
 
-// What a transfer receives into: the buffer where all goes well, the text for everything else.
+// Receives the body of a response: into the buffer after success, else into the text.
 struct Receiver {
     CURL* handle;
     std::span<std::byte> into;
@@ -118,7 +118,7 @@ std::string S3Access::lacking() {
 }
 
 std::string S3Access::wrong() {
-    // S3's own rules of names, and the older ones that object gateways still take.
+    // The naming rules of S3, and the older ones that object gateways still accept.
     static const std::regex kAddress(R"(https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?)");
     static const std::regex kBucket("[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]");
     constexpr std::size_t kMostAddress = 300, kLeastBucket = 3, kMostBucket = 63;
@@ -189,7 +189,7 @@ S3Answer S3Connection::ask(Wish wish) {
     std::string address = access_.endpoint + request.path;
     if (!request.query.empty()) address += "?" + query_text(request.query);
 
-    curl().easy_reset(handle);  // connections stay
+    curl().easy_reset(handle);  // keeps the connection
     const auto set = [handle](CURLoption option, auto value) { curl().easy_setopt(handle, option, value); };
     Receiver receiver{.handle = handle, .into = wish.into, .answer = answer};
     curl_->words.front() = '\0';
@@ -197,7 +197,7 @@ S3Answer S3Connection::ask(Wish wish) {
     set(CURLOPT_HTTPHEADER, lines);
     set(CURLOPT_ERRORBUFFER, curl_->words.data());
     set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_PATH_AS_IS, 1L);  // as it was signed
+    set(CURLOPT_PATH_AS_IS, 1L);  // the signature covers the path
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -231,7 +231,7 @@ S3Answer S3Connection::ask(Wish wish) {
         return answer;
     }
     curl().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);
-    // Completing an upload may fail after the status was sent.
+    // CompleteMultipartUpload may report an error after it has sent status 200.
     const bool late = answer.status == 200 && answer.text.find("<Error>") != std::string::npos;
     if (answer.status / 100 == 2 && !late) return answer;
     answer.error = error_of_status(answer.status, answer.text);
@@ -261,7 +261,7 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
     return answer;
 }
 
-// A proxy or a login portal answers every request with its own page.
+// A proxy or a captive portal answers every request with a page that is not a list.
 void S3Connection::require_list(S3Answer& answer) {
     if (answer.error != 0 || answer.text.empty()) return;
     for (const char* element : {"<ListBucketResult", "<ListMultipartUploadsResult", "<IsTruncated>"})

@@ -1,4 +1,4 @@
-// One connection to an object store that is kept open: requests signed and sent one after the other.
+// A persistent connection to an object store, which signs requests and sends them one after another.
 #pragma once
 
 #include <cstddef>
@@ -14,26 +14,26 @@
 
 namespace strakes {
 
-// Where the objects go and who may write them, from the environment alone: no plan, record or command line has it.
+// Endpoint, bucket and credentials, from the environment only, never from a plan or the command line.
 struct S3Access {
     std::string endpoint, host, bucket, key, secret, token, region, authorities;
 
     [[nodiscard]] static S3Access of_environment();
-    // The variables that are missing, with commas between them; empty where there is all.
+    // Returns the names of the missing variables, separated by commas; empty if all are set.
     [[nodiscard]] static std::string lacking();
-    // Why the address or the bucket is none, empty where they may be.
+    // Returns why the endpoint or the bucket is not valid; empty if both are.
     [[nodiscard]] static std::string wrong();
 };
 
 struct S3Answer {
-    int error = 0;  // an error number; 0 where the store did what was asked for
+    int error = 0;  // an error number; 0 if the request succeeded
     long status = 0;
     std::size_t bytes = 0;  // received into the buffer
-    std::string text;       // what else was received
-    std::string tag;        // of the object or part (ETag)
+    std::string text;       // the body that is not in the buffer
+    std::string tag;        // ETag of the object or part
 };
 
-// A page of 1000 keys; gateways with full indexes need up to 20 s.
+// Time-out for a page of 1000 keys. Gateways with full indexes need up to 20 s.
 inline constexpr long kPageSeconds = 60;
 
 inline constexpr const char* kEndless = "the server's list does not end";
@@ -45,7 +45,7 @@ class S3Connection {
     S3Connection& operator=(const S3Connection&) = delete;
     ~S3Connection();
 
-    // GCC warns of members that a wish does not name and that have no value here.
+    // GCC warns about members that an initialiser omits and that have no default here.
     // NOLINTBEGIN(readability-redundant-member-init)
     struct Wish {
         std::string_view method;
@@ -54,23 +54,23 @@ class S3Connection {
         NamedTexts headers = {};
         std::span<const std::byte> body = {};
         std::string_view digest = kUnsignedBody;
-        std::span<std::byte> into = {};  // what comes is to go there
-        long most_seconds = 0;           // until the answer is complete; 0: as long as its size allows
+        std::span<std::byte> into = {};  // receives the body
+        long most_seconds = 0;           // time-out; 0: derived from the size of the data
     };
     // NOLINTEND(readability-redundant-member-init)
-    // Waits for the answer, asleep.
+    // Sends a request and sleeps until the response is complete.
     [[nodiscard]] S3Answer ask(Wish wish);
 
-    // What the server or the library said of the last request that failed.
+    // Returns the message of the server or of libcurl about the last request; empty if it succeeded.
     [[nodiscard]] const std::string& words() const noexcept { return words_; }
 
     [[nodiscard]] S3Answer put(const std::string& key, std::span<const std::byte> body);
-    // The keys below a prefix from a mark on, one page of them; `mark` is then where the next begins, empty at the end.
-    // A server that says that there is more, but not where, or where we have been already, has failed.
+    // Appends a page of the keys below a prefix to `keys`, from `mark` on. Sets `mark` to the start of the next page,
+    // empty at the end. Fails with EPROTO if the server announces another page without a new mark.
     [[nodiscard]] S3Answer list(const std::string& prefix, std::string& mark, std::vector<std::string>& keys,
                                 std::uint32_t most = 1000);
 
-    // Makes an error of an answer that is no list of objects or uploads.
+    // Sets EPROTO if the response is not a list of objects or uploads.
     void require_list(S3Answer& answer);
 
   private:

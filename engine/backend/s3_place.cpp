@@ -1,4 +1,4 @@
-// A connection for each of these steps: they are outside all timed sections, and of different threads.
+// Each step opens a separate connection: the steps run outside the timed sections, in different threads.
 #ifdef STRAKES_S3
 #include "backend/s3_place.hpp"
 
@@ -17,10 +17,10 @@ namespace {
 
 constexpr const char* kMarkerName = ".strakes-marker";
 constexpr const char* kNotRemoved = "objects could not be removed";
-// Pages of 1000 keys. A server that sends more has no end: it shows nothing of ours on 100 pages in a row, or more than
-// 100 million objects or a million uploads.
+// Limits in pages of 1000 keys, against a server whose list does not end: 100 pages in a row without a key of the plan,
+// 100 million objects, or a million uploads.
 constexpr unsigned kMostUseless = 100, kMostPages = 100'000, kMostRounds = 1000;
-// Everything is removed again that is listed after it was removed; a listing may lag behind.
+// Repeats of the removal: a list may lag behind and still name removed objects.
 constexpr unsigned kMostPasses = 3;
 
 std::string& plan_prefix() {
@@ -58,7 +58,7 @@ std::string base64(const Digest& digest) {
     return text;
 }
 
-// Many with one request; a store that refuses that is asked for each.
+// Removes the keys with one request, or one by one if the store refuses that. Returns 0 or an error number.
 int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) {
     std::string body = "<Delete><Quiet>true</Quiet>";
     for (const std::string& key : keys) body += "<Object><Key>" + xml_escaped(key) + "</Key></Object>";
@@ -85,7 +85,7 @@ Failure endless(const char* call, const S3Connection& connection, const std::str
     return failure;
 }
 
-// Adds the number of uploads that were listed to `found`.
+// Aborts the uploads below the prefix and adds the number of listed ones to `found`.
 std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix, std::uint64_t& found) {
     for (unsigned round = 0; round < kMostRounds; ++round) {
         S3Answer answer = connection.ask(
@@ -108,7 +108,7 @@ std::optional<Failure> end_uploads(S3Connection& connection, const std::string& 
     return endless("ListMultipartUploads", connection, prefix, "uploads cannot be listed");
 }
 
-// Adds the number of objects that were listed to `found`.
+// Removes the objects below the prefix, except the marker, and adds their number to `found`.
 std::optional<Failure> remove_listed(S3Connection& connection, const std::string& prefix, const std::string& marker,
                                      std::uint64_t& found) {
     unsigned useless = 0, pages = 0;

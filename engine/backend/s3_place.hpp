@@ -1,4 +1,4 @@
-// The part of a bucket that a plan's objects are in: one prefix, marked by an object of its own.
+// The prefix in a bucket that holds a plan's objects and a marker object.
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,23 @@ namespace strakes {
 
 class S3Place {
   public:
-    // The prefix DIRECTORY/ID/: of the path of the directory that strakes made the name, which no other run has.
+    // Sets the prefix to NAME/ID/. NAME is the last component of `directory`, which strakes made and which no other run
+    // has.
     static void choose(const std::string& directory, const std::string& id);
-    // Looks that there is nothing; marks it; or looks whether another process has. What went wrong comes back.
+    // look() checks that the prefix is empty, make() writes the marker, join() checks that another process has written
+    // it. They return the failure, if any.
     [[nodiscard]] static std::optional<Failure> look();
     [[nodiscard]] static std::optional<Failure> make();
     [[nodiscard]] static std::optional<Failure> join();
 
     [[nodiscard]] static const std::string& of_plan() noexcept;
     [[nodiscard]] static std::string marker();
-    // What is in the note that stands beside the plan's directory as long as there are objects: all that `strakes
-    // clean` must know, and no key.
+    // Returns the text of the note that stays next to the plan's directory while there are objects: endpoint, bucket
+    // and prefix for `strakes clean`, without credentials.
     [[nodiscard]] static std::string note();
 
-    // Everything below the prefix, uploads that were not ended, and at last the marker. Nothing is touched where there
-    // is no marker. Counts what is gone; what went wrong comes back.
+    // Aborts unfinished uploads, removes all objects below the prefix and then the marker. Does nothing if the marker
+    // is missing. Adds the number of removed objects to `removed` and returns the failure, if any.
     [[nodiscard]] static std::optional<Failure> empty(std::atomic<std::uint64_t>& removed);
 };
 

@@ -1,4 +1,4 @@
-// The names are those of the specification.
+// Names follow the specification.
 #include "backend/s3_signature.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How requests to an object store are signed: AWS signature version 4
+// Signs requests to an object store with AWS signature version 4
 // (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html).
 #pragma once
 
@@ -11,14 +11,14 @@ namespace strakes {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// In place of the digest of a body that is not read twice.
+// Replaces the digest of a body, which would take a second pass over the data.
 inline constexpr std::string_view kUnsignedBody = "UNSIGNED-PAYLOAD";
 
 struct S3Request {
     std::string_view method;
     std::string path;    // encoded
-    NamedTexts query;    // as they are
-    NamedTexts headers;  // names in small letters; host, x-amz-date and x-amz-content-sha256 are among them
+    NamedTexts query;    // not encoded
+    NamedTexts headers;  // lower-case names, with host, x-amz-date and x-amz-content-sha256
 };
 
 class S3Signer {
@@ -26,7 +26,7 @@ class S3Signer {
     S3Signer(std::string key, std::string secret, std::string region)
         : key_(std::move(key)), secret_(std::move(secret)), region_(std::move(region)) {}
 
-    // The value of the header Authorization. `time` is 20130524T000000Z; sorts the headers.
+    // Returns the value of the Authorization header. `time` has the form 20130524T000000Z. Sorts the headers.
     [[nodiscard]] std::string authorization(S3Request& request, std::string_view time);
 
   private:
@@ -34,9 +34,9 @@ class S3Signer {
     std::string day_, key_of_day_;
 };
 
-// All but letters, digits and -._~ (and /, where it stays) as %XX.
+// Encodes all characters but letters, digits and -._~ (and / with `keep_slash`) as %XX.
 [[nodiscard]] std::string uri_encoded(std::string_view text, bool keep_slash);
-// Encoded and in the order in which it is signed.
+// Returns the query encoded and sorted, as it is signed.
 [[nodiscard]] std::string query_text(const NamedTexts& query);
 [[nodiscard]] std::string hex_sha256(std::string_view text);
 

@@ -1,4 +1,4 @@
-// No general XML: elements without attributes, as the interface of S3 has them where something is read here.
+// Reads only elements without attributes, the one form of XML in the S3 responses that are parsed here.
 #include "backend/s3_text.hpp"
 
 #include <array>
@@ -81,7 +81,7 @@ std::string server_words(long status, std::string_view document) {
 }
 
 int error_of_status(long status, std::string_view document) {
-    constexpr auto kKnown = std::to_array<std::pair<long, int>>({{200, EIO},  // an error after all (Complete...)
+    constexpr auto kKnown = std::to_array<std::pair<long, int>>({{200, EIO},  // CompleteMultipartUpload failed
                                                                  {400, EINVAL},
                                                                  {401, EACCES},
                                                                  {403, EACCES},

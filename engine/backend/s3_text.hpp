@@ -1,4 +1,4 @@
-// What answers of an object store say, in the few forms of XML that they have.
+// Parses the XML responses of object stores.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace strakes {
 
-// The text of the first element of that name, its references resolved; empty where there is none.
+// Returns the text of the first element with that name, its entities resolved; empty if the document has none.
 [[nodiscard]] std::string xml_text(std::string_view document, std::string_view element);
-// The contents of all elements of that name.
+// Returns the contents of all elements with that name.
 [[nodiscard]] std::vector<std::string_view> xml_elements(std::string_view document, std::string_view element);
-// As the text of an element.
+// Escapes text for an element.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 
-// The server's own words for a person: status, code and message, without what a terminal would obey.
+// Returns a line with the server's status, code and message, shortened and without control characters.
 [[nodiscard]] std::string server_words(long status, std::string_view document);
-// The error number that says most nearly the same.
+// Returns the error number closest to the server's status.
 [[nodiscard]] int error_of_status(long status, std::string_view document);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// Setting up a ring.
+// Sets up a ring.
 #ifdef STRAKES_URING
 #include "backend/ring.hpp"
 
@@ -9,8 +9,8 @@ namespace strakes {
 
 namespace {
 
-// The best first. Completions are worked on when the rank asks for them, not whenever they come: from Linux 6.1 on all
-// of that work is left to the rank, from 5.19 on the kernel at least does not interrupt it.
+// In order of preference. Completions are processed when the rank asks for them, not as they arrive: from Linux 6.1 on
+// the kernel leaves all of that work to the rank, from 5.19 on it at least does not interrupt the rank.
 constexpr auto kModes = std::to_array<unsigned>({
 #if defined(IORING_SETUP_SINGLE_ISSUER) && defined(IORING_SETUP_DEFER_TASKRUN)
     IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
@@ -20,7 +20,7 @@ constexpr auto kModes = std::to_array<unsigned>({
 #endif
     0,
 });
-// With a thread of the kernel that hands over requests: it is that thread which works on completions.
+// With a kernel thread that submits requests (SQPOLL). That thread also processes the completions.
 constexpr auto kModesOfThread = std::to_array<unsigned>({
 #ifdef IORING_SETUP_SINGLE_ISSUER
     IORING_SETUP_SQPOLL | IORING_SETUP_SINGLE_ISSUER,
@@ -37,13 +37,13 @@ int Ring::start(std::uint32_t depth, RingPolling polling) noexcept {
     for (const unsigned mode : modes) {
         io_uring_params parameters{};
         parameters.flags = mode | (polling.completion ? IORING_SETUP_IOPOLL : 0U);
-        // The thread gives places back when it is through with all it has found, which may be later than a completion.
+        // The kernel thread frees queue entries only after a whole batch, possibly later than their completions.
         result = ::io_uring_queue_init_params(polling.submission ? 2 * depth : depth, &ring_, &parameters);
         if (result != -EINVAL) break;
     }
     there_ = result == 0;
 #ifdef IORING_SETUP_COOP_TASKRUN
-    // Spares each call the look-up of the ring's descriptor. A kernel that cannot (before 5.18) does without.
+    // Saves the look-up of the ring's descriptor in each call. Kernels before 5.18 refuse, which does no harm.
     if (there_) static_cast<void>(::io_uring_register_ring_fd(&ring_));
 #endif
     return -result;

@@ -1,4 +1,4 @@
-// An io_uring of one rank.
+// The io_uring of one rank.
 #pragma once
 
 #include <liburing.h>
@@ -8,10 +8,10 @@
 
 namespace strakes {
 
-// Who looks for what, again and again, instead of being told.
+// Polling in place of system calls and interrupts.
 struct RingPolling {
-    bool submission = false;  // a thread of the kernel, for requests: handing over takes no system call (SQPOLL)
-    bool completion = false;  // the rank, at the device, for completions: no interrupts (IOPOLL); needs O_DIRECT
+    bool submission = false;  // a kernel thread polls for requests: submission takes no system call (SQPOLL)
+    bool completion = false;  // the rank polls the device for completions: no interrupts (IOPOLL); needs O_DIRECT
 };
 
 class Ring {
@@ -21,35 +21,36 @@ class Ring {
     Ring& operator=(const Ring&) = delete;
     ~Ring() { stop(); }
 
-    // Room for so many requests at a time; called by the thread that will use it. 0 or an error number.
+    // Sets up a ring for `depth` requests in flight. Must be called by the thread that uses the ring. Returns 0 or an
+    // error number.
     int start(std::uint32_t depth, RingPolling polling = {}) noexcept;
-    // Ends what is still under way.
+    // Cancels the requests in flight and frees the ring.
     void stop() noexcept;
     [[nodiscard]] bool is_there() const noexcept { return there_; }
 
-    // The pages of these buffers stay pinned: no request pays for that. 0 or an error number.
+    // Pins the pages of the buffers, so that no request has to. Returns 0 or an error number.
     int register_buffers(std::span<const iovec> buffers) noexcept;
     int register_file(int descriptor) noexcept { return -::io_uring_register_files(&ring_, &descriptor, 1); }
     int unregister_file() noexcept { return -::io_uring_unregister_files(&ring_); }
 
-    // The next request to fill in; there is always one, as long as no more than `depth` are under way.
+    // Returns the next request to fill in. Not null as long as at most `depth` requests are in flight.
     [[nodiscard]] io_uring_sqe* next() noexcept { return ::io_uring_get_sqe(&ring_); }
 
-    // Hands over what was filled in. What it could not, and why, submit_and_wait() finds.
+    // Submits the requests filled in. If the kernel refuses some, they stay queued for submit_and_wait().
     void submit() noexcept { static_cast<void>(::io_uring_submit(&ring_)); }
 
-    // Hands over what was filled in and waits until at least one is complete. 0 or an error number.
+    // Submits the requests filled in and waits for a completion. Returns 0 or an error number.
     int submit_and_wait() noexcept {
         for (;;) {
             const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
             if (submitted >= 0) return 0;
-            // Short of memory for requests: those under way give some back. Interrupted: once more.
+            // EAGAIN and EBUSY: the kernel is short of memory until requests in flight complete.
             if (submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) return -submitted;
             if (::io_uring_cq_ready(&ring_) > 0) return 0;
         }
     }
 
-    // Calls done(tag, result) for each complete request.
+    // Calls done(tag, result) for each completed request.
     template <class Done>
     void reap(Done done) noexcept {
         io_uring_cqe* complete = nullptr;

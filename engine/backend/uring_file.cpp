@@ -1,4 +1,4 @@
-// Registering, and filling in requests.
+// Registers buffers and files, and fills in requests.
 #ifdef STRAKES_URING
 #include "backend/uring_file.hpp"
 
@@ -9,8 +9,8 @@ namespace strakes {
 
 namespace {
 
-constexpr int kOnlyFile = 0;  // its index among the registered ones
-// The kernel moves no more in one call; the rest is continued.
+constexpr int kOnlyFile = 0;  // index of the only registered file
+// Largest request, the limit of a registered buffer. The loop continues a transfer that is longer.
 constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
 
 }  // namespace
@@ -27,7 +27,7 @@ FileStep UringFile::prepare(std::span<std::byte> buffer, std::uint32_t depth) {
         const std::span<std::byte> part = this->buffer(slot);
         parts[slot] = {.iov_base = part.data(), .iov_len = part.size()};
     }
-    // Parts above 1 GiB, or more than may be locked into memory, are moved all the same, only not as quickly.
+    // Fails for parts above 1 GiB or the limit of locked memory. Requests then use unregistered buffers, more slowly.
     fixed_buffers_ = ring_.register_buffers(parts) == 0;
     return {};
 }
@@ -38,7 +38,7 @@ FileStep UringFile::attach(Descriptor descriptor, const FileUse& /*use*/) noexce
 }
 
 FileStep UringFile::close() noexcept {
-    // A registered file stays open, whatever close says.
+    // The ring holds a registered file open, even after close().
     const int error = ring_.is_there() ? ring_.unregister_file() : 0;
     if (error != 0) return {"io_uring_register", error};
     return {"close", Posix::close(descriptor_.release())};

@@ -1,4 +1,4 @@
-// A file moved by io_uring: many requests at a time, with registered buffers and a registered file.
+// A file that is read and written through io_uring: many requests in flight, registered buffers and a registered file.
 #pragma once
 
 #include <sys/uio.h>
@@ -21,17 +21,17 @@ class UringFile {
     static constexpr bool kQueues = true;
     static constexpr bool kWritingReads = false;
 
-    // A transfer under way; its buffer is the slot's part of the whole.
+    // A transfer in flight. It uses the slot's part of the buffer.
     struct Request {
         std::uint64_t offset = 0;
         std::uint64_t begun = 0;  // ticks
-        std::size_t done = 0;     // bytes, where the system moved fewer than asked for
+        std::size_t done = 0;     // bytes moved by earlier, short transfers
         bool reading = false;
     };
 
-    // Before it is prepared.
+    // Must be called before prepare().
     void poll(RingPolling polling) noexcept { polling_ = polling; }
-    // The ring and what it needs to know of the buffer: `depth` transfers.
+    // Sets up the ring for `depth` transfers, each with an equal part of the buffer.
     FileStep prepare(std::span<std::byte> buffer, std::uint32_t depth);
     FileStep attach(Descriptor descriptor, const FileUse& use) noexcept;
     FileStep synchronise() noexcept { return {"fsync", Posix::synchronise(descriptor_.get())}; }
@@ -42,14 +42,14 @@ class UringFile {
     [[nodiscard]] std::span<std::byte> buffer(std::uint32_t slot) const noexcept {
         return buffer_.subspan(slot * transfer_bytes_, transfer_bytes_);
     }
-    // Slots that no request uses.
+    // Slots without a request.
     [[nodiscard]] std::vector<std::uint32_t>& free_slots() noexcept { return free_; }
     [[nodiscard]] std::uint32_t under_way() const noexcept {
         return static_cast<std::uint32_t>(requests_.size() - free_.size());
     }
     [[nodiscard]] Ring& ring() noexcept { return ring_; }
 
-    // Fills in what of the slot's request is still to be moved.
+    // Fills in a request for the rest of the slot's transfer.
     void push(std::uint32_t slot) noexcept;
 
   private:

@@ -1,4 +1,4 @@
-// Which request follows which.
+// The sequence of requests of each operation.
 #ifdef STRAKES_URING
 #include "backend/uring_item.hpp"
 
@@ -54,7 +54,7 @@ void UringItem::push(Ring& ring, std::uint32_t tag) noexcept {
         const int flags = operation_ == file_create ? O_CREAT | O_EXCL | O_WRONLY : O_RDONLY | O_NOFOLLOW;
         ::io_uring_prep_openat(entry, directory_, name_, flags, Posix::kFileMode);
     } else if (step_ == Step::move) {
-        // A file larger than the buffer is written from it again and again, and no two pieces are the same.
+        // A file larger than the buffer is written from it repeatedly; renew() makes every piece different.
         const std::uint64_t size = data_.buffer.size();
         if (!reading() && moved_ % size == 0)
             renew(data_.buffer, data_.stream, data_.number * ((data_.bytes + size - 1) / size) + moved_ / size);
@@ -86,7 +86,7 @@ bool UringItem::take(int result) noexcept {
         case Step::move:
             return after_move(result);
         case Step::close:
-            // Linux closes the descriptor also where it says EINTR.
+            // Linux closes the descriptor even if it returns EINTR.
             if (result < 0 && result != -EINTR) return fail("close", -result);
             return true;
         case Step::only:

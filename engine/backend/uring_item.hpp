@@ -1,4 +1,4 @@
-// One operation on an item as io_uring requests, one after the other: a single request, or open, moving data, close.
+// An operation on an item as a sequence of io_uring requests: a single one, or open, data transfers and close.
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ namespace strakes {
 
 class UringItem {
   public:
-    // What is moved, by way of a buffer of its own that was filled with the stream.
+    // The data of the item, and a buffer that was filled with the stream.
     struct Data {
         std::span<std::byte> buffer;
         std::uint64_t bytes = 0;
@@ -25,14 +25,15 @@ class UringItem {
         std::uint64_t number = 0;  // of the item
     };
 
-    // The names must stay where they are until the request is handed over; `to` is for renames only.
+    // The names must stay valid until take() returns true, since push() repeats an interrupted request. Only renames
+    // use `to`.
     void begin(MetadataOperation operation, int directory, const char* name, const char* to, const Data& data) noexcept;
-    // Fills in the request that is next.
+    // Fills in the next request.
     void push(Ring& ring, std::uint32_t tag) noexcept;
-    // Takes the result of that request. True when the operation is over, well or not.
+    // Processes the result of that request. Returns true when the operation has succeeded or failed.
     bool take(int result) noexcept;
 
-    // The call that failed and how; Posix's names. kEnded: the file is shorter than it was written.
+    // The call that failed, by its POSIX name, and the error number. kEnded: the file is shorter than it was written.
     static constexpr int kEnded = -1;
     [[nodiscard]] const char* call() const noexcept { return call_; }
     [[nodiscard]] int error() const noexcept { return error_; }

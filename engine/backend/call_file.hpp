@@ -1,4 +1,4 @@
-// A file moved by one call at a time: by those of Posix, Raw or Ceph.
+// A file that is read and written by synchronous calls of Posix, Raw or Ceph, one at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A file moved by a library over MPI. The libraries are in the executables whose ranks are processes (engine/mpi); all
-// else of the engine sees this. One virtual call is nothing beside what a library does for each transfer.
+// A file that a library over MPI reads and writes. The implementations are in engine/mpi, in executables whose ranks
+// are processes. A virtual call per transfer costs little compared with the library's own work.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@
 
 namespace strakes {
 
-// In place of an error number, where the library has none for what went wrong.
+// Replaces the error number of a library error that has no errno equivalent.
 inline constexpr int kUnnumbered = -2;
 
 struct LibraryUse {
     std::string path;  // absolute
     bool creates, exclusively;
     bool reads, writes;
-    bool together;              // by all ranks of the plan with one handle, or by this rank alone
-    bool collective;            // reads and writes are calls of all who have it open
-    std::uint64_t bytes;        // of data in the file
-    std::uint64_t chunk_bytes;  // in which they are stored; 0: in one piece
+    bool together;              // all ranks of the plan share one handle; else this rank opens alone
+    bool collective;            // all ranks that share the handle take part in each read and write
+    std::uint64_t bytes;        // length of the data in the file
+    std::uint64_t chunk_bytes;  // chunk size in the file; 0: contiguous
     const Hints& hints;
 };
 
@@ -34,31 +34,31 @@ class LibraryFile {
     LibraryFile& operator=(const LibraryFile&) = delete;
     virtual ~LibraryFile() = default;
 
-    // Opening, synchronising and closing are calls of all who have it open, or try to.
+    // open(), synchronise() and close() are collective over the ranks that share the handle.
     virtual FileStep open(const LibraryUse& use) = 0;
-    // Also after it could not be opened whole.
+    // Also true if open() failed after the library had opened the file.
     [[nodiscard]] virtual bool is_open() const = 0;
-    // Of no bytes: takes part in a collective call.
+    // With no bytes, the rank only takes part in a collective call.
     virtual FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) = 0;
     virtual FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) = 0;
     virtual FileStep synchronise() = 0;
     virtual FileStep close() = 0;
-    // Instead of closing, which would wait for ever: some ranks have no handle, or a failed call has left the library
-    // in disorder.
+    // Drops the handle instead of closing the file. close() would block for ever when some ranks have no handle, or
+    // after a failed call left the library in an inconsistent state.
     virtual void forget() = 0;
 
-    // Those in effect; while it is open.
+    // Returns the hints in effect. The file must be open.
     [[nodiscard]] virtual Hints hints() = 0;
-    // Where in the file the data begin, also after it was closed; nothing where they are not in one piece.
+    // Returns the offset of the data in the file, also after close(); nothing if they are not contiguous.
     [[nodiscard]] virtual std::optional<std::uint64_t> data_offset() const { return 0; }
-    // What the library said of the call that failed last.
+    // Returns the library's message about the last failed call.
     [[nodiscard]] const std::string& said() const noexcept { return said_; }
 
   protected:
     std::string said_;
 };
 
-// For the ranks of one plan. All of them make their first file at the same step.
+// Opens files for the ranks of one plan. All ranks make their first file at the same step.
 class LibraryFiles {
   public:
     LibraryFiles() = default;
@@ -67,8 +67,8 @@ class LibraryFiles {
     virtual ~LibraryFiles() = default;
 
     [[nodiscard]] virtual std::unique_ptr<LibraryFile> file(Backend backend) = 0;
-    // A write that failed may be told to nobody; a file that some cannot open, and calls of all ranks after a failure,
-    // may never come back.
+    // Whether the library hides errors: no rank may learn of a failed write, and collective calls may hang when some
+    // ranks could not open the file or a call has failed.
     [[nodiscard]] virtual bool keep_failures_quiet() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Mapping, copying, and what a SIGBUS means.
+// Maps, copies, and handles SIGBUS.
 #include "backend/mapped_file.hpp"
 
 #include <sys/mman.h>
@@ -19,13 +19,13 @@ namespace strakes {
 
 namespace {
 
-// Where this thread goes on when the copy it is in meets a page that the file system cannot give. A signal handler has
-// nothing but globals to look at.
+// Where this thread resumes when a copy touches a page that the file system cannot supply. A signal handler can reach
+// only globals.
 thread_local sigjmp_buf* landing = nullptr;
 
 void on_bus_error(int signal) {
     if (landing != nullptr) ::siglongjmp(*landing, 1);
-    // Not of a copy: a fault of the engine, which the returning instruction meets again.
+    // Outside a copy, the fault is the engine's: the instruction faults again and ends the process.
     ::signal(signal, SIG_DFL);
 }
 
@@ -33,13 +33,13 @@ void catch_bus_errors() {
     static const bool caught = [] {
         struct sigaction action{};
         action.sa_handler = on_bus_error;
-        action.sa_flags = SA_NODEFER;  // the jump out of the handler restores no mask
+        action.sa_flags = SA_NODEFER;  // siglongjmp() does not restore the signal mask
         return ::sigaction(SIGBUS, &action, nullptr) == 0;
     }();
     static_cast<void>(caught);
 }
 
-// False when a page was not to be had: some of the bytes are copied then.
+// Returns false after a SIGBUS; some of the bytes may have been copied.
 bool copy_pages(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     sigjmp_buf here;
     if (sigsetjmp(here, 0) != 0) {
@@ -68,7 +68,7 @@ FileStep MappedFile::attach(Descriptor descriptor, const FileUse& use) noexcept 
     if (::fstat(descriptor_.get(), &status) != 0) return {"fstat", errno};
     const auto size = static_cast<std::uint64_t>(status.st_size);
     if (use.writes && size < use.end) {
-        // Not ftruncate: ranks that share a file would cut off each other's part. This byte is nobody else's.
+        // ftruncate() could cut off what another rank of a shared file has written. Only this rank writes this byte.
         constexpr std::byte kZero{};
         if (const auto [bytes, error] = Posix::write_at(descriptor_.get(), &kZero, 1, use.end - 1); error != 0)
             return {"pwrite", error};
@@ -100,7 +100,7 @@ FileMove MappedFile::write_at(const std::byte* from, std::size_t bytes, std::uin
     return {0, write_fault(from, bytes, offset)};
 }
 
-// The file became shorter than it was when it was mapped, or the device failed.
+// The file has shrunk since it was mapped, or the device failed: returns the bytes that remain, or EIO.
 FileMove MappedFile::read_fault(std::size_t bytes, std::uint64_t offset) const noexcept {
     struct stat status{};
     if (::fstat(descriptor_.get(), &status) != 0) return {0, errno};
@@ -109,7 +109,7 @@ FileMove MappedFile::read_fault(std::size_t bytes, std::uint64_t offset) const n
     return {size > offset ? size - offset : 0, 0};
 }
 
-// A SIGBUS has no error number: writing the same by a call gives the one that was meant.
+// A SIGBUS carries no error number. Repeats the write with pwrite() to obtain it.
 int MappedFile::write_fault(const std::byte* from, std::size_t bytes, std::uint64_t offset) const noexcept {
     while (bytes > 0) {
         const auto [moved, error] = Posix::write_at(descriptor_.get(), from, bytes, offset);

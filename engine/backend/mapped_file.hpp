@@ -1,4 +1,4 @@
-// A file moved by memcpy to and from a mapping of the bytes a rank works on.
+// A file that is read and written by memcpy() from and to a mapping of the rank's bytes.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class MappedFile {
     ~MappedFile() { unmap(); }
 
     static FileStep prepare(std::span<std::byte> /*buffer*/, std::uint32_t /*depth*/) noexcept { return {}; }
-    // Makes the file as long as the writes need it, and maps what there is of the range.
+    // Extends the file to the end of the writes and maps the rank's range; for reads, up to the end of the file.
     FileStep attach(Descriptor descriptor, const FileUse& use) noexcept;
     FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
     FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
@@ -30,7 +30,7 @@ class MappedFile {
     [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
 
   private:
-    // How much of [offset, offset + bytes) is mapped.
+    // Returns how many bytes of [offset, offset + bytes) are mapped.
     [[nodiscard]] std::size_t mapped(std::size_t bytes, std::uint64_t offset) const noexcept;
     [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept { return mapping_.data() + (offset - begin_); }
     [[nodiscard]] FileMove read_fault(std::size_t bytes, std::uint64_t offset) const noexcept;
@@ -39,7 +39,7 @@ class MappedFile {
 
     Descriptor descriptor_;
     std::span<std::byte> mapping_;
-    std::uint64_t begin_ = 0, end_ = 0;  // of the mapping in the file; begin_ is the start of a page
+    std::uint64_t begin_ = 0, end_ = 0;  // the mapping's range of the file; begin_ is page-aligned
 };
 
 }  // namespace strakes

@@ -1,6 +1,5 @@
-// The POSIX calls as applications make them, through the C library, so that what sits between programs and it (Darshan,
-// the interception of DAOS and UnifyFS) sees them: thin, inline, errors as positive numbers, interrupted calls
-// repeated.
+// POSIX calls through the C library, so that interception libraries (Darshan, DAOS, UnifyFS) see them. Errors are
+// positive numbers; interrupted calls are repeated.
 #pragma once
 
 #include <fcntl.h>
@@ -25,7 +24,7 @@ namespace strakes {
 struct Posix {
     static constexpr mode_t kFileMode = 0600;
     static constexpr mode_t kDirectoryMode = 0700;
-    static constexpr const char* kAttribute = "user.strakes";  // the extended one that is set and read
+    static constexpr const char* kAttribute = "user.strakes";  // the extended attribute that is set and read
 
     struct Opened {
         int descriptor;
@@ -33,10 +32,10 @@ struct Posix {
     };
     using Moved = FileMove;
     using Handle = Descriptor;
-    static constexpr bool kKernelFiles = true;  // descriptors are the kernel's, and so is the cache
+    static constexpr bool kKernelFiles = true;  // the descriptors and the cache are the kernel's
     static constexpr const char *kSynchroniseCall = "fsync", *kCloseCall = "close";
 
-    // All ranks of a process have the same.
+    // All ranks of a process share the root descriptor; nothing is connected.
     static FileStep connect(std::uint32_t /*rank*/) noexcept { return {}; }
     static int root(int of_the_process, std::uint32_t /*rank*/) noexcept { return of_the_process; }
 
@@ -48,7 +47,7 @@ struct Posix {
         const int result = enter_directory(directory, name);
         return result < 0 ? Opened{-1, -result} : Opened{result, 0};
     }
-    // Linux closes the descriptor also where it says EINTR; repeating would close another one.
+    // Linux closes the descriptor even if it returns EINTR; a second close() could close another file.
     static int close(int descriptor) noexcept { return ::close(descriptor) == 0 || errno == EINTR ? 0 : errno; }
 
     static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept {
@@ -80,7 +79,7 @@ struct Posix {
     static int link(int directory, const char* from, const char* to) noexcept {
         return error_of([&] { return ::linkat(directory, from, directory, to, 0); });
     }
-    // Linux has no calls for these that take a name in a directory: the file is opened, and closed again.
+    // The C library has no *at() variants of these: each opens the file, changes it and closes it.
     static FileStep truncate(int directory, const char* name, std::uint64_t bytes) noexcept {
         return on_open(directory, name, O_WRONLY, "ftruncate", [&](int descriptor) {
             return error_of([&] { return ::ftruncate(descriptor, static_cast<off_t>(bytes)); });
@@ -103,7 +102,7 @@ struct Posix {
         return error_of([&] { return ::unlinkat(directory, name, AT_REMOVEDIR); });
     }
 
-    // What a call gives; interrupted calls are repeated.
+    // Repeats the call while signals interrupt it, and returns its result.
     template <class Call>
     static std::invoke_result_t<Call> until_done(Call call) noexcept {
         for (;;) {
@@ -111,12 +110,12 @@ struct Posix {
             if (result >= 0 || errno != EINTR) return result;
         }
     }
-    // 0, or the error number.
+    // Returns 0 or the error number.
     template <class Call>
     static int error_of(Call call) noexcept {
         return until_done(call) < 0 ? errno : 0;
     }
-    // Shorter than it was set: some of it is gone.
+    // Returns ENODATA if the value does not have the length that was set.
     static int attribute_error(ssize_t result, std::size_t bytes) noexcept {
         if (result < 0) return errno;
         return static_cast<std::size_t>(result) == bytes ? 0 : ENODATA;

@@ -1,5 +1,5 @@
-// The POSIX calls as programs make them that hold no directory open: by the absolute path, through the C library.
-// What has a directory in backend/posix.hpp has none here; open files are moved as there.
+// POSIX calls by absolute path, as in programs that hold no directory open. The directory argument is ignored; open
+// files are read and written as in backend/posix.hpp.
 #pragma once
 
 #include <fcntl.h>

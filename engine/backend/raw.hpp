@@ -1,6 +1,6 @@
-// The calls of backend/posix.hpp made in place (backend/system_call.hpp): what the kernel and the file system cost
-// without the C library. Nothing between programs and the C library sees them, so it is no application's way; bench
-// uses it.
+// The calls of backend/posix.hpp as inline system calls (backend/system_call.hpp), for the cost of the kernel and the
+// file system without the C library. Libraries that intercept the C library do not see these calls, and applications
+// do not make them; the backend is for bench/.
 #pragma once
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ struct Raw : Posix {
         const long result = system_call(SYS_openat, directory, name, flags, kFileMode);
         return result < 0 ? Opened{-1, static_cast<int>(-result)} : Opened{static_cast<int>(result), 0};
     }
-    // Linux closes the descriptor also where it says EINTR; repeating would close another one.
+    // Linux closes the descriptor even if it returns EINTR; a second close() could close another file.
     static int close(int descriptor) noexcept {
         const long result = detail::system_call(SYS_close, descriptor, 0, 0, 0, 0);
         return result == -EINTR ? 0 : error_of(result);

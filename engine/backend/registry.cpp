@@ -1,4 +1,4 @@
-// Backends that are not always there.
+// Tests whether backends are built in, installed, configured and allowed by the kernel.
 #include "backend/registry.hpp"
 
 #ifdef STRAKES_CEPHFS

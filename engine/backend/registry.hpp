@@ -1,6 +1,6 @@
-// What every backend can do: one row each. Checks, hello and the tests read its columns, and nothing else tells them
-// apart but the lines that choose a class for one (the makers at the end of workload/transfer.cpp, metadata.cpp and
-// probe.cpp).
+// The capabilities of every backend, one row each. Plan checks, the hello message and the tests read the columns. Other
+// code distinguishes backends only to choose a class: the makers at the end of workload/transfer.cpp, metadata.cpp and
+// probe.cpp, and mpi/libraries.cpp.
 #pragma once
 
 #include <array>
@@ -15,18 +15,18 @@ namespace strakes {
 
 enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs, mpiio, hdf5, pnetcdf, raw, s3 };
 
-// What a file holds besides the data.
+// The container format of the data.
 enum class Format : std::uint8_t { plain, hdf5, pnetcdf, objects };
 inline constexpr std::array kFormats = std::to_array<std::pair<std::string_view, Format>>(
     {{"plain", Format::plain}, {"hdf5", Format::hdf5}, {"pnetcdf", Format::pnetcdf}, {"objects", Format::objects}});
 
-// Why a backend cannot be used here.
+// Why a backend is unavailable on this machine.
 struct Absence {
-    std::string why;  // empty for a backend that is there
+    std::string why;  // empty if the backend is available
     const char* remedy = "";
 };
 
-// Tried once, for those that the kernel may refuse.
+// io_uring and the libraries are tried once in a process; the environment for S3 is read each time.
 [[nodiscard]] Absence absence_of_uring();
 [[nodiscard]] Absence absence_of_cephfs();
 [[nodiscard]] Absence absence_of_s3();
@@ -36,20 +36,21 @@ struct BackendRow {
     Backend backend{};
     KindSet kinds;
     Format format = Format::plain;
-    bool queues = false;           // keeps many requests under way
-    bool gathers = false;          // may write for other ranks
-    bool c_library = false;        // metadata by every call of the C library: mknod, paths, open modes, fsync
-    bool drops_cache = false;      // what it is about to read, from this node's page cache
-    bool needs_processes = false;  // a library over MPI: all ranks of a plan open a shared file together
+    bool queues = false;           // keeps many requests in flight
+    bool gathers = false;          // may write on behalf of other ranks
+    bool c_library = false;        // all metadata calls of the C library: mknod, paths, open modes, fsync
+    bool drops_cache = false;      // can drop the data it will read from this node's page cache
+    bool needs_processes = false;  // a library over MPI: all ranks of a plan open a shared file collectively
     bool chunks = false;           // may store data in chunks (chunk_bytes)
-    bool unmounted = false;        // the plan's directory is inside a file system that no kernel has mounted
-    // Why not, after "is not for the backend NAME"; empty where it can. GCC asks for what clang-tidy finds redundant.
+    bool unmounted = false;        // the plan's directory is in a file system that is not mounted
+    // Ends of the message "is not for the backend NAME", empty if the option is supported. GCC warns without the
+    // initialisers that clang-tidy finds redundant.
     // NOLINTBEGIN(readability-redundant-member-init)
     std::string_view no_direct{};
     std::string_view no_preallocate{};
     std::string_view no_cache{};
     // NOLINTEND(readability-redundant-member-init)
-    Absence (*absence)() = nullptr;  // besides what a library over MPI lacks
+    Absence (*absence)() = nullptr;  // not for libraries over MPI: absence_of_library() covers them
 };
 
 inline constexpr std::string_view kThroughMemory = ", which goes through memory of its own";
@@ -126,7 +127,7 @@ inline constexpr std::array kBackends = std::to_array<BackendRow>({
     return kBackends.front();
 }
 
-// The names of those for which `can` is true, with commas between them.
+// Returns the names of the backends for which `can` is true, separated by commas.
 template <class Can>
 [[nodiscard]] std::string backends_that(Can can) {
     std::string names;
@@ -135,10 +136,10 @@ template <class Can>
     return names;
 }
 
-// Built in, and taken by the kernel.
+// Returns why the backend cannot be used; empty if it is available.
 [[nodiscard]] Absence absence_of(Backend backend);
 
-// Of those that need ranks as processes; every executable has its own answer.
+// The same for backends that need ranks as processes. Each executable defines this function.
 [[nodiscard]] Absence absence_of_library(Backend backend);
 
 }  // namespace strakes

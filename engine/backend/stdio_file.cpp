@@ -1,4 +1,4 @@
-// The FILE of a rank.
+// Reads and writes through the FILE of a rank.
 #include "backend/stdio_file.hpp"
 
 #include <stdio_ext.h>
@@ -6,19 +6,19 @@
 namespace strakes {
 
 FileStep StdioFile::attach(Descriptor descriptor, const FileUse& use) noexcept {
-    const char* mode = use.reads ? "r" : "w";  // of a descriptor: "w" empties nothing
+    const char* mode = use.reads ? "r" : "w";  // fdopen() with "w" does not truncate
     if (use.reads && use.writes) mode = "r+";
     std::FILE* file = ::fdopen(descriptor.get(), mode);
     if (file == nullptr) return {"fdopen", errno};
     static_cast<void>(descriptor.release());
-    // A rank is one thread, as in the codes this stands for: no lock for each call.
+    // Only the rank's thread uses the FILE, so calls need no lock.
     ::__fsetlocking(file, FSETLOCKING_BYCALLER);
     file_.reset(file);
     at_ = kUnknown;
     return {};
 }
 
-// Codes that read or write on from where they are do not seek; a change of direction needs it (ISO C, 7.21.5.3).
+// Sequential access does not seek, as in applications. A change of direction needs a seek (ISO C, 7.21.5.3).
 int StdioFile::seek(std::uint64_t offset, bool reading) noexcept {
     if (offset == at_ && reading == reading_) return 0;
     at_ = kUnknown;

@@ -1,4 +1,4 @@
-// A file moved by fread and fwrite through the C library's usual buffer, as many older codes do it.
+// A file that is read and written by fread() and fwrite() with the C library's default buffer, as in many older codes.
 #pragma once
 
 #include <cerrno>
@@ -24,7 +24,7 @@ class StdioFile {
     FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
     FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
     FileStep synchronise() noexcept;
-    // Writes what the buffer still holds.
+    // Flushes the buffer and closes the file.
     FileStep close() noexcept;
     [[nodiscard]] bool is_open() const noexcept { return file_ != nullptr; }
 

@@ -1,5 +1,6 @@
-// What processes tell each other while a plan runs: small values of fixed size, over connections of their own. Ranks
-// talk to the leader of their node, and leaders to the first process, so that what it hears grows with nodes only.
+// Control messages between processes while a plan runs: fixed size, over connections separate from MPI. Ranks send to
+// the leader of their node and leaders to the first process, whose fan-in therefore grows with the number of nodes
+// only.
 #pragma once
 
 #include <array>
@@ -13,24 +14,24 @@ inline constexpr std::uint32_t kNobody = UINT32_MAX;
 using StageText = std::array<char, 44>;
 using FailureText = std::array<char, 128>;
 
-// The text up to its first zero.
+// Returns the text up to its first zero.
 template <class Text>
 [[nodiscard]] std::string_view view_of(const Text& text) noexcept {
     const std::string_view all(text.data(), text.size());
     return all.substr(0, all.find('\0'));
 }
 
-// From a rank: once a second, and when something has happened.
+// Heartbeat of a rank: once a second, and at every event that others must know of.
 struct Beat {
     std::uint64_t plan = 0;  // number of the plan in this session; 0 while none runs
     std::uint64_t operations = 0;
     std::uint64_t bytes = 0;
-    std::uint32_t phase = 0;            // that runs, from 1; 0: its part of the plan is over
-    std::uint32_t finished_phases = 0;  // with their timed section
-    std::uint8_t finished = 0;          // with the timed section of the phase that runs
+    std::uint32_t phase = 0;            // running phase, from 1; 0: the rank has finished the plan
+    std::uint32_t finished_phases = 0;  // phases whose timed section is over
+    std::uint8_t finished = 0;          // the timed section of the running phase is over
     std::uint8_t halt = 0;
-    std::uint8_t signalled = 0;  // it was told to end
-    std::uint8_t leaving = 0;    // its last word
+    std::uint8_t signalled = 0;  // the process received a signal to end
+    std::uint8_t leaving = 0;    // the process ends in order: no further beat follows
     StageText stage{};
     FailureText failure{};  // why this process cannot go on; empty while it can
 };
@@ -39,43 +40,43 @@ static_assert(sizeof(Beat) == 208);
 // How a process was lost.
 enum class Loss : std::uint8_t { none, ended, silent, failed };
 
-// From the leader of a node: all that ranks there have come to, in one.
+// Heartbeat of a node's leader: sums and extremes over the node's ranks.
 struct NodeBeat {
     static constexpr std::size_t kMostSilent = 8;
 
     std::uint64_t plan = 0;
-    std::uint64_t operations = 0;  // of all ranks there that are in the phase
+    std::uint64_t operations = 0;  // of the node's ranks that are in the phase
     std::uint64_t bytes = 0;
     std::uint64_t slowest_operations = 0;
-    std::uint32_t phase = 0;  // the latest that any of them is in; 0: for all of them the plan is over
+    std::uint32_t phase = 0;  // latest phase of any rank; 0: all ranks have finished the plan
     std::uint32_t finished_phases = 0;
     std::uint32_t finished_ranks = 0;
     std::uint32_t waiting_ranks = 0;
-    std::uint32_t slowest = kNobody;  // rank of the plan that is furthest behind, and what it is at
-    std::uint32_t lost = kNobody;     // rank of those started that cannot go on, and how it was lost
+    std::uint32_t slowest = kNobody;  // the rank of the plan that is furthest behind; `stage` is its stage
+    std::uint32_t lost = kNobody;     // the lost rank, by its number among all processes, and how it was lost
     Loss loss = Loss::none;
     std::uint8_t halt = 0;
     std::uint8_t signalled = 0;
     std::uint8_t leaving = 0;
     std::uint8_t slowest_silent = 0;
     std::uint8_t slowest_waiting = 0;
-    std::uint8_t silent_ranks = 0;  // as many as are named
+    std::uint8_t silent_ranks = 0;  // entries used in `silent`
     std::uint8_t unused = 0;
-    std::array<std::uint32_t, kMostSilent> silent{};  // ranks of those started: the first of them
+    std::array<std::uint32_t, kMostSilent> silent{};  // the first silent ranks, by number among all processes
     StageText stage{};
     FailureText failure{};
     std::uint32_t unused_too = 0;
 };
 static_assert(sizeof(NodeBeat) == 272);
 
-// From the first process to all others, leaders pass it on: everything that holds now, so that saying it twice does no
+// From the first process to all others, through the leaders. It holds the whole current state, so a repeat does no
 // harm.
 struct Order {
     std::uint64_t plan = 0;
-    std::uint32_t glimpse_phases = 0;  // note what was done when the first rank finished these
+    std::uint32_t glimpse_phases = 0;  // record the progress at the time when the first rank finished this many phases
     std::uint8_t halt = 0;
-    std::uint8_t abandon = 0;  // end at once
-    std::uint8_t leave = 0;    // end in order: there will be no further plan
+    std::uint8_t abandon = 0;  // end immediately
+    std::uint8_t leave = 0;    // end in order: no further plan follows
     std::uint8_t unused = 0;
 };
 static_assert(sizeof(Order) == 16);

@@ -1,4 +1,4 @@
-// Intervals that meet.
+// Intersects offset intervals.
 #include "crew/clock_relation.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::uint64_t ClockRelation::drift_ns(std::uint64_t time_ns) noexcept {
 }
 
 void ClockRelation::learn(const Answer& answer) noexcept {
-    // Between the reading and the answer's arrival the clocks have drifted, too.
+    // The clocks may drift between the reading and the arrival of the answer.
     const auto meanwhile = static_cast<std::int64_t>(drift_ns(elapsed(answer.asked, answer.heard)));
     const auto low = static_cast<std::int64_t>(answer.theirs - answer.heard) - meanwhile;
     const auto high = static_cast<std::int64_t>(answer.theirs - answer.asked) + meanwhile;
@@ -30,7 +30,7 @@ void ClockRelation::learn(const Answer& answer) noexcept {
 }
 
 ClockStanding ClockRelation::standing(const ClockStanding& theirs) const noexcept {
-    // The middle is rounded to the nanosecond below.
+    // The midpoint is rounded down, so its uncertainty is rounded up.
     return {.offset_ns = low_ + (high_ - low_) / 2 + theirs.offset_ns,
             .uncertainty_ns = static_cast<std::uint64_t>((high_ - low_ + 1) / 2) + theirs.uncertainty_ns,
             .at_ns = at_};

@@ -1,27 +1,27 @@
-// Where another clock stands against this one, from questions and answers.
+// Estimates the offset of another process's clock from round trips.
 #pragma once
 
 #include <cstdint>
 
 namespace strakes {
 
-// How this clock stands against rank 0's.
+// Offset of this clock from rank 0's clock.
 struct ClockStanding {
-    std::int64_t offset_ns = 0;        // rank 0's less this one
-    std::uint64_t uncertainty_ns = 0;  // by how much that may be wrong; 0: it is the same clock
-    std::uint64_t at_ns = 0;           // when this clock showed that
+    std::int64_t offset_ns = 0;        // rank 0's clock minus this clock
+    std::uint64_t uncertainty_ns = 0;  // largest error of the offset; 0: it is the same clock
+    std::uint64_t at_ns = 0;           // time of the estimate by this clock
 
-    // Later; two clocks never go at the same rate.
+    // Returns the uncertainty at the time `now`, which grows as the clocks drift.
     [[nodiscard]] std::uint64_t uncertainty_at(std::uint64_t now) const noexcept;
 };
 
-// The interval that holds the other clock's reading less this one's. Each answer gives one: the other clock was read
-// after the question was sent and before the answer was there (Cristian 1989); what all of them have in common is
-// narrower than the one with the shortest way, as soon as ways differ there and back (Marzullo, Owicki 1983). Between
-// comparisons it widens, since no two clocks go at the same rate.
+// The interval that contains the other clock's reading minus this clock's. Each answer gives such an interval, because
+// the other clock was read after the question was sent and before the answer arrived (Cristian 1989). If the delays of
+// the two directions vary, the intersection of all intervals is narrower than the interval of the shortest round trip
+// (Marzullo, Owicki 1983). The interval widens with time, since the clocks drift.
 class ClockRelation {
   public:
-    // By how much two clocks may differ in rate: crystals keep within 100e-6, and calibration adds some millionths.
+    // Largest difference in rate of two clocks: crystals keep within 100e-6, and calibration adds a few 1e-6.
     static constexpr std::uint64_t kMostDriftPerMillion = 200;
 
     // Readings in nanoseconds.
@@ -30,14 +30,15 @@ class ClockRelation {
         std::uint64_t theirs;  // the other one
         std::uint64_t heard;   // this clock, after the answer
     };
-    // Answers come in the order of this clock. One that contradicts those before it (a clock was stepped) counts alone.
+    // Intersects the interval with an answer's. Answers must be in the order of this clock. One that contradicts
+    // the earlier ones, because a clock was stepped, replaces them.
     void learn(const Answer& answer) noexcept;
 
-    // This clock against rank 0's, when the last answer came: the middle of the interval, on top of how the other
-    // clock stands (its uncertainty when it was read).
+    // Returns the offset of this clock from rank 0's at the last answer: the midpoint of the interval plus the offset
+    // of the other clock. `theirs` holds the other clock's offset and its uncertainty at the reading.
     [[nodiscard]] ClockStanding standing(const ClockStanding& theirs) const noexcept;
 
-    // How far two clocks may have come apart in such a time.
+    // Returns the largest drift between two clocks in this time.
     [[nodiscard]] static std::uint64_t drift_ns(std::uint64_t time_ns) noexcept;
 
   private:

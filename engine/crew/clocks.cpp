@@ -1,4 +1,5 @@
-// Nodes ask along a binomial tree, whose shape is the same for any number of them.
+// Each node compares its clock with the clock of its parent in a binomial tree, which does not depend on the number of
+// nodes.
 #include "crew/clocks.hpp"
 
 #include <algorithm>
@@ -13,16 +14,16 @@ namespace strakes {
 
 namespace {
 
-// Where the first comparison came to with all of them, later ones come with fewer.
+// The first comparison asks the most questions. Later ones stop as soon as they reach about the same uncertainty.
 constexpr int kMostQuestions = 16;
 constexpr int kFewestQuestions = 3;
-// Half a second of the most that clocks are taken to drift.
+// The largest drift within half a second.
 constexpr std::uint64_t kStaleNs = 100'000;
 
 }  // namespace
 
 Clocks::Clocks(Post& post, const Crowd& crowd) : post_(post), crowd_(crowd) {
-    // The counters of a node's cores agree, the rates that its processes have calibrated do not.
+    // The counters of a node's cores agree, but its processes have calibrated different rates: all use the leader's.
     const Node& node = crowd.node_of(post.rank());
     static_assert(std::is_trivially_copyable_v<Clock>);
     if (post.rank() == node.ranks.front()) {
@@ -62,7 +63,7 @@ void Clocks::compare(std::span<const Rank> ranks) {
     for (const Rank other : others_here) post_.send(other, packed);
 }
 
-// Until it is asked no more.
+// Answers the child's questions until an empty message ends them.
 void Clocks::answer(Rank child) {
     while (!post_.receive(child, Post::Wait::eager).empty()) {
         Packer packer;

@@ -1,4 +1,5 @@
-// One time for all processes: those of a node share a clock, and each node's is compared with that of rank 0's node.
+// A common timeline for all processes. The processes of a node share a clock, and each node compares its clock with the
+// clock of rank 0's node.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +16,16 @@ class Clocks {
   public:
     using Rank = Post::Rank;
 
-    // By all processes together, as the rest.
+    // Collective over all processes.
     Clocks(Post& post, const Crowd& crowd);
 
-    // Compares again, since clocks drift: by the processes `ranks`, the first ones of each of the first nodes.
+    // Compares again, since clocks drift. Collective over `ranks`: the first processes of each of the first nodes.
     void compare(std::span<const Rank> ranks);
-    // Whether clocks may have drifted so far since then that they should be.
+    // Returns whether the clocks may have drifted enough to need another comparison.
     [[nodiscard]] bool stale() const noexcept;
 
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
-    // By how much this process may be wrong.
+    // Returns the largest error of this process's timeline now.
     [[nodiscard]] std::uint64_t uncertainty_ns() const noexcept { return standing_.uncertainty_at(now()); }
 
   private:
@@ -37,7 +38,7 @@ class Clocks {
     const Crowd& crowd_;
     Timeline timeline_;
     ClockStanding standing_;        // of this node's clock
-    ClockRelation to_parent_;       // of the first rank of a node
+    ClockRelation to_parent_;       // used by the leader of a node
     std::uint64_t settled_ns_ = 0;  // the uncertainty after the first comparison
 };
 

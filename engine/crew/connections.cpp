@@ -1,4 +1,4 @@
-// Switchboards say where they are over the post; everybody connects, and all learn whether somebody could not.
+// Switchboards announce their addresses over the post, all processes connect, and all learn whether one failed.
 #include "crew/connections.hpp"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ Circle leaders_of(const World& world) {
     return {world.post, std::move(leaders), world.crowd.number_of_node(world.post.rank())};
 }
 
-// Says to the ranks of a node where its leader's switchboard is.
+// Sends the address of the leader's switchboard to the ranks of the node. Returns it.
 std::string tell_node(const World& world, const std::string& mine) {
     const auto& ranks = world.crowd.node_of(world.post.rank()).ranks;
     if (ranks.front() != world.post.rank()) return world.post.receive(ranks.front(), Post::Wait::patient);

@@ -1,5 +1,5 @@
-// The connections beside the post: of every leader of a node to the first process, and of the other ranks of a node to
-// its leader. How many a process has grows with nodes, or with the ranks of one node, never with both.
+// Connections outside MPI: from the leader of every node to the first process, and from the other ranks of a node to
+// its leader. A process has at most one connection for each node and one for each rank of its node.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@
 namespace strakes {
 
 struct Connections {
-    Descriptor up;                  // to the leader of the node, or from that to the first process
-    std::vector<Descriptor> local;  // of a leader: by place in its node, none for itself
-    std::vector<Descriptor> nodes;  // of the first process: by number of the node, none for its own
+    Descriptor up;                  // to the leader of the node; a leader's, to the first process
+    std::vector<Descriptor> local;  // of a leader: by place in its node; its own entry is empty
+    std::vector<Descriptor> nodes;  // of the first process: by number of the node; its own entry is empty
 };
 
-// By all processes together, or the end of all: then the first says why on standard error.
+// Collective over all processes. If one of them cannot connect, rank 0 prints why and all processes exit.
 [[nodiscard]] Connections connect_all(const World& world);
 
 }  // namespace strakes

@@ -1,5 +1,5 @@
-// Who performs plans: threads of this process, or the processes that were started with it. Session and plans ask it for
-// teams and tell it what others have to know; the threads' crew has nobody to tell.
+// The interface to the ranks that run plans: threads of this process, or processes that were started together. Sessions
+// and plans obtain teams from it and pass it events for other processes, which a crew of threads ignores.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class Crew {
     Crew& operator=(const Crew&) = delete;
     virtual ~Crew() = default;
 
-    // Why it cannot perform a plan, and the key of the plan that is at fault.
+    // Why the crew cannot run a plan, and the key of the plan that asks too much.
     struct Lack {
         Failure failure;
         std::string key;
@@ -31,28 +31,29 @@ class Crew {
     [[nodiscard]] virtual std::optional<Lack> lacks(const Plan& plan) const = 0;
     virtual std::unique_ptr<Team> team_for(const PlanRequest& request) = 0;
 
-    // From a rank: it has raised a halt or finished its timed section.
+    // Called by a rank that has raised a halt or finished its timed section.
     virtual void nudge() {}
 
-    // For the watching thread.
-    // Readable when another process has something to say.
+    // The functions below are for the watching thread.
+
+    // Returns a descriptor that is readable when a message of another process has arrived, or -1.
     [[nodiscard]] virtual int descriptor() const { return -1; }
-    // Hears what the others say, and tells them what this plan's ranks here have to say.
+    // Receives the messages of other processes, and sends them the state of this process in the plan.
     virtual void attend(PlanWatch* /*plan*/) {}
-    // Once a second while a plan runs: who is alive.
+    // Writes a heartbeat message with the ranks that are alive, once a second while a plan runs.
     virtual void say_heartbeat(Output& /*output*/, const std::string& /*plan_id*/) {}
-    // A process that has gone: the plan and the session cannot go on then.
+    // A lost process. The plan and the session cannot continue without it.
     struct Gone {
-        std::optional<Team::Rank> rank;  // in the running plan, where it takes part
+        std::optional<Team::Rank> rank;  // in the running plan, if the process takes part
         std::string host;
         Failure failure;
     };
     [[nodiscard]] virtual std::optional<Gone> gone() const { return std::nullopt; }
-    // Of a rank of the running plan; empty for this one.
+    // Returns the host of a rank of the running plan; empty for this host.
     [[nodiscard]] virtual std::string host_of(Team::Rank /*rank*/) const { return {}; }
-    // Another process was told to end.
+    // Returns whether another process received a signal to end.
     [[nodiscard]] virtual bool signalled() const { return false; }
-    // The others end at once; this process must go, too.
+    // Ends the other processes at once. The caller must then exit.
     virtual void abandon() {}
 };
 

@@ -1,4 +1,4 @@
-// Nodes by host name and boot, since several machines may have one name.
+// Identifies nodes by host name and boot id, since several machines may have the same name.
 #include "crew/crowd.hpp"
 
 #include <unistd.h>
@@ -55,7 +55,7 @@ Crowd::Crowd(const std::vector<std::string>& introductions) {
     }
 }
 
-// The first makes one out of what all say, and hands it on: no other process holds what each said.
+// The first process builds the crowd and broadcasts it, so that the others need not store every introduction.
 Crowd Crowd::meet(Post& post, std::string_view introduction) {
     std::vector<Post::Rank> ranks(post.size());
     std::iota(ranks.begin(), ranks.end(), 0);

@@ -1,4 +1,4 @@
-// The processes that were started together, and which of them take part in a plan.
+// The processes that were started together, and their selection for a plan.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ class Crowd {
   public:
     using Rank = std::uint32_t;
 
-    // What a process says of itself, as bytes.
+    // Returns the packed description of this process.
     [[nodiscard]] static std::string introduction();
     [[nodiscard]] static std::string introduction(std::string_view host, std::string_view machine, int pid,
                                                   const Processors& processors);
-    // From everybody's introduction, by rank.
+    // Takes the introductions of all processes, by rank.
     explicit Crowd(const std::vector<std::string>& introductions);
-    // By all processes together.
+    // Collective over all processes.
     [[nodiscard]] static Crowd meet(Post& post, std::string_view introduction);
 
     [[nodiscard]] Rank size() const noexcept { return static_cast<Rank>(members_.size()); }
@@ -34,25 +34,25 @@ class Crowd {
     [[nodiscard]] const Node& node_of(Rank rank) const { return nodes_[members_[rank].node]; }
     [[nodiscard]] std::uint32_t number_of_node(Rank rank) const { return members_[rank].node; }
     [[nodiscard]] Rank leader_of(Rank rank) const { return node_of(rank).ranks.front(); }
-    // Of a rank, among those of its node.
+    // Returns the position of a rank among the ranks of its node.
     [[nodiscard]] std::size_t place_of(Rank rank) const;
     [[nodiscard]] int pid_of(Rank rank) const { return node_of(rank).pids[place_of(rank)]; }
-    // Which of `ranks` share a machine with `one`, and the processors that these may use. Nodes that are namespaces of
-    // one machine have the same ones.
+    // The ranks among `ranks` that share a machine with `one`, and the processors that they may use. Several nodes may
+    // be namespaces of one machine and share its processors.
     struct Share {
         std::vector<Rank> ranks;
         Processors processors;
     };
     [[nodiscard]] Share share_of(Rank one, std::span<const Rank> ranks) const;
 
-    // The ranks of this crowd that are ranks 0, 1, … of the plan, node after node: at most ranks_per_node of each, the
-    // first ones. Fewer than the plan wants where there are not enough.
+    // Returns the processes that become ranks 0, 1, … of the plan, node after node: of each node the first
+    // ranks_per_node. Returns fewer than the plan needs if the crowd is too small.
     [[nodiscard]] std::vector<Rank> members_for(const Plan& plan) const;
 
   private:
     struct Member {
         std::uint32_t node;
-        std::uint32_t processors;  // which of those of the crowd
+        std::uint32_t processors;  // index in processors_
     };
 
     Crowd() = default;
@@ -60,9 +60,9 @@ class Crowd {
     [[nodiscard]] static Crowd unpack(std::string_view bytes);
     [[nodiscard]] std::uint32_t machine_of(Rank rank) const { return machines_[members_[rank].node]; }
 
-    std::vector<Node> nodes_;              // by their first rank
-    std::vector<std::uint32_t> machines_;  // of nodes
-    std::vector<Processors> processors_;   // each kind once, since every process keeps the whole crowd
+    std::vector<Node> nodes_;              // in the order of their first ranks
+    std::vector<std::uint32_t> machines_;  // number of the machine, by node
+    std::vector<Processors> processors_;   // each distinct set once, since every process stores the whole crowd
     std::vector<Member> members_;
 };
 

@@ -1,4 +1,4 @@
-// Of RFC 2104, with numbers from getrandom(2).
+// Computes proofs by HMAC (RFC 2104) over nonces from getrandom(2).
 #include "crew/proof.hpp"
 
 #include <poll.h>
@@ -27,7 +27,7 @@ template <class Value>
 int say(int descriptor, const Value& value) {
     const ssize_t size = ::send(descriptor, &value, sizeof value, MSG_NOSIGNAL);
     if (size == static_cast<ssize_t>(sizeof value)) return 0;
-    return size < 0 ? errno : EAGAIN;  // so few bytes fit, or the other side is no exchange
+    return size < 0 ? errno : EAGAIN;  // the peer does not read
 }
 
 template <class Value>

@@ -1,10 +1,10 @@
-// How two processes that were told one secret prove it to each other on a connection that anybody may have made: each
-// makes up a number, and says HMAC over both with the secret. The secret itself never goes over the connection.
+// Mutual authentication of two processes that share a secret, on a connection that anybody may have opened. Each side
+// sends a random nonce and an HMAC over both nonces. The secret never goes over the connection.
 //
-//     process -> exchange   Greeting: its rank, its number
-//     exchange -> process   its number
+//     process -> exchange   Greeting: rank and nonce of the process
+//     exchange -> process   nonce of the exchange
 //     process -> exchange   proof of the process
-//     exchange -> process   proof of the exchange; from now on the connection is one
+//     exchange -> process   proof of the exchange; the connection is now authenticated
 #pragma once
 
 #include <array>
@@ -25,14 +25,14 @@ struct Greeting {
 
 enum class Side : std::uint8_t { process, exchange };
 
-// None when the system has no random numbers.
+// Returns nothing if the system has no random numbers.
 [[nodiscard]] std::optional<Nonce> make_nonce();
 
-// What `side` says of itself.
+// Returns the proof that `side` sends.
 [[nodiscard]] Digest proof_of(Side side, const Secret& secret, const Greeting& greeting, const Nonce& answer);
 
-// The process's part, on a connection that does not block: 0, or the error number (ECONNREFUSED: the other side does
-// not know the secret). Nothing is waited for longer than `limit_ms` in all.
+// Performs the process's part on a non-blocking connection, in at most `limit_ms`. Returns 0 or an error number;
+// ECONNREFUSED if the exchange does not know the secret or closes the connection.
 [[nodiscard]] int prove_to_exchange(int descriptor, const Secret& secret, std::uint32_t rank, int limit_ms);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// TCP over whichever of the first process's addresses answers; within a node, sockets that have a name there.
+// Connects nodes by TCP to the first address of the leader that answers, and ranks of a node by abstract Unix sockets.
 #include "crew/wire.hpp"
 
 #include <arpa/inet.h>
@@ -28,14 +28,14 @@ using Time = std::chrono::steady_clock;
 
 constexpr int kConnectMilliseconds = 2000;
 constexpr int kLookMilliseconds = 50;
-// All of them may come at once, and a small queue of the system lets few in at a time: it is tried again.
+// Time for retries: all processes may connect at once and overflow the system's queue.
 constexpr std::chrono::seconds kConnectPatience{30};
-// Whoever says nothing for so long is not one of ours, and neither are all beyond so many.
+// Limits on connections that are not authenticated. At the largest number, a new one displaces the oldest.
 constexpr std::chrono::seconds kStrayPatience{5};
 constexpr std::size_t kMostStrays = 4096;
-constexpr std::size_t kSpareDescriptors = 64;  // for files and the rest
+constexpr std::size_t kSpareDescriptors = 64;  // for other files
 constexpr std::size_t kNameBytes = 16;
-// Of Linux 6.15: what was lost on the way is sent again after this long at most, however long the link was away.
+// TCP_RTO_MAX_MS of Linux 6.15, the longest retransmission time-out, however long the link was down.
 constexpr int kTcpLongestTimeout = 44;
 constexpr int kLongestTimeoutMilliseconds = 1000;
 
@@ -67,7 +67,7 @@ Address loopback(std::uint16_t family) {
     return address_of(own);
 }
 
-// Addresses of this node, those of one link only left out; IPv4 first. Its own loop only where there is nothing else.
+// Returns the addresses of this node, IPv4 first, without link-local IPv6 addresses. Falls back to loopback addresses.
 std::vector<Address> own_addresses() {
     std::vector<Address> addresses, of_six;
     ifaddrs* first = nullptr;
@@ -103,7 +103,7 @@ void answer_quickly(int descriptor) {
     ::setsockopt(descriptor, IPPROTO_TCP, kTcpLongestTimeout, &kLongestTimeoutMilliseconds, sizeof(int));
 }
 
-// An address as the system's calls take it; its length.
+// Writes the address to `storage` and returns its length.
 socklen_t socket_address(const Address& to, std::uint16_t port, sockaddr_storage& storage) {
     if (to.family == AF_INET6) {
         sockaddr_in6 address{};
@@ -121,7 +121,7 @@ socklen_t socket_address(const Address& to, std::uint16_t port, sockaddr_storage
     return sizeof address;
 }
 
-// In the names of this node that are no files.
+// The same for an abstract Unix socket.
 socklen_t socket_address(std::string_view name, sockaddr_storage& storage) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -130,21 +130,21 @@ socklen_t socket_address(std::string_view name, sockaddr_storage& storage) {
     return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-// Every user of the machine sees the name of a local socket.
+// Every user of the machine can connect to an abstract socket.
 bool is_of_this_user(int descriptor) {
     ucred peer{};
     socklen_t size = sizeof peer;
     return ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
-// Where a switchboard is.
+// An address of a switchboard.
 struct Place {
     std::string text;
     sockaddr_storage address{};
     socklen_t length = 0;
 };
 
-// 0, or the error number.
+// Returns 0 or the error number.
 int connect_in_time(int descriptor, const Place& to) {
     if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&to.address), to.length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
@@ -171,7 +171,7 @@ Switchboard::Switchboard(std::uint32_t seats, Reach reach) : connections_(seats)
                std::to_string(kSpareDescriptors) + " more: raise the limit of open files (ulimit -n) on its node";
         return;
     }
-    // One socket has both kinds of addresses.
+    // A socket for IPv6 accepts IPv4 as well.
     if (reach == Reach::node ? !listen_here() : !listen_on(AF_INET6) && !listen_on(AF_INET)) {
         why_ = std::string("a leader cannot listen for connections: ") + std::strerror(errno);
         return;
@@ -212,7 +212,7 @@ bool Switchboard::listen_on(std::uint16_t family) {
     if (::bind(listener_.get(), plain, size) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
         ::getsockname(listener_.get(), plain, &named) != 0)
         return false;
-    sockaddr_in of_four{};  // the port is at the same place in both
+    sockaddr_in of_four{};  // the port has the same offset in both structures
     std::memcpy(&of_four, &address, sizeof of_four);
     port_ = ntohs(of_four.sin_port);
     return true;
@@ -229,7 +229,7 @@ std::string Switchboard::where() const {
     return packer.take();
 }
 
-// Nobody who says nothing keeps others waiting.
+// Polls all connections at once, so that a silent one does not delay the others.
 void Switchboard::accept_all() {
     while (missing_ > 0 && !stopped_) {
         std::vector<pollfd> ready{{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
@@ -258,14 +258,15 @@ void Switchboard::accept_waiting() {
                            .until = Time::now() + kStrayPatience});
     }
     if (errno != EMFILE && errno != ENFILE) return;
-    // Without a descriptor for it, it stays in the queue: that of the oldest stray comes back, or somebody else's.
+    // Without a free descriptor, connections stay in the queue. Closes the oldest stray, or waits until another thread
+    // closes a descriptor.
     if (!strays_.empty())
         strays_.erase(strays_.begin());
     else
         std::this_thread::sleep_for(milliseconds(kLookMilliseconds));
 }
 
-// False when it is to go: it has ended, is not one of ours, or has become a connection.
+// Returns false if the stray was closed by its peer, was refused, or has become a connection.
 bool Switchboard::hear(Stray& stray) {
     const std::size_t expected = stray.greeting ? sizeof(Digest) : sizeof(Greeting);
     std::array<char, std::max(sizeof(Greeting), sizeof(Digest))> piece{};
@@ -298,7 +299,7 @@ bool Switchboard::accept_proof(const Stray& stray, const Greeting& greeting, con
 
 void Switchboard::join(Stray& stray, const Greeting& greeting) {
     Descriptor& connection = connections_[greeting.rank];
-    // One that has come before gave up waiting for the answer.
+    // An earlier connection of this rank gave up waiting for the answer.
     if (!connection) --missing_;
     connection = std::move(stray.descriptor);
 }
@@ -335,7 +336,7 @@ Connected connect_to(std::string_view where, std::uint32_t seat) {
         for (const Place& place : places) {
             Descriptor descriptor(::socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
             int error = descriptor ? connect_in_time(descriptor.get(), place) : errno;
-            // Something else may listen on that port of that address.
+            // Another program may listen on that port of the address.
             if (error == 0) error = prove_to_exchange(descriptor.get(), secret, seat, kConnectMilliseconds);
             if (error == 0) {
                 answer_quickly(descriptor.get());
@@ -343,7 +344,7 @@ Connected connect_to(std::string_view where, std::uint32_t seat) {
             }
             connected.why += (connected.why.empty() ? "" : "; ") + place.text + ": " + std::strerror(error);
         }
-        // Not all at the same moment again.
+        // Different seats retry at different times.
         std::this_thread::sleep_for(pause + milliseconds(seat % 50));
     }
     return connected;

@@ -1,5 +1,5 @@
-// Connections between the first process and the others beside MPI: their end tells at once that a process has gone, and
-// waiting for them costs nothing.
+// Connections between processes outside MPI. Their end shows at once that a process has ended, and waiting for messages
+// takes no processor time.
 #pragma once
 
 #include <sys/socket.h>
@@ -23,7 +23,7 @@
 
 namespace strakes {
 
-// Messages of fixed size, both ways, none of which waits.
+// Sends and receives messages of fixed size without blocking.
 template <class Said, class Heard>
     requires std::is_trivially_copyable_v<Said> && std::is_trivially_copyable_v<Heard>
 class Wire {
@@ -33,14 +33,14 @@ class Wire {
     [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
     [[nodiscard]] bool is_open() const noexcept { return open_; }
 
-    // Not said where the other side has not taken what was said before: what matters is said again every second.
+    // Drops the message if the peer has not taken the previous one. The current state is repeated every second.
     void say(const Said& message) {
         if (unsent_.empty()) unsent_.assign(reinterpret_cast<const char*>(&message), sizeof message);
         const ssize_t sent = ::send(descriptor_.get(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
     }
 
-    // Everything that has come; the wire is no longer open when the other side has gone.
+    // Calls take() for all messages that have arrived. is_open() is false afterwards if the peer has gone.
     template <class Take>
     void hear(Take take) {
         std::array<char, 64 * sizeof(Heard)> piece;
@@ -68,32 +68,33 @@ class Wire {
     bool open_ = true;
 };
 
-// TCP would give up after a number of tries, soon at the pace of these connections. Who is gone is told by silence;
-// only one that is cut off, and that nobody can tell, ends by this.
+// Sets the TCP user time-out to twice `gone_after`. The default number of retries is reached soon with the short
+// retransmission time-out of these connections. Lost processes are detected by their silence; this time-out only ends a
+// process that is cut off and receives no order to end.
 void outlast_silence(int descriptor, std::chrono::milliseconds gone_after);
 
-// Who may connect: processes of this node, which nobody else can; or of others.
+// Who may connect: only processes of this node (Unix sockets), or processes of other nodes (TCP).
 enum class Reach : std::uint8_t { node, network };
 
-// A leader's end: takes the others' connections in a thread of its own, since their number may be larger than what the
-// system keeps waiting.
+// The leader's end of the connections. It accepts them in a separate thread, since there may be more than fit into the
+// system's queue.
 class Switchboard {
   public:
-    // Takes connections of seats 1 … seats - 1.
+    // Accepts connections of the seats 1 … seats - 1.
     Switchboard(std::uint32_t seats, Reach reach);
     ~Switchboard() { stop(); }
     Switchboard(const Switchboard&) = delete;
     Switchboard& operator=(const Switchboard&) = delete;
 
-    // Where it is, as bytes, for connect_to; empty when there can be none, and why() then says why.
+    // Returns the packed addresses for connect_to(); empty if it cannot accept connections, for the reason in why().
     [[nodiscard]] std::string where() const;
     [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
-    // By seat, when everybody says that he is connected; seat 0 has none.
+    // Returns the connections by seat; seat 0 is empty. Must be called after all processes have connected.
     [[nodiscard]] std::vector<Descriptor> take();
 
   private:
-    // A connection that has not proved who it is. `greeting`: what it said first, once it has.
+    // A connection that is not authenticated. `greeting` is set when its first message has arrived.
     struct Stray {
         Descriptor descriptor;
         std::string heard;
@@ -112,8 +113,8 @@ class Switchboard {
     void stop();
 
     Descriptor listener_;
-    std::uint16_t port_ = 0;  // of a network
-    std::string name_;        // of this node
+    std::uint16_t port_ = 0;  // for TCP
+    std::string name_;        // of the Unix socket
     Secret secret_{};
     std::string why_;
     std::vector<Stray> strays_;
@@ -123,7 +124,7 @@ class Switchboard {
     std::thread thread_;
 };
 
-// A connection to a switchboard, or why there is none.
+// A connection to a switchboard, or the reason for its failure.
 struct Connected {
     Descriptor descriptor;
     std::string why;

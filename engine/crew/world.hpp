@@ -1,4 +1,4 @@
-// Everything that the processes of an engine have in common once they have found each other.
+// The objects of a process that connect it with the other processes of the engine.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What followers hear and say.
+// Receives orders and sends heartbeats.
 #include "crew/following_crew.hpp"
 
 #include <sys/epoll.h>
@@ -15,9 +15,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSayEvery{1000};
-constexpr milliseconds kLookEvery{500};  // all ranks of a node do while they are called
+constexpr milliseconds kLookEvery{500};  // all ranks of a node wake up for this while a plan is announced
 
-// A rank that speaks to the leader of its node.
+// A rank that sends to the leader of its node.
 class LocalCrew final : public FollowingCrew {
   public:
     LocalCrew(World& world, int news, Descriptor connection, milliseconds gone_after)
@@ -103,7 +103,7 @@ class NodeCrew final : public FollowingCrew {
   private:
     Wire<NodeBeat, Order> wire_;
     LocalRanks local_;
-    Descriptor ready_;  // an epoll of both
+    Descriptor ready_;  // an epoll descriptor for both
     NodeBeat said_;
     Time::time_point said_at_;
 };
@@ -133,7 +133,7 @@ void FollowingCrew::attend(PlanWatch* plan) {
     say(own_beat(plan));
 }
 
-// One of them: several may have come by now, since a plan of other ranks does not wait for this one.
+// Takes one plan. Several may be waiting, since plans without this process do not wait for it.
 std::string FollowingCrew::take_call() {
     std::string line;
     silence_.begin(Time::now());

@@ -1,4 +1,4 @@
-// Processes that are not the first: the leader of a node speaks for all ranks there, the others speak to it.
+// The crew of every process but the first. The leader of a node reports for all its ranks; the others report to it.
 #pragma once
 
 #include <chrono>
@@ -18,23 +18,23 @@ class FollowingCrew : public ProcessCrew {
         : ProcessCrew(world, news), silence_(1, gone_after + kLonger, Time::now()) {}
 
     void attend(PlanWatch* plan) override;
-    // Null where this process takes no part.
+    // Returns null if this process takes no part in the plan.
     std::unique_ptr<Team> team_for(const PlanRequest& request) override { return make_team(request.plan); }
     [[nodiscard]] bool signalled() const override { return signalled_; }
     void tell_signal() { signalled_ = true; }
-    // The last word, so that the end is no surprise.
+    // Announces the exit of this process, so that it does not count as lost.
     virtual void say_goodbye() = 0;
 
-    // There is a plan that has not begun here.
+    // Returns whether a plan was announced that this process has not begun.
     [[nodiscard]] bool is_called() const noexcept { return order_.plan > number_; }
-    // Takes the next one; its line comes to all.
+    // Receives the request line of the next plan, which is broadcast to all processes.
     [[nodiscard]] std::string take_call();
     [[nodiscard]] bool told_to_leave() const noexcept { return order_.leave != 0; }
     [[nodiscard]] bool told_to_abandon() const noexcept { return order_.abandon != 0; }
-    // Who says what to do has gone.
+    // Returns whether the connection to the leader has ended without an order to leave.
     [[nodiscard]] bool lost() const noexcept { return !is_open() && !told_to_leave(); }
-    // Nothing was heard from whoever says what to do, for longer than it would allow this process: where only the way
-    // between them is broken, it is the first to speak.
+    // Returns whether the leader has been silent for longer than it tolerates from this process. The margin lets the
+    // leader report first if only the link between them is down.
     [[nodiscard]] bool hears_nothing() const { return silence_.is_gone(0); }
 
   protected:
@@ -43,7 +43,7 @@ class FollowingCrew : public ProcessCrew {
         order_ = order;
         silence_.hear(0, true);
     }
-    // At once where others must know, else once a second.
+    // Sends urgent changes at once, other beats once a second.
     virtual void say(const Beat& own) = 0;
     [[nodiscard]] virtual bool is_open() const noexcept = 0;
 
@@ -58,7 +58,7 @@ class FollowingCrew : public ProcessCrew {
     bool signalled_ = false;
 };
 
-// As the connections are: of a leader of a node, or of another rank.
+// Makes the crew of a node's leader or of another rank, depending on this process.
 [[nodiscard]] std::unique_ptr<FollowingCrew> make_following_crew(World& world, int news, Connections connections,
                                                                  std::chrono::milliseconds gone_after);
 

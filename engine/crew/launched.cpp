@@ -1,4 +1,4 @@
-// The variables of Hydra (MPICH, Intel MPI), Open MPI, and Slurm.
+// Reads the variables of Hydra (MPICH, Intel MPI), Open MPI, MVAPICH2 and Slurm.
 #include "crew/launched.hpp"
 
 #include <array>
@@ -8,7 +8,8 @@ namespace strakes {
 
 namespace {
 
-// SLURM_NTASKS is last, and only within a step: in a job's script it counts the job's tasks, whatever mpiexec starts.
+// SLURM_NTASKS is not among them: in a job script it counts the tasks of the job, not the ranks that mpiexec starts. It
+// is used last, and only within a step.
 constexpr std::array kSizes{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
 constexpr std::array kRanks{"PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
 
@@ -38,7 +39,7 @@ Launched launched(std::optional<std::uint32_t> expected, const Variables& variab
 
 std::string_view language_for(std::string_view library, const Variables& variable) {
     if (library.starts_with("Open MPI")) return "pmix";
-    // MPICH is built for the one or the other: it is not the one that the launcher has spoken.
+    // MPICH is built for one protocol, and the launcher used the other one.
     const bool other =
         variable("PMIX_RANK") == nullptr && (variable("PMI_RANK") != nullptr || variable("PMI_FD") != nullptr);
     return other ? "pmix" : "pmi2";

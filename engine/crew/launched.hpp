@@ -1,5 +1,5 @@
-// How many tasks the launcher says it has started. A process that finds itself alone in spite of that was started by a
-// launcher that its MPI does not understand: it would measure one rank and call it many.
+// The number of tasks that the launcher reports. If MPI joins a different number, the launcher and the MPI library do
+// not use the same protocol: every process would run alone as rank 0 and measure one rank instead of many.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 namespace strakes {
 
 struct Launched {
-    std::uint32_t tasks = 0;  // 0: it does not say
-    std::string by;           // what says so
+    std::uint32_t tasks = 0;  // 0: unknown
+    std::string by;           // the variable or option with this number
 };
 
-// A variable of the environment; nullptr when there is none.
+// Returns the value of an environment variable, or nullptr.
 using Variables = std::function<const char*(const char*)>;
 
-// `expected` is what our own launcher asked for; otherwise the launcher's variables count, the narrowest first.
+// Returns `expected`, the number given by --expect-ranks, or else the value of the first launcher variable that is set.
 Launched launched(std::optional<std::uint32_t> expected, const Variables& variable);
 
-// Why the communicator is not the one that was launched; nothing when it is. One line and a remedy.
+// Returns a message with a remedy if the communicator's size is not the number of launched tasks, else nothing.
 std::optional<std::string> size_mismatch(const Launched& launched, std::uint32_t size, std::string_view library,
                                          const Variables& variable);
 
-// What srun should have been told with --mpi for that library, where a task finds itself alone.
+// Returns the srun --mpi argument that fits the library, for tasks that found themselves alone.
 std::string_view language_for(std::string_view library, const Variables& variable);
 
-// Whether this is the task that speaks for all: without a communicator only the launcher's variables tell.
+// Returns whether this task should print the error, by the launcher's rank variables: it works without a communicator.
 bool speaks_for_all(const Variables& variable);
 
-// A whole number up to 2^31, and nothing else.
+// Parses a whole number up to 2^31. Returns nothing for any other text.
 std::optional<std::uint32_t> count_from(std::string_view text);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// Beats of nodes come in, orders go out; who is lost is named once.
+// Receives the heartbeats of nodes, sends orders, and reports the first process that is lost.
 #include "crew/leading_crew.hpp"
 
 #include <sys/epoll.h>
@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTellEvery{1000};
 constexpr milliseconds kListenEvery{200};
-constexpr std::uint32_t kOwnNode = UINT32_MAX;  // as a name among the connections
+constexpr std::uint32_t kOwnNode = UINT32_MAX;  // epoll tag of this node's ranks
 constexpr const char* kLookThere =
     "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then run it again.";
 
@@ -69,7 +69,8 @@ std::unique_ptr<Team> LeadingCrew::team_for(const PlanRequest& request) {
     return team;
 }
 
-// All take it, those too that have no part in the plan. Without one of them there is no plan whose error this could be.
+// Waits until every process has received the request, even without a part in the plan. The loss of a process ends the
+// engine with a message on standard error, since no plan has begun that could report it.
 void LeadingCrew::wait_for_call() {
     world_.performer.wait(kListenEvery, [this] {
         hear_all(nullptr);
@@ -133,7 +134,7 @@ void LeadingCrew::attend(PlanWatch* plan) {
 
 bool LeadingCrew::is_silent(std::size_t node) const { return part_of(node).count > 0 && silence_.is_silent(node); }
 
-// A node whose part is over says nothing more.
+// A node that has finished its part sends no more heartbeats and counts as heard.
 void LeadingCrew::look_for_silence(PlanWatch& plan, Time::time_point now) {
     looked_at_ = now;
     silence_.look(now);
@@ -180,7 +181,7 @@ void LeadingCrew::lose(Crowd::Rank rank, Loss loss, std::string_view why) {
                              .remedy = std::move(remedy)}};
 }
 
-// Launchers lose what a process says right before its end.
+// Pauses, because launchers lose the output that a process writes right before its end.
 void LeadingCrew::abandon() {
     std::this_thread::sleep_for(kListenEvery);
     say_to_all({.plan = number_, .abandon = 1});
@@ -199,7 +200,7 @@ void LeadingCrew::say_told() {
         if (node) node->wire.say(told_);
 }
 
-// In a thread of its own: a process that waits for the reader of its output is not silent.
+// Repeats the order in a separate thread, so that this process is not silent while its output blocks.
 void LeadingCrew::tell_again() {
     std::unique_lock lock(telling_);
     while (!told_all_.wait_for(lock, kTellEvery, [this] { return over_; })) say_told();

@@ -1,4 +1,5 @@
-// The first process: it hears the leaders of nodes, and the ranks of its own node, and says to them what holds.
+// The crew of the first process. It receives heartbeats from the leaders of nodes and from the ranks of this node, and
+// sends orders to them.
 #pragma once
 
 #include <chrono>
@@ -20,8 +21,8 @@ namespace strakes {
 
 class LeadingCrew final : public ProcessCrew {
   public:
-    // A process or a node of which nothing is heard for so long has gone: links that fail over need more than the usual
-    // time.
+    // A process or a node counts as lost after a silence of `gone_after`. Links that fail over may need more than the
+    // default.
     LeadingCrew(World& world, int news, Connections connections, std::chrono::milliseconds gone_after = kGoneAfter);
     ~LeadingCrew() override;
     LeadingCrew(const LeadingCrew&) = delete;
@@ -34,7 +35,7 @@ class LeadingCrew final : public ProcessCrew {
     [[nodiscard]] std::optional<Gone> gone() const override { return gone_; }
     [[nodiscard]] bool signalled() const override { return signalled_; }
     void abandon() override;
-    // The session is over.
+    // Orders all processes to leave at the end of the session.
     void dismiss() { say_to_all({.plan = number_, .leave = 1}); }
 
   private:
@@ -55,11 +56,11 @@ class LeadingCrew final : public ProcessCrew {
     void take_loss(const NodeBeat& beat);
     void lose(Crowd::Rank rank, Loss loss, std::string_view why);
 
-    std::vector<std::unique_ptr<OtherNode>> nodes_;  // by number; none for this one
+    std::vector<std::unique_ptr<OtherNode>> nodes_;  // by number; null for this node
     LocalRanks local_;
-    Descriptor ready_;  // an epoll of their connections
+    Descriptor ready_;  // an epoll descriptor for their connections
     Order told_;
-    std::mutex telling_;  // what holds, and the connections' way out
+    std::mutex telling_;  // protects told_, over_ and sends on the connections
     std::condition_variable told_all_;
     bool over_ = false;
     std::thread teller_;

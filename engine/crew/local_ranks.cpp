@@ -1,4 +1,4 @@
-// One value out of many beats: sums, the furthest phase, who is furthest behind.
+// Combines the heartbeats of a node's ranks: sums, the latest phase, and the rank that is furthest behind.
 #include "crew/local_ranks.hpp"
 
 #include <sys/epoll.h>
@@ -61,7 +61,7 @@ void LocalRanks::hear(std::size_t place) {
     if (other.beat.leaving == 0) lose(place, Loss::ended, {});
 }
 
-// One whose part of the plan is over says nothing.
+// A rank that has finished its part sends no more heartbeats and counts as heard.
 void LocalRanks::look_for_silence(Time::time_point now) {
     silence_.look(now);
     for (std::size_t place = 0; place < others_.size() && takes_part(place); ++place) {
@@ -113,7 +113,7 @@ void LocalRanks::add(NodeBeat& node, std::size_t place, const Beat& beat) const 
     if (!takes_part(place) || (begun && beat.phase == 0)) return;
     const bool silent = others_[place] && silence_.is_silent(place);
     if (silent && node.silent_ranks < NodeBeat::kMostSilent) node.silent.at(node.silent_ranks++) = ranks_[place];
-    // One that is in an earlier phase has done nothing yet of this one.
+    // The work of a rank in an earlier phase does not count for this phase.
     const bool here = begun && beat.phase == node.phase;
     const std::uint64_t operations = here ? beat.operations : 0;
     const std::string_view stage = begun ? view_of(beat.stage) : kStarting;

@@ -1,4 +1,4 @@
-// The ranks of one node as its leader hears them: it speaks for all of them, and passes orders on to them.
+// The ranks of one node, for its leader: collects their heartbeats and passes orders on to them.
 #pragma once
 
 #include <chrono>
@@ -18,20 +18,20 @@ class LocalRanks {
   public:
     using Time = std::chrono::steady_clock;
 
-    // `ranks` of those started, the leader's first; `connections` in the same order, none for the leader.
+    // `ranks` are numbers among all processes, the leader first; `connections` has their order, empty for the leader.
     LocalRanks(std::vector<std::uint32_t> ranks, std::vector<Descriptor> connections,
                std::chrono::milliseconds gone_after);
 
-    // Readable when one of them has something to say.
+    // Returns a descriptor that is readable when a message of a rank has arrived.
     [[nodiscard]] int descriptor() const noexcept { return ready_.get(); }
 
-    // A plan in which the first `count` of them, with the leader, are ranks `first`, `first` + 1, ….
+    // Begins a plan with the first `count` ranks, the leader included, as its ranks `first`, `first` + 1, ….
     void begin(std::uint64_t plan, std::uint32_t first, std::uint32_t count);
     void hear();
     void look_for_silence(Time::time_point now);
     void say(const Order& order);
 
-    // What all of them have come to, with `own`, the leader's beat, where that is to be counted.
+    // Returns the combined heartbeat. Includes `own`, the leader's beat, unless it is null.
     [[nodiscard]] NodeBeat sum(const Beat* own) const;
 
   private:
@@ -46,12 +46,12 @@ class LocalRanks {
     void add(NodeBeat& node, std::size_t place, const Beat& beat) const;
 
     std::vector<std::uint32_t> ranks_;
-    std::vector<std::unique_ptr<Other>> others_;  // by place; none for the leader
-    Descriptor ready_;                            // an epoll of their connections
+    std::vector<std::unique_ptr<Other>> others_;  // by place; null for the leader
+    Descriptor ready_;                            // an epoll descriptor for them
     Silence silence_;
     std::uint64_t plan_ = 0;
     std::uint32_t first_ = 0, count_ = 0;
-    std::uint32_t lost_ = kNobody;  // the first of them
+    std::uint32_t lost_ = kNobody;  // the first lost rank
     Loss loss_ = Loss::none;
     FailureText failure_{};
 };

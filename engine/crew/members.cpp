@@ -1,4 +1,4 @@
-// The start line: a moment that is still to come when the last of them hears of it.
+// Start line: the ranks agree on a start time that is still ahead when the last rank learns of it.
 #include "crew/members.hpp"
 
 #include <algorithm>
@@ -14,12 +14,13 @@ namespace strakes {
 
 namespace {
 
+// Limits, in nanoseconds, of the time from the agreement to the start.
 constexpr std::uint64_t kShortestLead = 200'000;
 constexpr std::uint64_t kLongestLead = 5'000'000;
-// A sleeper comes back late by up to this much, so the rest of the way is spent looking at the clock.
+// A sleep may end late by up to this many nanoseconds, so the rank polls the clock for the rest of the wait.
 constexpr std::uint64_t kSleepIsLate = 150'000;
 
-// To an absolute time, so that who is held up before it does not sleep longer.
+// Sleeps to an absolute time, so that a delay before the call does not prolong the sleep.
 void sleep_for(std::uint64_t ns) {
     constexpr std::uint64_t kSecond = 1'000'000'000;
     const std::uint64_t end = Clock::monotonic_ns() + ns;
@@ -28,14 +29,14 @@ void sleep_for(std::uint64_t ns) {
     }
 }
 
-// Those that share a machine with this one.
+// Returns the circle of the ranks on this machine.
 Circle circle_here(Post& post, const Crowd& crowd, const std::vector<Post::Rank>& ranks) {
     std::vector<Post::Rank> here = crowd.share_of(post.rank(), ranks).ranks;
     const auto mine = static_cast<Post::Rank>(std::ranges::find(here, post.rank()) - here.begin());
     return {post, std::move(here), mine};
 }
 
-// Where ranks of this machine that come before this one are on its processor.
+// Moves this rank to a free processor if a lower rank of this machine runs on its processor.
 void step_aside(Circle& here, std::optional<Aside>& aside) {
     const Processors mine = Processors::current();
     Processors before, all;
@@ -65,8 +66,8 @@ Members::Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& c
     std::vector<std::uint32_t> nodes;
     nodes.reserve(ranks_.size());
     for (const Rank rank : ranks_) nodes.push_back(crowd.number_of_node(rank));
-    std::vector<std::uint32_t> distinct = nodes;  // they come node by node
-    // Clang 14, which builds the fuzzer, cannot compile the ranges of this library version.
+    std::vector<std::uint32_t> distinct = nodes;  // the ranks of a node are consecutive
+    // Clang 14, which builds the fuzzer, cannot compile std::ranges::unique() of this standard library.
     nodes_ = static_cast<std::size_t>(std::unique(distinct.begin(), distinct.end()) - distinct.begin());
     libraries_ = post.libraries(ranks_);
     exchange_ = post.exchange(circle_, ranks_, std::move(nodes));
@@ -75,11 +76,11 @@ Members::Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& c
 Start Members::start_line() {
     if (circle_.size() == 1) return {.begun = true};
     const auto most = [this](std::uint64_t mine) { return circle_.most(mine, Post::Wait::brisk); };
-    // Until then they have waited patiently; now all are awake.
+    // This barrier also wakes ranks from the patient wait before it.
     if (most(clocks_.stale() ? 1 : 0) != 0) clocks_.compare(ranks_);
     std::optional<Aside> aside;
     if (!crowded_ && on_machine_.size() > 1) step_aside(on_machine_, aside);
-    // Who comes later than others would make the way of a word look long.
+    // A barrier, so that late ranks do not count in the time of the next one.
     static_cast<void>(most(0));
     const Timeline& timeline = clocks_.timeline();
     const std::uint64_t asked = timeline.now();
@@ -88,7 +89,7 @@ Start Members::start_line() {
     const std::uint64_t lead = std::clamp(2 * elapsed(asked, told), kShortestLead, kLongestLead);
     const std::uint64_t start = most(told + lead);
     const std::uint64_t left = elapsed(timeline.now(), start);
-    // Where there are more ranks than processors, looking would keep others from coming.
+    // With more ranks than processors, polling would delay the other ranks.
     const std::uint64_t awake = crowded_ ? 0 : kSleepIsLate;
     if (left > awake) sleep_for(left - awake);
     while (timeline.now() < start) {

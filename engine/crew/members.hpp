@@ -1,4 +1,4 @@
-// The processes of one plan, over the post.
+// The processes of one plan, which communicate over the post.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace strakes {
 
 class Members final : public Processes {
   public:
-    // `ranks` are those of the crowd that take part; this process is number `mine` of them.
+    // `ranks` are the members of the crowd that take part; this process is number `mine` among them.
     Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks, Rank mine,
             const Placement& placement);
 
@@ -46,11 +46,11 @@ class Members final : public Processes {
     Clocks& clocks_;
     std::vector<Rank> ranks_;
     Circle circle_;
-    Circle on_machine_;  // those of them that share one with this rank
+    Circle on_machine_;  // the ranks on this machine
     bool leads_node_;
     Rank ranks_on_node_;
     std::size_t nodes_;
-    bool crowded_;  // its machine
+    bool crowded_;  // the machine has fewer processors than ranks
     std::unique_ptr<Exchange> exchange_;
     std::unique_ptr<LibraryFiles> libraries_;
 };

@@ -1,5 +1,5 @@
-// One thread that does what another asks of it, one thing after the other: MPI may be called by the thread only that
-// has initialised it, and that thread is not the one that watches.
+// Runs functions for one thread on another, one at a time. Only the thread that initialised MPI may call it, and a
+// different thread watches the plan.
 #pragma once
 
 #include <chrono>
@@ -12,19 +12,19 @@ namespace strakes {
 
 class Performer {
   public:
-    // For the thread that asks. Waits for what was asked before.
+    // For the requesting thread: waits for the previous function, then passes on `body` without waiting for it.
     void perform(std::function<void()> body) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
         body_ = std::move(body);
         tell(lock);
     }
-    // Until everything asked for is done.
+    // Waits until all functions have returned.
     void wait() {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
     }
-    // As wait(), looking up now and then.
+    // The same, with a call of look() after each interval.
     template <class Look>
     void wait(std::chrono::milliseconds every, Look look) {
         std::unique_lock lock(mutex_);
@@ -38,7 +38,7 @@ class Performer {
         perform([this] { dismissed_ = true; });
     }
 
-    // For the thread that does it: until it is dismissed.
+    // For the performing thread: runs functions until it is dismissed.
     void serve() {
         while (!dismissed_) {
             std::unique_lock lock(mutex_);
@@ -52,7 +52,7 @@ class Performer {
     }
 
   private:
-    // The other thread may run first and at once: it is not to wait for what this one still holds.
+    // Unlocks first: the other thread may wake at once and would block on the mutex.
     void tell(std::unique_lock<std::mutex>& lock) {
         lock.unlock();
         changed_.notify_all();
@@ -60,8 +60,8 @@ class Performer {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::function<void()> body_;  // there as long as it is being done
-    bool dismissed_ = false;      // of the performing thread
+    std::function<void()> body_;  // set until it has returned
+    bool dismissed_ = false;      // only for the performing thread
 };
 
 }  // namespace strakes

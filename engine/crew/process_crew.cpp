@@ -1,4 +1,4 @@
-// Teams of processes.
+// Makes teams of processes.
 #include "crew/process_crew.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Ranks that are processes. The first of them holds the session and leads; the others follow what it says.
+// The crew whose ranks are processes. The first process holds the session and leads; the others follow its orders.
 #pragma once
 
 #include <chrono>
@@ -18,7 +18,8 @@ namespace strakes {
 
 class ProcessCrew : public Crew {
   public:
-    // A process that works says something every second. Of a node that hangs this is known in less than 10 s.
+    // Default silence after which a process counts as lost. A working process sends every second, and a node that hangs
+    // is detected in less than 10 s.
     static constexpr std::chrono::milliseconds kGoneAfter{8000};
 
     // `news` is the event descriptor that the watching thread waits for.
@@ -28,17 +29,17 @@ class ProcessCrew : public Crew {
     void nudge() override;
     [[nodiscard]] std::string host_of(Team::Rank rank) const override;
 
-    // From any thread: this process cannot go on, and nothing else is to be blamed for what follows.
+    // Reports that this process cannot continue. The first reason counts. May be called by any thread.
     void fail(const std::string& why);
 
   protected:
     using Time = std::chrono::steady_clock;
 
-    // Empty while nothing has failed.
+    // Returns the reason given to fail(), or an empty string.
     [[nodiscard]] std::string failure() const;
-    // The team of a plan; nothing where this process takes no part in it.
+    // Returns the team of a plan, or null if this process takes no part in it.
     std::unique_ptr<Team> make_team(const Plan& plan);
-    // The ranks of the plan that are on a node: the first ones of those started there.
+    // The ranks of the plan on a node, which are the first processes of the node.
     struct Part {
         Team::Rank first = 0, count = 0;
     };
@@ -47,7 +48,7 @@ class ProcessCrew : public Crew {
 
     World& world_;
     int news_;
-    std::vector<Crowd::Rank> ranks_;    // of the plan's ranks in the crowd
+    std::vector<Crowd::Rank> ranks_;    // number in the crowd, by rank of the plan
     std::unique_ptr<Members> members_;  // of the running plan
     std::uint64_t number_ = 0;          // of the plan in this session
 

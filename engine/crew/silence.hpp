@@ -1,5 +1,5 @@
-// For how long each of several others has said nothing. Only time counts in which this process itself listened, and
-// while a plan begins nobody is behind as long as others are still coming to it.
+// Measures how long each of several peers has been silent. Only time counts during which this process listened. While a
+// plan begins, the silence of a peer that has not begun it counts from the latest beginning of another peer.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace strakes {
 
-// What may be chosen.
+// Limits of STRAKES_SILENCE_S.
 constexpr std::chrono::seconds kShortestSilence{3}, kLongestSilence{3600};
 
 class Silence {
@@ -20,14 +20,14 @@ class Silence {
     Silence(std::size_t others, std::chrono::milliseconds gone_after, Time::time_point now)
         : others_(others), gone_after_(gone_after), looked_at_(now) {}
 
-    // A plan is called for: none of them has begun it.
+    // A plan was announced. The peers have not begun it.
     void begin(Time::time_point now) {
         looked_at_ = now;
         last_begun_ = listened_;
         for (Other& other : others_) other = {.heard = listened_, .begun = false};
     }
 
-    // `begun`: it has begun the plan.
+    // A message of a peer arrived. `begun`: the peer has begun the plan.
     void hear(std::size_t place, bool begun) {
         Other& other = others_[place];
         other.heard = listened_;
@@ -35,15 +35,15 @@ class Silence {
         other.begun |= begun;
     }
 
-    // After everything that has come was heard, at least once a second: of a longer time this process was kept from
-    // running, and may have kept others from it.
+    // Adds the time since the last call. Must be called at least once a second, after hear() for all messages that have
+    // arrived. A longer interval counts in part only: this process was stopped, and may have held up others.
     void look(Time::time_point now) {
         const Time::duration longest = std::min<Time::duration>(kLongestLook, gone_after_ / 4);
         listened_ += std::clamp(now - std::exchange(looked_at_, now), Time::duration::zero(), longest);
     }
 
     [[nodiscard]] bool has_begun(std::size_t place) const { return others_[place].begun; }
-    // It is called silent before it is taken for gone.
+    // A peer counts as silent before it counts as lost.
     [[nodiscard]] bool is_silent(std::size_t place) const { return of(place) > gone_after_ * 3 / 5; }
     [[nodiscard]] bool is_gone(std::size_t place) const { return of(place) > gone_after_; }
 

@@ -1,4 +1,4 @@
-// The crew of one process.
+// The crew whose ranks are threads of one process.
 #include "crew/crew.hpp"
 
 namespace strakes {

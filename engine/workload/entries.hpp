@@ -1,4 +1,4 @@
-// What a set's files and trees are called in the plan's directory.
+// Names of a set's files and trees, relative to the plan's directory.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace strakes {
 
-// A data file: by its owner, or by its writer.
-// That of a file which has one of its own.
+// The directory of a single file, with own_directory.
 [[nodiscard]] inline std::string directory_of(const TransferPhase& phase, std::uint32_t file) {
     return phase.files + "." + std::to_string(file) + ".dir";
 }
 
+// The data file of an owner or, with file-per-writer, of a writer.
 [[nodiscard]] inline std::string entry_of(const TransferPhase& phase, std::uint32_t file) {
     if (phase.own_directory) return directory_of(phase, file) + "/data";
     return phase.layout == Layout::shared_file ? phase.files + ".data"
                                                : phase.files + "." + std::to_string(file) + ".data";
 }
 
-// The tree that holds an owner's items.
+// The tree of an owner's items.
 [[nodiscard]] inline std::string entry_of(const MetadataPhase& phase, std::uint32_t owner) {
     return phase.directory == Directory::shared ? phase.files + ".tree"
                                                 : phase.files + "." + std::to_string(owner) + ".tree";
@@ -45,10 +45,10 @@ namespace strakes {
     return phase.files + ".samples";
 }
 
-// Its parts have entries.
+// Only its parts have entries.
 [[nodiscard]] inline std::string entry_of(const MixedPhase& /*phase*/, std::uint32_t /*owner*/) { return {}; }
 
-// Whose data or items a rank works on.
+// Return the rank whose data or items this rank works on.
 [[nodiscard]] inline std::uint32_t owner_for(std::uint32_t rank, std::uint64_t shift, std::uint32_t ranks) noexcept {
     return static_cast<std::uint32_t>((rank + shift % ranks) % ranks);
 }

@@ -1,5 +1,5 @@
-// One metadata operation on one item, each a function object for the timed loop: 0 or an error number comes back, and
-// `call` says which call it was.
+// Metadata operations on one item, as function objects for the timed loop. They return 0 or an error number; `call`
+// names the call that failed.
 #pragma once
 
 #include <fcntl.h>
@@ -15,13 +15,13 @@
 
 namespace strakes {
 
-// What is written to or read from a file, in pieces of one buffer; no two pieces that are written are the same.
+// Data of an item, moved in pieces through one buffer. All pieces written differ.
 struct ItemData {
     std::span<std::byte> buffer;
     std::uint64_t bytes = 0;
-    bool synchronise = false;   // before the close
-    Stream stream{};            // what the buffer was filled with
-    std::uint64_t written = 0;  // pieces
+    bool synchronise = false;   // before the file is closed
+    Stream stream{};            // initial content of the buffer
+    std::uint64_t written = 0;  // pieces, of all items
 };
 
 template <class Io>
@@ -75,7 +75,7 @@ struct Link {
     }
 };
 
-// The owner may read and write whatever the mode; each pass sets another one than the last.
+// Each pass sets a mode that differs from the last. The owner's permissions do not change.
 template <class Io>
 struct ChangeMode {
     unsigned others = 0;
@@ -99,7 +99,7 @@ struct Truncate {
     }
 };
 
-// Each pass sets another value.
+// Each pass sets a value that differs from the last.
 template <class Io>
 struct SetAttribute {
     std::span<std::byte> value;
@@ -152,7 +152,7 @@ struct MakeNode {
     }
 };
 
-// Open, what there is to move, synchronise where asked for, close.
+// Open a file, move its data, synchronise it if requested, and close it.
 template <class Io, bool kReading, int flags>
 struct OpenMoveClose {
     ItemData data;
@@ -179,7 +179,7 @@ template <class Io>
 using FileCreate = OpenMoveClose<Io, false, O_CREAT | O_EXCL | O_WRONLY>;
 template <class Io>
 using FileOpen = OpenMoveClose<Io, true, O_RDONLY | O_NOFOLLOW>;
-// With more rights than they need, and whoever made the file.
+// These open files for reading and writing, though one is enough. Creation accepts existing files.
 template <class Io>
 using FileCreateReadWrite = OpenMoveClose<Io, false, O_CREAT | O_RDWR>;
 template <class Io>

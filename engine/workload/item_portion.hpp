@@ -1,4 +1,4 @@
-// The items of one owner that a rank works on, and going through all of them in order.
+// The items of one owner that a rank works on, and iteration over the items of several owners.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace strakes {
 
-// Leaf l is leaves[l - first_leaf] of those that are open.
+// `leaves` holds the open directories of several portions: leaf l of this one is leaves[l - first_leaf].
 struct ItemPortion {
     std::uint32_t owner;
     ItemName name;
@@ -29,7 +29,7 @@ struct ItemPortion {
     }
 };
 
-// Where the items of several portions are, by their number in the order of them all.
+// Finds an item of several portions by its number in their common order.
 class ItemLocator {
   public:
     struct Stretch {
@@ -39,7 +39,7 @@ class ItemLocator {
     };
 
     ItemLocator() = default;
-    // The portions stay where they are.
+    // Keeps pointers into `portions`.
     explicit ItemLocator(const std::vector<ItemPortion>& portions) {
         for (const ItemPortion& portion : portions) {
             for (const ItemRun& run : portion.runs) {
@@ -49,7 +49,7 @@ class ItemLocator {
         }
     }
 
-    // Only of one that there is.
+    // `number` must be less than count().
     [[nodiscard]] const Stretch& holding(std::uint64_t number) const noexcept {
         return *std::prev(std::ranges::upper_bound(stretches_, number, {}, &Stretch::first));
     }
@@ -60,13 +60,13 @@ class ItemLocator {
     std::uint64_t count_ = 0;
 };
 
-// A directory that is not opened: its path from one that is.
+// A directory that is not open: its path relative to an open one.
 struct LeafBelow {
     int root;
     std::string path;
 };
 
-// The items of a locator in seeded order, another one in each pass.
+// The items of a locator in seeded order, a different one in each pass.
 class ShuffledItems {
   public:
     ShuffledItems(const ItemLocator& locator, std::uint64_t key) noexcept
@@ -92,11 +92,11 @@ class ShuffledItems {
     std::uint64_t at_ = 0, pass_ = 0;
 };
 
-// One item after the other, for loops that have several at a time.
+// Iteration over items, for loops with several in flight.
 template <class Leaf>
 class ItemCursor {
   public:
-    // In the order of `shuffled`, where there is one.
+    // In the order of `shuffled`, if it has a value.
     ItemCursor(const std::vector<ItemPortion>& portions, const std::vector<Leaf>& leaves,
                std::optional<ShuffledItems> shuffled) noexcept
         : portions_(portions), leaves_(leaves), shuffled_(shuffled) {}
@@ -105,7 +105,7 @@ class ItemCursor {
         portion_ = run_ = at_ = 0;
         if (shuffled_) shuffled_->restart();
     }
-    // Only while items are left; no portion and no run is empty.
+    // Go to the next item. At least one must be left. No portion and no run is empty.
     void next() noexcept {
         if (shuffled_) {
             const ShuffledItems::Item item = shuffled_->next();
@@ -121,10 +121,10 @@ class ItemCursor {
         ++portion_;
     }
 
-    // The item last come to.
+    // The current item.
     std::uint32_t owner = 0, leaf = 0;
     int directory = -1;
-    std::string_view below;  // the path of its directory from `directory`; empty: that is the directory itself
+    std::string_view below;  // path of its directory, relative to `directory`; empty: `directory` itself
     std::uint64_t index = 0;
     bool renamed = false;
     const ItemName* name = nullptr;

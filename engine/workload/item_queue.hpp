@@ -1,4 +1,4 @@
-// The timed loop of operations on items that keeps many under way: allocates nothing, locks nothing, prints nothing.
+// The timed loop of item operations with several in flight. Allocates nothing, locks nothing, prints nothing.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +16,19 @@
 
 namespace strakes {
 
-// What the requests of a rank work on; made outside the timed section.
+// Operands of a rank's requests, allocated outside the timed section.
 class ItemSlots {
   public:
     struct Slot {
         UringItem item;
         ItemName name{false, 0, 1}, other{false, 0, 1};
-        ItemBelow below{name};  // where its directory is not opened
+        ItemBelow below{name};  // if its directory is not open
         std::uint32_t owner = 0, leaf = 0;
-        std::uint64_t number = 0;  // in the order of beginning
+        std::uint64_t number = 0;  // in the order of starts
         std::uint64_t begun = 0;   // ticks
     };
 
-    // 0 or an error number.
+    // Return 0 or an error number.
     int prepare(std::uint32_t depth) {
         if (const int error = ring.start(depth); error != 0) return error;
         slots.assign(depth, {});
@@ -42,10 +42,10 @@ class ItemSlots {
 
     std::vector<Slot> slots;
     std::vector<std::uint32_t> free;
-    Ring ring;  // gone before what its requests point to
+    Ring ring;  // destroyed before the operands of its requests
 };
 
-// The first item, in order, that could not be done.
+// The first item in order whose operation failed.
 struct ItemFault {
     std::uint64_t number;
     std::uint32_t owner, leaf;
@@ -56,17 +56,18 @@ struct ItemFault {
 
 struct ItemWork {
     MetadataOperation operation;
-    std::uint64_t file_bytes;     // of data moved with each item
+    std::uint64_t file_bytes;     // moved with each item
     std::span<std::byte> buffer;  // every slot has its own part
-    Stream stream;                // what each part was filled with
-    std::uint64_t items;          // of one pass
+    Stream stream;                // initial content of each part
+    std::uint64_t items;          // in one pass
     std::uint64_t deadline;
     bool repeat;
     Pace pace;
 };
 
-// A latency is from handing over the first request of an operation to finding its last one complete. Whatever ends the
-// loop, what is under way is waited for, so that the items done are the first so many in order.
+// Latency is the time from the submission of an operation's first request to the completion of its last one. Before the
+// loop ends, it waits for all operations in flight. Without an error, the completed items are then the first ones in
+// order.
 template <class Cursor>
 class QueuedItems {
   public:
@@ -89,7 +90,7 @@ class QueuedItems {
             if (slots_.under_way() == 0) return fault_;
             result_.queue_depth = std::max(result_.queue_depth, slots_.under_way());
             if (const int error = slots_.ring.submit_and_wait(); error != 0) {
-                slots_.ring.stop();  // the buffer goes before the ring does
+                slots_.ring.stop();  // the buffer is freed before the ring
                 const ItemSlots::Slot& any = slots_.slots.front();
                 return ItemFault{any.number, any.owner, any.leaf, any.name, "io_uring_enter", error};
             }
@@ -102,7 +103,7 @@ class QueuedItems {
     }
 
   private:
-    // As many as there are slots. All are handed over together, so they share the clock's reading.
+    // Start an operation in every free slot. They are submitted together, so they share a clock reading.
     void begin_items() noexcept {
         auto& free = slots_.free;
         const std::size_t first = free.size();
@@ -160,7 +161,7 @@ class QueuedItems {
     void complete(std::uint32_t index, int result, std::uint64_t now) noexcept {
         ItemSlots::Slot& slot = slots_.slots[index];
         if (!slot.item.take(result)) return slot.item.push(slots_.ring, index);
-        slots_.free.push_back(index);  // room for all was reserved
+        slots_.free.push_back(index);  // within the capacity reserved
         if (slot.item.error() != 0) {
             stopping_ = true;
             if (!fault_ || slot.number < fault_->number)
@@ -185,8 +186,8 @@ class QueuedItems {
     std::size_t part_bytes_;
     RoundPace pace_;
     std::optional<ItemFault> fault_;
-    std::uint64_t begun_ = 0;   // of this pass
-    std::uint64_t number_ = 0;  // of all
+    std::uint64_t begun_ = 0;   // in this pass
+    std::uint64_t number_ = 0;  // in all passes
     bool stopping_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Trees of directories: below the set's entry b0 .. b<branch - 1> on every level.
+// Directory trees: every directory above the lowest level has the subdirectories b0 .. b<branch - 1>.
 #include "workload/item_tree.hpp"
 
 #include <fcntl.h>

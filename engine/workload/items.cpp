@@ -1,4 +1,4 @@
-// Items: runs over the directories of a tree, and names.
+// Items: their runs in the directories of a tree, and their names.
 #include "workload/items.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ std::vector<ItemRun> runs_of(const Items& items, std::uint64_t total, std::uint3
     std::ranges::sort(toggles);
     std::vector<ItemRun> runs;
     std::uint64_t at = items.first;
-    // The leaf of an item: the largest l with l * total / leaves <= item.
+    // The leaf of an item is the largest l with l * total / leaves <= item.
     auto leaf = static_cast<std::uint32_t>(((at + 1) * leaves - 1) / total);
     while (at < items.last) {
         std::uint64_t end = std::min(items.last, (std::uint64_t{leaf} + 1) * total / leaves);
@@ -29,7 +29,7 @@ std::vector<ItemRun> runs_of(const Items& items, std::uint64_t total, std::uint3
 
 ItemName::ItemName(bool directory, std::uint32_t owner, std::uint64_t total)
     : letter_(directory ? 'd' : 'f'), renamed_letter_(directory ? 'e' : 'g') {
-    // Room for `total` itself: next() may be called once after the last.
+    // Room for `total` itself, because next() may be called once after the last item.
     const std::string number = std::to_string(total);
     const std::string text = letter_ + std::to_string(owner) + "." + std::string(number.size(), '0');
     digits_ = static_cast<unsigned>(number.size());
@@ -50,7 +50,7 @@ void ItemPath::print() noexcept {
                   static_cast<int>(name_.digits()), index_);
 }
 
-// Of the same directory.
+// Return the path of `name` in the same directory.
 ItemPath ItemPath::named(const ItemName& name) const noexcept {
     ItemPath other(name);
     other.index_ = index_;

@@ -1,4 +1,4 @@
-// Which items of a rank exist, what they are called, and in which directories of the tree they are.
+// Items of a rank: which exist, their names, and their directories in the tree.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@ namespace strakes {
 struct Items {
     std::uint64_t first = 0;
     std::uint64_t last = 0;
-    std::uint64_t attributed = 0;  // those up to here have an extended attribute
+    std::uint64_t attributed = 0;  // items below this have an extended attribute
     std::vector<std::uint64_t> rename_ends;
 };
 
-// Items [first, first + count) of one directory, all with the same kind of name.
+// Items [first, first + count) of one directory, either all renamed or none.
 struct ItemRun {
     std::uint32_t leaf = 0;
     std::uint64_t first = 0;
@@ -27,11 +27,11 @@ struct ItemRun {
     bool renamed = false;
 };
 
-// The existing items in order, cut where the directory or the kind of name changes. `total` items were planned, spread
-// evenly over `leaves` directories: leaf l holds [l * total / leaves, (l + 1) * total / leaves).
+// Return the existing items in order, split where the directory or the kind of name changes. The `total` planned items
+// are spread evenly over `leaves` directories: leaf l holds [l * total / leaves, (l + 1) * total / leaves).
 std::vector<ItemRun> runs_of(const Items& items, std::uint64_t total, std::uint32_t leaves);
 
-// A name in a fixed buffer, counted up in place: "f12.000345".
+// An item's name in a fixed buffer, incremented in place: "f12.000345".
 class ItemName {
   public:
     ItemName(bool directory, std::uint32_t owner, std::uint64_t total);
@@ -42,13 +42,13 @@ class ItemName {
         while (*digit == '9') *digit-- = '0';
         ++*digit;
     }
-    // The same item after a rename.
+    // Return the item's name after one more rename.
     [[nodiscard]] ItemName toggled() const noexcept {
         ItemName other = *this;
         other.text_[0] = text_[0] == letter_ ? renamed_letter_ : letter_;
         return other;
     }
-    // The second name of the same item, whichever its first one is.
+    // Return the name of the item's hard link, which renames do not affect.
     [[nodiscard]] ItemName linked() const noexcept {
         ItemName other = *this;
         other.text_[0] = 'l';
@@ -57,26 +57,27 @@ class ItemName {
     [[nodiscard]] const char* c_str() const noexcept { return text_; }
 
     [[nodiscard]] const ItemName& item() const noexcept { return *this; }
-    // The part before the number, which has leading zeros.
+    // Return the part before the number, which has leading zeros.
     [[nodiscard]] std::string_view stem() const noexcept { return {text_, length_ - digits_}; }
     [[nodiscard]] unsigned digits() const noexcept { return digits_; }
     static constexpr std::size_t kRoom = 32;
 
   private:
-    char text_[kRoom] = {};  // letter, 5 digits of owner, dot, 10 digits: 18 with the zero
+    char text_[kRoom] = {};  // at most letter, 5 digits of owner, dot, 14 digits: 22 with the terminator
     unsigned length_ = 0;
     unsigned digits_ = 0;
     char letter_, renamed_letter_;
 };
 
-// The same item by its path from the plan's directory, "items.0.tree/b1/f12.000345", counted up in place as well.
+// An item's path relative to the plan's directory, "items.0.tree/b1/f12.000345", incremented in place.
 class ItemBelow {
   public:
     explicit ItemBelow(const ItemName& name) noexcept : name_(name) {}
 
-    // A set's name, an owner and 16 levels of which there are 65,536 directories at most.
+    // Return whether a directory fits. Every valid plan's does: a set's name, an owner, and 16 levels with at most
+    // 65,536 leaves.
     [[nodiscard]] static bool fits(std::string_view directory) noexcept { return directory.size() < kMostDirectory; }
-    // The directory of the items that follow; it fits.
+    // Set the directory of the items that follow. It must fit.
     void enter(std::string_view directory) noexcept {
         directory.copy(text_.data(), kMostDirectory);
         text_[directory.size()] = '/';
@@ -107,22 +108,22 @@ class ItemBelow {
     }
 
     ItemName name_;
-    std::size_t stem_ = 0;  // where the name begins
+    std::size_t stem_ = 0;  // offset of the name
     std::array<char, kMostDirectory + ItemName::kRoom> text_{};
 };
 
-// The same item by its absolute path, "/scratch/p/items.0.tree/f12.000345": printed anew for every item, as programs do
-// that hold no directory open.
+// An item's absolute path, "/scratch/p/items.0.tree/f12.000345". It is formatted for every item, as in programs that
+// hold no directory open.
 class ItemPath {
   public:
-    // `clear`: the buffer, and as much again, before each, as mdtest does where it looks at items.
+    // `clear`: zero the whole buffer before each path, as mdtest does when it accesses existing items.
     explicit ItemPath(const ItemName& name, bool clear = false) noexcept : name_(name), clear_(clear) {}
 
-    // Whether this is a directory's path, with room for items.
+    // Return whether this is the path of a directory, with room for the names of items.
     [[nodiscard]] static bool fits(const std::string& directory) noexcept {
         return !directory.empty() && directory.size() + 1 + ItemName::kRoom <= PATH_MAX;
     }
-    // The directory of the items that follow; it fits, and stays where it is.
+    // Set the directory of the items that follow. It must fit, and is not copied.
     void enter(const char* directory) noexcept { directory_ = directory; }
     void set(std::uint64_t index, bool renamed) noexcept {
         index_ = index;
@@ -143,7 +144,7 @@ class ItemPath {
     void print() noexcept;
     [[nodiscard]] ItemPath named(const ItemName& name) const noexcept;
 
-    ItemName name_;  // its number is that of the item, too
+    ItemName name_;  // has the same number
     bool clear_;
     std::uint64_t index_ = 0;
     const char* directory_ = "";

@@ -1,5 +1,5 @@
-// Going over directories: list reads their entries, list-stat also looks at each, find goes through all directories of
-// the trees and looks at those entries whose names match.
+// Traversal of directories: list reads their entries, list-stat also stats each entry, and find visits all directories
+// of the trees. If find has to compare sizes, it stats the entries whose names match.
 #include "workload/listing.hpp"
 
 #include <dirent.h>
@@ -25,10 +25,10 @@ namespace strakes {
 
 namespace {
 
-// A directory that closes itself.
+// RAII owner of a directory stream.
 class OpenDirectory {
   public:
-    // Takes the descriptor.
+    // Takes ownership of the descriptor.
     explicit OpenDirectory(Descriptor descriptor) noexcept : stream_(::fdopendir(descriptor.get())) {
         if (stream_ != nullptr) static_cast<void>(descriptor.release());
     }
@@ -39,7 +39,7 @@ class OpenDirectory {
     }
     [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
     [[nodiscard]] int descriptor() const noexcept { return ::dirfd(stream_); }
-    // Nothing at the end, and where it fails: then errno is not 0.
+    // Return the next entry, or null at the end or on failure. errno is 0 at the end.
     [[nodiscard]] const dirent* next() noexcept {
         errno = 0;
         return ::readdir(stream_);
@@ -49,20 +49,19 @@ class OpenDirectory {
     DIR* stream_;
 };
 
-// Some file systems do not say with the name what it is of.
+// Some file systems do not return the type of an entry.
 bool is_directory(int parent, const dirent& entry) noexcept {
     struct stat status{};
     if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_DIR;
     return ::fstatat(parent, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
-// A directory, and which of the ranks that go over it together this one is: each has the entries whose names fall to
-// it.
+// A directory to read. If several ranks share it, each takes the entries whose names hash to its place among them.
 struct Task {
     std::string path;  // below the plan's directory
     std::uint32_t place = 0;
     std::uint32_t sharers = 1;
-    bool foreign = false;  // of no tree of items: every directory in it is gone into
+    bool foreign = false;  // not of an item tree: find descends into all directories
 
     [[nodiscard]] bool has(std::string_view name) const noexcept {
         if (sharers == 1) return true;
@@ -129,7 +128,7 @@ class Listing final : public Workload {
   private:
     [[nodiscard]] bool finds() const noexcept { return phase_.operation == MetadataOperation::find; }
 
-    // Of the set of one of its phases, what falls to this rank.
+    // Add this rank's part of the trees of a set, given by one of the set's phases.
     void add_trees(const MetadataPhase& set) {
         const std::uint32_t ranks = setting_.plan.ranks;
         const bool all = phase_.share == Share::all;
@@ -149,7 +148,7 @@ class Listing final : public Workload {
         for (std::string& path : paths) tasks_.push_back({.path = std::move(path)});
     }
 
-    // Without any there may be no tree.
+    // An owner without items may have no tree.
     [[nodiscard]] bool has_items(const MetadataPhase& of, std::uint32_t owner) const {
         const auto some = [&](const std::map<std::string, std::vector<Items>>& sets) {
             const auto set = sets.find(of.files);
@@ -158,7 +157,7 @@ class Listing final : public Workload {
         return some(setting_.state.files) || some(setting_.state.directories);
     }
 
-    // The leaves of an owner's tree; to find, all of its directories.
+    // Return the leaves of an owner's tree. For find, return all of its directories.
     [[nodiscard]] std::vector<std::string> directories(const MetadataPhase& set, std::uint32_t owner) const {
         std::vector<std::string> paths, level{entry_of(set, owner)};
         for (std::uint32_t depth = 0; depth < set.depth; ++depth) {
@@ -173,7 +172,8 @@ class Listing final : public Workload {
         return paths;
     }
 
-    // The ranks share the directories of a tree evenly; where there are fewer of them than ranks, several share one.
+    // Divide the directories of a tree evenly among the ranks. If there are fewer directories than ranks, several ranks
+    // share one.
     void deal(std::vector<std::string>& paths, std::uint32_t ranks) {
         const std::uint64_t many = paths.size();
         if (many >= ranks) {
@@ -188,7 +188,7 @@ class Listing final : public Workload {
                           .sharers = static_cast<std::uint32_t>(first_of(mine + 1) - first_of(mine))});
     }
 
-    // False when the phase is to end. `path` is for messages.
+    // Read a directory. Return false if the phase must end. `path` is relative to the plan's directory.
     bool list(int parent, const char* name, const Task& task, const std::string& path, RankResult& result) {
         auto [descriptor, error] = Posix::open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (error != 0) return fail("open", error, path, result);
@@ -209,14 +209,15 @@ class Listing final : public Workload {
         return errno == 0 || fail("readdir", errno, path, result);
     }
 
-    // Directories among the items, and whatever is beside the trees; trees and their directories have their own tasks.
+    // Return whether find descends into a directory: one of the items, or any outside the trees. The directories of a
+    // tree have their own tasks.
     [[nodiscard]] bool enters(const Task& task, const std::string& path, std::string_view called) const {
         if (!task.foreign) return called.front() != 'b';
         return path != "." || trees_.find(called) == trees_.end();
     }
 
-    // One entry: an operation, whose latency counts from the end of the one before. That of the first in a directory
-    // has the opening in it.
+    // Count an entry as one operation. Its latency begins at the end of the previous operation, so the first entry of a
+    // directory includes opening it.
     bool take(int directory, const dirent& entry, const std::string& path, RankResult& result) {
         if (setting_.halted()) return false;
         const bool named = std::strstr(entry.d_name, phase_.find_name.c_str()) != nullptr;
@@ -252,7 +253,7 @@ class Listing final : public Workload {
     const MetadataPhase& phase_;
     std::uint32_t owner_;
     std::vector<Task> tasks_;
-    std::set<std::string, std::less<>> trees_;  // the names of those that somebody goes over by their own tasks
+    std::set<std::string, std::less<>> trees_;  // names of the trees that have their own tasks
     Pace pace_;
     std::uint64_t deadline_ = UINT64_MAX;
     std::uint64_t before_ = 0;

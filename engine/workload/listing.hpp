@@ -1,4 +1,4 @@
-// Directories gone over with what is in them (readdir, ls -l, find): one rank's part of a metadata phase.
+// Traversal of directories (readdir, ls -l, find): one rank's part of a metadata phase.
 #pragma once
 
 #include <memory>

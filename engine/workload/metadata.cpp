@@ -1,4 +1,4 @@
-// Operations on files and directories, relative to open directories or by path: one after the other, or many under way.
+// Operations on files and directories, relative to open directories or by path, one at a time or several in flight.
 #include "workload/metadata.hpp"
 
 #include <fcntl.h>
@@ -43,11 +43,11 @@ namespace strakes {
 namespace {
 
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20U;
-// Of all requests under way together, but at least a page for each.
+// Total of all requests in flight, but at least a page for each.
 constexpr std::uint64_t kMostQueuedBytes = std::uint64_t{64} << 20U;
 constexpr std::uint64_t kPageBytes = 4096;
 
-// Calls name an item by its name in a directory that is open. `Io` makes, opens and looks at the tree.
+// Calls take a name relative to an open leaf. `Io` creates and opens the tree.
 template <class Backend>
 struct Relative {
     using Io = Backend;
@@ -59,12 +59,12 @@ struct Relative {
     static Leaf leaf_of(Leaf opened) noexcept { return opened; }
     static bool fits(const Leaf& /*leaf*/) noexcept { return true; }
     static Name name_of(const MetadataPhase& /*phase*/, const ItemName& name) noexcept { return name; }
-    // What a call takes for the directory of the items that follow.
+    // Return the directory that a call takes for the items that follow.
     static int enter(Name& /*name*/, const Leaf& leaf) noexcept { return leaf.get(); }
 };
 
-// Calls name an item by its path from the plan's directory, and nothing is opened for it: where every rank works on the
-// trees of all ranks, their number is the square of that of the ranks.
+// Calls take a path relative to the plan's directory, and no leaf is opened. For ranks that work on the trees of all
+// ranks: the number of open leaves would grow with the square of the number of ranks.
 template <class Backend>
 struct Below {
     using Io = Backend;
@@ -81,7 +81,7 @@ struct Below {
     }
 };
 
-// Calls name an item by its absolute path; no directory is held open while they do.
+// Calls take absolute paths. No directory is open during the timed section.
 struct Absolute {
     using Io = Posix;
     using Calls = PosixPaths;
@@ -100,7 +100,7 @@ struct Absolute {
     }
 };
 
-// Of a backend that does one operation after the other.
+// For backends with one operation at a time.
 struct NoSlots {};
 
 template <class Way, class Slots = NoSlots>
@@ -153,13 +153,13 @@ class Metadata : public Workload {
             operate_queued(result);
         else
             operate(result);
-        wear_out_.agree(result.operations);  // also of one that is through early, or has failed
+        wear_out_.agree(result.operations);  // also if this rank finished early or failed
         result.end = setting_.clock.now();
     }
 
     void finish(RankResult& result) override {
         seat_.progress.at("closing");
-        // Removals and renames do not repeat, so their count is how far they came.
+        // Removals and renames are not repeated, so their count is the position that they reached.
         const std::uint64_t end = items_.first + result.operations;
         if (creates()) items_.last = end;
         if (is_removal(phase_.operation)) items_.first = end;
@@ -208,13 +208,13 @@ class Metadata : public Workload {
         return phase_.operation == file_setxattr || phase_.operation == file_getxattr;
     }
 
-    // Other data in each phase.
+    // Return a stream that differs from phase to phase.
     [[nodiscard]] Stream stream() const noexcept {
         const std::uint64_t phase = setting_.index;
         return stream_of(setting_.plan.seed, setting_.plan.salt, phase << 32U | owner_);
     }
 
-    // What is under way has its own part.
+    // Return the buffer size in bytes. Every request in flight has its own part.
     [[nodiscard]] std::uint64_t buffer_bytes() const noexcept {
         if (attributes()) return phase_.xattr_bytes;
         if (!moves_data()) return 0;
@@ -222,7 +222,7 @@ class Metadata : public Workload {
         return std::min(one, std::max(kMostQueuedBytes / phase_.queue_depth, kPageBytes)) * phase_.queue_depth;
     }
 
-    // Its own first, then, where all work on all, those of the ranks after it.
+    // Open this rank's own items first. If all ranks work on all items, the items of the following ranks come next.
     Outcome open_all() {
         const std::uint32_t ranks = setting_.plan.ranks;
         const std::uint32_t owners = phase_.share == Share::all ? ranks : 1;
@@ -251,7 +251,7 @@ class Metadata : public Workload {
         return std::nullopt;
     }
 
-    // Those of an owner that this phase works on.
+    // Return the items of an owner on which this phase works.
     [[nodiscard]] Items items_at(std::uint32_t owner) const {
         Items items = items_of(setting_.state, phase_).at(owner);
         if (phase_.operation == MetadataOperation::file_getxattr)
@@ -299,7 +299,7 @@ class Metadata : public Workload {
             case file_remove:
                 return loop(FileRemove<Calls>(), result);
             default:
-                // Only where all calls of the C library are made.
+                // Only backends with all calls of the C library have the remaining operations.
                 if constexpr (std::is_base_of_v<Posix, Calls>) return operate_more(result);
         }
     }
@@ -352,7 +352,7 @@ class Metadata : public Workload {
 #endif
     }
 
-    // The timed loop: one clock reading per operation, allocates nothing, locks nothing, prints nothing.
+    // The timed loop. One clock reading per operation, allocates nothing, locks nothing, prints nothing.
     template <class Operation>
     void loop(Operation operation, RankResult& result) {
         const Clock clock = setting_.clock;
@@ -444,7 +444,7 @@ class Metadata : public Workload {
     ItemTree<Io> tree_;
     std::vector<ItemPortion> portions_;
     std::vector<Leaf> leaves_;
-    ItemLocator locator_;      // of an order of its own
+    ItemLocator locator_;      // for the order random
     std::uint64_t total_ = 0;  // items of all portions
     Buffer buffer_;
     WearOut wear_out_;

@@ -1,4 +1,4 @@
-// A rank does what its part is; what it has to know of the others' parts it hears of them afterwards.
+// A rank runs the workload of its part. Afterwards it learns which state the other parts have left.
 #include "workload/mixed.hpp"
 
 #include <string>
@@ -10,7 +10,7 @@ namespace strakes {
 
 namespace {
 
-// The first of its part on its node does there what the first of the node does elsewhere.
+// The first rank of a part on a node has the duties of the node's first rank.
 Seat seat_in_part(const Seat& seat, std::uint32_t first) {
     Seat mine = seat;
     const auto nodes = seat.exchange->nodes();
@@ -63,8 +63,8 @@ class Mixed final : public Workload {
 
     const MixedPhase& mixed_;
     std::size_t mine_;                              // the part of this rank
-    std::vector<PhaseSetting> settings_;            // of the parts, which refer to them
-    std::vector<std::unique_ptr<Workload>> parts_;  // of all parts in the first rank of a process, else its own only
+    std::vector<PhaseSetting> settings_;            // of the parts, whose workloads refer to them
+    std::vector<std::unique_ptr<Workload>> parts_;  // all in a process's first rank, else its own only
 };
 
 }  // namespace

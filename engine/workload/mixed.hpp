@@ -1,4 +1,4 @@
-// Several kinds at once.
+// Several phases at once: one rank's part of a mixed phase.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ constexpr std::uint64_t kMostLeaves = 65536;
 __extension__ using Wide = unsigned __int128;
 
 std::uint64_t product_or_most(Wide a, Wide b, Wide c) {
-    const Wide ab = a * b;  // at most 2^97 for the schema's limits
+    const Wide ab = a * b;  // at most 2^80 by the schema's limits
     const Wide most = kMostFileBytes;
     return ab > most || ab * c > most ? UINT64_MAX : static_cast<std::uint64_t>(ab * c);
 }

@@ -1,4 +1,4 @@
-// Moving data: what a transfer phase, or a stream, says.
+// Parameters of transfer and stream phases.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
 enum class Layout : std::uint8_t { file_per_process, shared_file, file_per_writer };
 enum class Grouping : std::uint8_t { node, global };
 enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole, draws, zipf, pareto, hotspot };
-// Each transfer is drawn by itself.
+// Return whether every transfer is drawn independently.
 [[nodiscard]] constexpr bool is_drawn(Access access) noexcept {
     return access == Access::draws || access == Access::zipf || access == Access::pareto || access == Access::hotspot;
 }
@@ -56,10 +56,10 @@ inline constexpr std::array kSyncs = std::to_array<std::pair<std::string_view, S
 inline constexpr std::array kPatterns =
     std::to_array<std::pair<std::string_view, Pattern>>({{"stamped", Pattern::stamped}, {"once", Pattern::once}});
 
-// Names and values for a library, which may know them or not; by name.
+// Names and values for a library, which may ignore unknown ones. Sorted by name.
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
-// So many of a hundred calls move so many bytes.
+// Percentage of calls that move this many bytes.
 struct SizeShare {
     std::uint64_t bytes = 0;
     std::uint32_t percent = 0;
@@ -72,19 +72,19 @@ inline constexpr auto kSizeShareFields = [] {
 
 struct TransferPhase {
     std::string name;
-    bool stream = false;  // of the kind stream: file-per-process, segmented, every transfer a segment
+    bool stream = false;  // kind stream: file-per-process, segmented, one transfer per segment
     TransferOperation operation{};
     Backend backend = Backend::posix;
     std::uint32_t queue_depth = 1;
-    bool sqpoll = false, iopoll = false;  // of uring
+    bool sqpoll = false, iopoll = false;  // uring only
     std::string files = "data";
     Layout layout{};
-    bool own_directory = false;  // each file is in one
+    bool own_directory = false;  // each file is in a separate directory
     Access access{};
     std::uint64_t transfer_bytes = 0;
     std::uint64_t block_bytes = 0;
     std::uint64_t segments = 0;
-    std::uint32_t writers = 0;  // 0: every rank writes its own
+    std::uint32_t writers = 0;  // 0: every rank writes its own data
     Grouping grouping = Grouping::node;
     bool direct = false;
     Sync sync = Sync::close;
@@ -97,22 +97,22 @@ struct TransferPhase {
     Cache cache = Cache::as_is;
     std::uint64_t rank_shift = 0;
     std::optional<std::uint32_t> read_percent;
-    std::vector<SizeShare> read_sizes, write_sizes;  // of mixed; none: transfer_bytes
-    std::uint32_t first_ranks = 0;                   // that write; 0: all
-    std::uint64_t delay_ns = 0;                      // busy after each call
-    bool collective = false;                         // calls of a library that all ranks make together
+    std::vector<SizeShare> read_sizes, write_sizes;  // operation mixed; empty: transfer_bytes
+    std::uint32_t first_ranks = 0;                   // number of ranks that write; 0: all
+    std::uint64_t delay_ns = 0;                      // busy wait after each call
+    bool collective = false;                         // all ranks make the library's calls together
     Hints hints;
-    std::uint64_t chunk_bytes = 0;  // of hdf5; 0: contiguous
+    std::uint64_t chunk_bytes = 0;  // hdf5 only; 0: contiguous
     Stop stop;
 
-    // All ranks have one file open, by one handle.
+    // Return whether all ranks open one file with a common handle.
     [[nodiscard]] bool opens_together() const noexcept {
         return row_of(backend).needs_processes && layout == Layout::shared_file;
     }
     [[nodiscard]] bool takes_part(std::uint32_t rank) const noexcept { return first_ranks == 0 || rank < first_ranks; }
-    // Data go to the writers, who alone touch the files.
+    // Return whether ranks send their data to the writers, which alone access the files.
     [[nodiscard]] bool gathers() const noexcept { return writers > 0 && operation == TransferOperation::write; }
-    // Bytes of one rank; the parser has made sure that ranks x this fits a file offset.
+    // Return the bytes of one rank. The parser ensures that their sum over all ranks is a valid file offset.
     [[nodiscard]] std::uint64_t bytes_per_rank() const noexcept { return segments * block_bytes; }
 };
 
@@ -155,7 +155,7 @@ inline constexpr auto kTransferFields = [] {
                       Field{"stop", &Phase::stop, Form{}}};
 }();
 
-// What dd does: a transfer phase whose segments are single transfers.
+// A stream phase works like dd: a transfer phase whose segments are single transfers.
 inline constexpr auto kStreamFields = [] {
     using enum Presence;
     using Phase = TransferPhase;
@@ -182,7 +182,7 @@ inline constexpr auto kStreamFields = [] {
     return phase;
 }
 
-// Both do the same transfers of the same bytes of a rank.
+// Return whether both phases make the same transfers of a rank's bytes.
 [[nodiscard]] inline bool same_geometry(const TransferPhase& one, const TransferPhase& other) noexcept {
     return one.access == other.access && one.transfer_bytes == other.transfer_bytes &&
            one.block_bytes == other.block_bytes && one.segments == other.segments;

@@ -1,5 +1,5 @@
-// The timed loop of transfers that all ranks do by the same calls: who has nothing left, or has failed, takes part with
-// no bytes until all have agreed to stop.
+// The timed loop of transfers by collective calls. A rank that has no transfers left, or has failed, takes part with
+// zero bytes until all ranks agree to stop.
 #pragma once
 
 #include <algorithm>
@@ -12,19 +12,19 @@
 
 namespace strakes {
 
-// Whether to go on. Ranks ask each other about twenty times a second or every 64 calls, and more often shortly before
-// the time is over; they agree on the call before which they ask again.
+// Agreement of all ranks on when to stop. They agree about twenty times a second or every 64 calls, and more often
+// shortly before the deadline. Each agreement sets the number of calls until the next one.
 class GoingOn {
   public:
     GoingOn(const LoopSetting& loop, std::uint64_t start) : loop_(loop), clock_(loop.setting.clock), last_(start) {}
 
-    // Before each call; the same answer for all. `failed`: this rank has.
+    // Called before each call. Return whether to stop, the same on all ranks. `failed`: this rank has failed.
     [[nodiscard]] bool stop(bool failed) {
         if (left_-- > 0) return false;
         const std::uint64_t now = clock_.now();
-        const bool late = between_ > 0 && now >= loop_.deadline;  // one call is made, as in the loop of one rank
+        const bool late = between_ > 0 && now >= loop_.deadline;  // at least one call, as in transfer_loop()
         const bool over = failed || loop_.setting.halted();
-        // The fewest calls that any of them wants, as the most of what is left to their largest number.
+        // most_of_all() takes maxima, so kMost - n yields the smallest number of calls that a rank wants.
         const auto agreed =
             most_of_all(*loop_.seat.exchange, loop_.seat.rank, {over ? 1U : 0U, late ? 1U : 0U, kMost - wanted(now)});
         left_ = between_ = kMost - agreed[2];
@@ -39,7 +39,8 @@ class GoingOn {
     static constexpr std::uint64_t kMost = 64;
     static constexpr std::uint64_t kEveryNs = 50'000'000;
 
-    // Calls until half of the time to the deadline has passed at the pace so far.
+    // Return the number of calls that take half of the time to the deadline, but at most kEveryNs, at the pace since
+    // the last agreement.
     [[nodiscard]] std::uint64_t wanted(std::uint64_t now) const {
         if (between_ == 0) return 1;
         const std::uint64_t most = std::min(kMost, 2 * between_);  // calls may become slower
@@ -50,13 +51,13 @@ class GoingOn {
 
     const LoopSetting& loop_;
     const Clock clock_;
-    std::uint64_t last_;         // when they asked
-    std::uint64_t between_ = 0;  // calls from then on
+    std::uint64_t last_;         // time of the last agreement
+    std::uint64_t between_ = 0;  // calls from then to the next one
     std::uint64_t left_ = 0;
     bool out_of_time_ = false;
 };
 
-// `calls` is the most transfers that any rank has in a pass.
+// `calls` is the maximum over the ranks of the transfers in a pass.
 template <class Order>
 LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_t calls, Order order,
                         RankResult& result) {

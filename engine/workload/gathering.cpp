@@ -1,11 +1,11 @@
-// What the members do that do not write.
+// Gathering, apart from the writer's loop: members send pieces, and the writer releases them.
 #include "workload/gathering.hpp"
 
 namespace strakes {
 
 namespace {
 
-// Empty messages, so many under way at a time.
+// Wait for messages without content. Return false if a halt came first.
 bool wait_all(Exchange& exchange, std::span<const Exchange::Ticket> tickets, const std::atomic<Halt>& halt) {
     return std::ranges::all_of(tickets,
                                [&](Exchange::Ticket ticket) { return exchange.wait(ticket, halt).has_value(); });

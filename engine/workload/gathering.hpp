@@ -1,5 +1,5 @@
-// Writing for others: the data of a group's members go to its writer piece by piece, in the order in which they lie in
-// the file, and while one piece is written the next one is on its way.
+// Gathering of a group's data at its writer. Members send it piece by piece in file order. The next piece arrives while
+// the current one is written.
 #pragma once
 
 #include <algorithm>
@@ -17,26 +17,26 @@
 
 namespace strakes {
 
-// Bytes that a member sends at a time, of which two are under way: whole transfers, about a mebibyte.
+// Return the size of a piece: whole transfers, about 1 MiB. A member has two pieces in flight.
 [[nodiscard]] inline std::uint64_t piece_bytes_of(const TransferPhase& phase) noexcept {
     constexpr std::uint64_t kAbout = std::uint64_t{1} << 20U;
     const std::uint64_t run = phase.access == Access::strided ? phase.block_bytes : phase.bytes_per_rank();
     return std::min(run, std::max<std::uint64_t>(1, kAbout / phase.transfer_bytes) * phase.transfer_bytes);
 }
 
-// Of a rank's buffer.
+// Return the size of a rank's buffer.
 [[nodiscard]] inline std::uint64_t buffer_bytes_of(const TransferPhase& phase) noexcept {
     return phase.gathers() ? 2 * piece_bytes_of(phase) : phase.transfer_bytes * phase.queue_depth;
 }
 
 struct Piece {
-    std::uint32_t place = 0;  // of its owner in the group
+    std::uint32_t place = 0;  // of the owner in the group
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    bool followed = false;  // by another piece of the same owner
+    bool followed = false;  // by another piece of the same run
 };
 
-// The pieces of some members of a group in the order of the file.
+// Iterates over the pieces of some members of a group in file order.
 class Pieces {
   public:
     Pieces(const TransferPhase& phase, std::span<const Region> regions)
@@ -83,7 +83,7 @@ struct GatherSetting {
     const TransferPhase& phase;
     const Group& group;
     std::span<const Region> regions;  // of the members
-    std::span<std::byte> buffer;      // two pieces
+    std::span<std::byte> buffer;      // room for two pieces
     Content content;
     std::uint64_t deadline;
 
@@ -93,14 +93,15 @@ struct GatherSetting {
     [[nodiscard]] bool stamps() const noexcept { return phase.pattern == Pattern::stamped; }
 };
 
-// Of the members that are not the writer. False when the halt ended it. One that is out of time says so by an empty
-// message, and by a second one where the writer has made room for its next piece already.
+// Called by the members other than the writer. Return false if a halt came first. A member sends an empty message when
+// it is out of time, and a second one if the writer already expects its next piece.
 bool send_pieces(const GatherSetting& gather, RankResult& result);
-// Until the writer has done all it does.
+// The members wait until the writer releases them, after it has closed the file.
 bool wait_for_writer(const GatherSetting& gather);
 void release_members(const GatherSetting& gather);
 
-// Of the writer. `done` counts the transfers of each member; what comes after the deadline is taken and not written.
+// Called by the writer. `done` counts the transfers of each member. Pieces that arrive after the deadline are
+// discarded.
 template <class File>
 LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uint64_t> done, RankResult& result) {
     struct Slot {
@@ -110,7 +111,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     const Clock clock = gather.setting.clock;
     const std::uint32_t mine = gather.group.place_of(gather.seat.rank);
     Exchange& exchange = *gather.seat.exchange;
-    Histogram& waits = *gather.seat.latencies.waits;  // for data
+    Histogram& waits = *gather.seat.latencies.waits;  // for pieces
     Pieces pieces(gather.phase, gather.regions);
     std::array<Slot, 2> slots;
     Pace pace = gather.setting.pace(result.start, gather.group.groups);
@@ -132,7 +133,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
             continue;
         }
         if (piece.place != mine && !slots[number].message) make_room(number);
-        // One that ends with this piece does not know of another room.
+        // A member that stops with the last piece of a run sends no message for its next run.
         if (next.piece && next.piece->place != mine && (next.piece->place != piece.place || piece.followed))
             make_room(1 - number);
         const std::span<std::byte> bytes = gather.slot(number).first(piece.bytes);

@@ -1,4 +1,4 @@
-// Groups of consecutive ranks, of all of them or of those of each node.
+// Groups of consecutive ranks, either of all ranks or of each node's ranks.
 #include "workload/group.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 using Ranks = std::vector<std::uint32_t>;
 
-// Which of `groups` equal parts holds place `place` of `count`, and where it begins.
+// Return which of `groups` nearly equal parts contains position `place` of `count`.
 std::size_t part_of(std::size_t place, std::size_t count, std::size_t groups) {
     std::size_t part = place * groups / count;
     while ((part + 1) * count / groups <= place) ++part;

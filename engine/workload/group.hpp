@@ -1,4 +1,4 @@
-// Which ranks have one writer.
+// Groups of ranks that share a writer.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace strakes {
 
 struct Group {
-    std::uint32_t number = 0;            // among all groups; that of their file, where each has one
-    std::uint32_t groups = 0;            // that there are
+    std::uint32_t number = 0;            // among all groups; with file-per-writer also the number of the file
+    std::uint32_t groups = 0;            // number of groups
     std::vector<std::uint32_t> members;  // ascending; the first is the writer
 
     [[nodiscard]] std::uint32_t writer() const noexcept { return members.front(); }
@@ -19,12 +19,12 @@ struct Group {
     [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const noexcept;
 };
 
-// The group of `rank`, for a phase with writers. `nodes`: the node of each rank. Grouping node makes so many groups of
-// the ranks of each node (as many as it has ranks, where those are fewer), global of all ranks; their sizes differ by
-// one at most.
+// Return the group of `rank` in a phase with writers. `nodes` has the node of each rank. With grouping node, every node
+// has `writers` groups, or one for each of its ranks if those are fewer. With grouping global, all ranks together have
+// `writers` groups. The groups of a node, or of all ranks, differ in size by one at most.
 Group group_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t rank);
 
-// The number of the file that holds an owner's data.
+// Return the number of the file that holds an owner's data.
 std::uint32_t file_of(const TransferPhase& phase, std::span<const std::uint32_t> nodes, std::uint32_t owner);
 
 }  // namespace strakes

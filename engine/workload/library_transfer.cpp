@@ -1,5 +1,6 @@
-// Moving data by a library: each rank for itself, or by one handle that all ranks have, which then open, synchronise
-// and close it together, and agree before each of these whether it comes to that.
+// Transfers through a library, either of one file per rank or of one file that all ranks open with a common handle. In
+// the second case all ranks open, synchronise and close the file together. Before each of these steps they agree
+// whether all of them can take it.
 #include "workload/library_transfer.hpp"
 
 #include <fcntl.h>
@@ -22,7 +23,7 @@ namespace strakes {
 
 namespace {
 
-// Libraries take paths: that of the plan's directory, or one that leads to it while it is open.
+// Libraries take paths. Return the path of the plan's directory, or one in /proc that is valid while it is open.
 std::string path_for_library(int directory) {
     const std::string path = path_of(directory);
     return path.empty() ? "/proc/thread-self/fd/" + std::to_string(directory) : path;
@@ -37,7 +38,7 @@ class LibraryTransfer final : public TransferBase {
           file_(setting, phase_, file_number(), seat.rank),
           own_file_(setting, phase_, own_file_number(), seat.rank),
           data_(seat.libraries->file(phase_.backend)) {}
-    // Without a timed section nobody has closed it, and all are here.
+    // Without a timed section the file is still open, on all ranks.
     ~LibraryTransfer() override {
         if (data_->is_open()) static_cast<void>(data_->close());
     }
@@ -102,8 +103,9 @@ class LibraryTransfer final : public TransferBase {
         return together() ? most_of_all(*seat_.exchange, seat_.rank, mine) : mine;
     }
 
-    // Where a library is silent, who cannot open the file waits inside it for the others to close it, who wait for him.
-    // So each tries alone before all are timed, a new file with an empty one of its name.
+    // If a library keeps failures quiet, a rank that cannot open the file waits inside the library for the others to
+    // close it, and they wait for the rank. So every rank tries to open the file alone before the timed section. An
+    // empty file of the same name replaces a new one in this trial.
     [[nodiscard]] Outcome try_to_open() const {
         Descriptor file;
         return file_.open(phase_.operation == TransferOperation::read ? O_RDONLY : O_RDWR, file);
@@ -114,7 +116,7 @@ class LibraryTransfer final : public TransferBase {
         return set_.written->bytes_per_rank() * (shared() ? setting_.plan.ranks : 1);
     }
 
-    // A file of the rank's own may not be there where nothing of it was written.
+    // A file of one rank may be missing if nothing was written to it.
     Outcome open(RankResult& result) {
         using enum TransferOperation;
         if (!together() && !writes_new() && count_ == 0) return std::nullopt;
@@ -142,7 +144,7 @@ class LibraryTransfer final : public TransferBase {
         }
         result.open = elapsed(before, setting_.clock.now());
         if (failed == 0 && seat_.rank == 0) result.hints = data_->hints();
-        // Libraries fail for all when they fail for one, and only he knows why.
+        // Libraries fail on all ranks if they fail on one, and only that rank knows the cause.
         if (known != 0 && !knows_why) return std::nullopt;
         return failure;
     }
@@ -166,7 +168,8 @@ class LibraryTransfer final : public TransferBase {
         result.failure->offset_bytes = end.mismatch ? end.mismatch->offset_bytes : end.offset;
     }
 
-    // Synchronising and closing wait for all who have it open: none of them, when one has failed or was told to end.
+    // Synchronising and closing wait for all ranks that have the file open. No rank does either if one has failed or
+    // was halted.
     bool is_orderly(RankResult& result) {
         if (result.failure) seat_.alarm();
         auto [failed, halted, unused] = agree({result.failure ? 1U : 0U, setting_.halted() ? 1U : 0U, 0});
@@ -177,9 +180,10 @@ class LibraryTransfer final : public TransferBase {
         if (failed != 0 && keeps_quiet()) abandon();
         return failed == 0 && halted == 0;
     }
-    // A rank may not be told that its write failed, and what comes after that may not come back.
+    // Return whether a rank may not learn that its write failed. Later calls of the library may then never return.
     [[nodiscard]] bool keeps_quiet() const { return together() && seat_.libraries->keep_failures_quiet(); }
-    // The library has it open as long as the process lives; a new file gives its room back all the same.
+    // The library keeps the file open until the process ends. Truncate a new file, so that its space is free
+    // nevertheless.
     void abandon() {
         data_->forget();
         if (!writes_new() || seat_.rank != 0) return;
@@ -204,7 +208,7 @@ class LibraryTransfer final : public TransferBase {
     [[nodiscard]] Outcome outcome_of(const FileStep& step) const {
         return step.error == 0 ? std::nullopt : Outcome(failure_of(step.call, step.error));
     }
-    // In the library's words, which may say more than an error number, and the system's.
+    // Return a failure with the library's message, which may say more than an error number, and the system's.
     [[nodiscard]] Failure failure_of(std::string_view operation, int error) const {
         Failure failure = call_failure(operation, file_.path(), error == kUnnumbered ? 0 : error);
         if (error == kUnnumbered) {
@@ -221,8 +225,8 @@ class LibraryTransfer final : public TransferBase {
         return error > 0 && data_->said().find(std::system_category().message(error)) != std::string::npos;
     }
 
-    // Some libraries (OMPIO of Open MPI 4) do not tell of collective writes that failed: what they left out is a hole.
-    // Not where all data are zeros, which file systems that compress may leave out themselves.
+    // Some libraries (OMPIO of Open MPI 4) do not report failed collective writes, which leave holes. Fully
+    // compressible data is not examined: file systems that compress may make holes themselves.
     [[nodiscard]] Outcome look_for_holes() const {
         if (done_ == 0 || phase_.compressible_percent == 100) return std::nullopt;
         const auto at = data_->data_offset();
@@ -243,7 +247,7 @@ class LibraryTransfer final : public TransferBase {
         blame_space(failure);
         return failure;
     }
-    // Where the library gives no reason and there is one to be seen.
+    // If the file system is full, name this as the cause.
     void blame_space(Failure& failure) const {
         struct statvfs space{};
         if (::fstatvfs(setting_.root, &space) != 0 || space.f_bavail > 0) return;
@@ -263,7 +267,8 @@ class LibraryTransfer final : public TransferBase {
         }
         return missing;
     }
-    // Where they lie is not known: then there are fewer in the file than all ranks have written.
+    // The position of the data in the file is not known. Compare the file's allocated bytes with those that all ranks
+    // wrote.
     [[nodiscard]] std::uint64_t missing_of_all(int file) const {
         const off_t end = ::lseek(file, 0, SEEK_END);
         const std::uint64_t size = end > 0 ? static_cast<std::uint64_t>(end) : 0;
@@ -273,7 +278,7 @@ class LibraryTransfer final : public TransferBase {
 
     TransferFile<Posix> file_, own_file_;
     std::unique_ptr<LibraryFile> data_;
-    std::uint64_t calls_ = 0;  // the most transfers of any rank
+    std::uint64_t calls_ = 0;  // maximum of the transfers of a rank
 };
 
 }  // namespace

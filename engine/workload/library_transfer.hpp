@@ -1,4 +1,4 @@
-// Moving data by a library over MPI.
+// Transfers through MPI libraries: one rank's part of a transfer phase.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Draws of a rank's transfers.
+// Random choice of a rank's transfers.
 #include "workload/order.hpp"
 
 #include <algorithm>
@@ -10,13 +10,14 @@ namespace {
 
 constexpr double kOneMinus = 1 - Drawn::kZipf;
 
-// The integral of x^-s, and its inverse.
+// Antiderivative of x^-kZipf, and its inverse.
 double area(double x) noexcept { return std::pow(x, kOneMinus) / kOneMinus; }
 double area_inverse(double y) noexcept { return std::pow(y * kOneMinus, 1 / kOneMinus); }
 
 }  // namespace
 
-// Rejection-inversion (Hoermann and Derflinger, ACM TOMACS 6 (1996) 169): no table, however many places there are.
+// Rejection-inversion (Hoermann and Derflinger, ACM TOMACS 6 (1996) 169), which needs no table for any number of
+// places.
 void Drawn::prepare_zipf() noexcept {
     zipf_low_ = area(1.5) - 1;
     zipf_high_ = area(static_cast<double>(region_.transfers) + 0.5);

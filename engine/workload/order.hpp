@@ -1,4 +1,4 @@
-// Where a rank's transfers lie in the file, and in which order they are done.
+// Positions of a rank's transfers in a file, and their order.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Region {
     std::uint64_t transfers = 0;
 };
 
-// What the rank at `place` of the `sharers` of a file has in it; with access whole, the whole file. With random-whole
-// only the amount counts: where it lies is decided by an order over what was written.
+// Return the region of the rank at `place` among the `sharers` of a file. With access whole it is the whole file. With
+// random-whole only its size is used: the transfers are chosen from all that was written.
 inline Region region_of(const TransferPhase& phase, std::uint32_t sharers, std::uint32_t place) noexcept {
     const std::uint64_t per_rank = phase.bytes_per_rank();
     const std::uint64_t transfer = phase.transfer_bytes;
@@ -40,10 +40,10 @@ inline Region region_of(const TransferPhase& phase, std::uint32_t sharers, std::
             .transfers = per_rank / transfer};
 }
 
-// Orders: restart(pass) begins a pass over the transfers, of which the first is 0; next() then gives where each of them
-// is, at most as often as the rank has transfers.
+// Orders of transfers: restart(pass) begins a pass, counted from 0, and next() returns the offset of the next transfer.
+// next() is called at most once for each transfer of the rank in a pass.
 //
-// The transfers from the first to the last.
+// From the first transfer to the last.
 class InOrder {
   public:
     explicit constexpr InOrder(const Region& region) noexcept : region_(region) { restart(0); }
@@ -66,9 +66,10 @@ class InOrder {
     std::uint64_t at_ = 0, run_end_ = 0;
 };
 
-// The transfers of one contiguous run in seeded order, another one in each pass: what was read longest ago is not what
-// comes next, as it is in no application. `outer` decides the order, `inner` (identity unless given) which
-// transfers there are: the first `count` of an order in which they were written.
+// The transfers of one contiguous run in seeded order, a different one in each pass. If all passes had the same order,
+// the next transfer would always be the least recently read one, as in no application. `outer` determines the order.
+// `inner` (default: identity) determines which transfers exist: the first `count` of the order in which they were
+// written.
 class Shuffled {
   public:
     constexpr Shuffled(const Region& region, const Permutation& outer) noexcept
@@ -92,8 +93,8 @@ class Shuffled {
     std::uint64_t index_ = 0;
 };
 
-// Transfers drawn one by one, each whatever the others were: some come twice before others come at all. Which of them
-// are the likely ones is a seeded order, too, so that they lie anywhere.
+// Transfers drawn independently, with replacement, so that some repeat before others occur. A seeded permutation
+// spreads the probable ones over the region.
 class Drawn {
   public:
     Drawn(const Region& region, Access access, std::uint64_t key) noexcept
@@ -103,11 +104,11 @@ class Drawn {
     static constexpr void restart(std::uint64_t /*pass*/) noexcept {}
     std::uint64_t next() noexcept { return region_.base + scatter_(place()) * region_.transfer_bytes; }
 
-    // As fio has them unless told otherwise: the exponent of zipf, and h of pareto: a share h of the places has 1 - h
-    // of the draws.
+    // Defaults of fio: the exponent of zipf, and h of pareto, with which a share h of the places gets a share 1 - h of
+    // the draws.
     static constexpr double kZipf = 1.2;
     static constexpr double kPareto = 0.2;
-    // Of the hot spot: a fifth of the places, which has four fifths of the draws.
+    // Percentage of the places in the hot spot, and of the draws that it gets.
     static constexpr std::uint64_t kHotPlaces = 20, kHotDraws = 80;
 
   private:
@@ -117,7 +118,7 @@ class Drawn {
         __extension__ using Wide = unsigned __int128;
         return static_cast<std::uint64_t>((static_cast<Wide>(bits()) * range) >> 64U);
     }
-    // 0 is the likeliest.
+    // Return a place; 0 is the most probable one.
     [[nodiscard]] std::uint64_t place() noexcept;
     void prepare_zipf() noexcept;
     [[nodiscard]] std::uint64_t zipf() noexcept;

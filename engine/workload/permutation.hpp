@@ -1,5 +1,5 @@
-// A seeded order of 0 .. size-1 that needs no memory: an unbalanced Feistel network with cycle walking
-// (Black and Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA 2002).
+// A seeded permutation of 0 .. size-1 that needs no memory: an unbalanced Feistel network with cycle walking (Black and
+// Rogaway, Ciphers with Arbitrary Finite Domains, CT-RSA 2002).
 #pragma once
 
 #include <bit>
@@ -24,7 +24,8 @@ class Permutation {
         high_mask_ = (std::uint64_t{1} << (bits - low_bits_)) - 1;
     }
 
-    // A bijection of 0 .. size-1. The domain of the network is less than twice the size: two steps on average at most.
+    // Return the image of `index`. The network's domain is less than twice `size`, so this takes at most two steps on
+    // average.
     constexpr std::uint64_t operator()(std::uint64_t index) const noexcept {
         do {
             std::uint64_t high = index >> low_bits_;
@@ -38,7 +39,7 @@ class Permutation {
         return index;
     }
 
-    // Another one of the same numbers.
+    // Return a different permutation of the same numbers.
     [[nodiscard]] constexpr Permutation again(std::uint64_t pass) const noexcept {
         return {size_, mix(key_ ^ mix(pass))};
     }

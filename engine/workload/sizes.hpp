@@ -1,4 +1,4 @@
-// Sizes of calls, drawn with given shares.
+// Sizes of calls, drawn from a given distribution.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace strakes {
 
-// Of call `number`; `most` where no shares are given.
+// Return the size of call `number`, or `most` if `shares` is empty.
 inline std::size_t size_of_call(std::span<const SizeShare> shares, std::uint64_t key, std::uint64_t number,
                                 std::size_t most) noexcept {
     if (shares.empty()) return most;

@@ -1,4 +1,4 @@
-// Moving data: files opened, transferred in order or shuffled, synchronised and closed as the plan says.
+// Transfers of data: opens files, moves data in the order of the plan, synchronises and closes.
 #include "workload/transfer.hpp"
 
 #include <fcntl.h>
@@ -69,8 +69,8 @@ class Transfer : public TransferBase {
             else
                 transfer(result);
         }
-        wear_out_.agree(0);  // of one that could not open
-        // Data that nobody asked for any more is not worth waiting for.
+        wear_out_.agree(0);  // in case the file could not be opened
+        // After a failure or a halt, do not wait until data is written back.
         const bool orderly = !result.failure && !setting_.halted();
         if (orderly && phase_.sync != Sync::none && opens_file()) close(result, phase_.sync == Sync::fsync);
         if (orderly && gathers() && !result.failure) meet_group();
@@ -101,9 +101,10 @@ class Transfer : public TransferBase {
 
   private:
     [[nodiscard]] bool gathers() const noexcept { return phase_.gathers(); }
-    // Where nothing of the owner was written there may be no file.
+    // If nothing of the owner was written, the file may not exist.
     [[nodiscard]] bool opens_file() const noexcept { return touches_file() && (writes_new() || count_ > 0); }
-    // The one that this rank looks at: in a write phase its own work, since other ranks may not have made theirs yet.
+    // Return the file whose cache this rank examines. In a write phase it is the one that this rank writes, since other
+    // ranks may not have created theirs yet.
     [[nodiscard]] const TransferFile<Io>& seen_file() const noexcept { return writes_new() ? file_ : own_file_; }
     [[nodiscard]] FileUse use() const noexcept {
         using enum TransferOperation;
@@ -113,7 +114,7 @@ class Transfer : public TransferBase {
                     .begin = 0,
                     .end = set_.written->bytes_per_rank() * setting_.plan.ranks};
         }
-        // Of a group the first and the last of its members.
+        // The regions of the first and the last member of a group.
         const Region first = gathers() ? regions_.front() : region();
         const Region last = gathers() ? regions_.back() : first;
         const std::uint64_t runs = last.transfers * last.transfer_bytes / last.run_bytes;
@@ -141,7 +142,7 @@ class Transfer : public TransferBase {
         int flags = O_RDONLY;
         if (use().writes) flags = use().reads || File::kWritingReads ? O_RDWR : O_WRONLY;
         if (phase_.operation == write) flags |= O_CREAT;
-        // In a shared file all but the first find it there.
+        // A shared file may exist already, created by another rank.
         if (phase_.operation == write && !shared() && !phase_.preallocate) flags |= O_EXCL;
         return phase_.direct ? flags | O_DIRECT : flags;
     }
@@ -170,7 +171,7 @@ class Transfer : public TransferBase {
                 "This file system, or its device, does not let a rank poll for completions (a device needs queues for "
                 "that, such as those of nvme.poll_queues): leave out iopoll.";
         }
-        wear_out_.agree(done_);  // who is through early lets the others know at once
+        wear_out_.agree(done_);  // wakes the other ranks if this one finished early
     }
 
     void note_group() {
@@ -201,7 +202,7 @@ class Transfer : public TransferBase {
         }
     }
 
-    // A member has done its part when the file is what the phase asked for.
+    // A member is done when the writer has closed the file.
     void meet_group() {
         const GatherSetting setting = gather_setting(0);
         if (touches_file())
@@ -229,8 +230,8 @@ class Transfer : public TransferBase {
 
     TransferFile<Io> file_, own_file_;
     File data_;
-    std::vector<Region> regions_;              // of the members, where this phase gathers
-    std::vector<std::uint64_t> members_done_;  // their transfers
+    std::vector<Region> regions_;              // of the members, if this phase gathers
+    std::vector<std::uint64_t> members_done_;  // their completed transfers
 };
 
 }  // namespace

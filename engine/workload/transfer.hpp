@@ -1,4 +1,4 @@
-// Moving data: one rank's part of a transfer phase.
+// Transfers of data: one rank's part of a transfer phase.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What all transfers have in common, whichever interface moves the data: which part of which file a rank has, in which
-// order it goes through it, and what is left for later phases.
+// Common parts of all transfers, whatever the interface: the rank's part of a file, the order of its transfers, and the
+// state left for later phases.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,8 @@ class TransferBase : public Workload {
     [[nodiscard]] bool touches_file() const noexcept {
         return phase_.takes_part(owner_) && (!phase_.gathers() || group_.writer() == seat_.rank);
     }
-    // One rank for each file of the set; a shared file may be in the memory of every node.
+    // Return whether this rank examines the cache: one rank for each file of the set, but one per node for a shared
+    // file, which every node may cache.
     [[nodiscard]] bool looks_at_cache() const noexcept {
         if (merged()) return group_of(phase_, seat_.exchange->nodes(), seat_.rank).writer() == seat_.rank;
         return shared() ? seat_.leads_node : writes_new() ? touches_file() : set_.done[seat_.rank] > 0;
@@ -84,7 +85,7 @@ class TransferBase : public Workload {
                 .age = set_.age,
                 .oldest = set_.age};
     }
-    // The same as it may be found; what other passes of this phase write meanwhile is newer.
+    // Return the content that a read may find. Other passes of this phase may write newer data meanwhile.
     [[nodiscard]] Content found() const noexcept {
         constexpr std::uint64_t kMostPasses = std::uint64_t{1} << 32U;
         const Ages there = shared() || merged() ? set_.ages_of_all() : set_.ages[owner_];
@@ -98,7 +99,7 @@ class TransferBase : public Workload {
         packer.put(set_.done[owner]);
         packer.put(set_.ages[owner]);
     }
-    // What this phase leaves of the owner's part.
+    // Record the state of the owner's part after this phase.
     void note(const RankResult& result) {
         if (writes_new()) set_.done[owner_] = done_;
         note_ages(result.operations);
@@ -114,22 +115,22 @@ class TransferBase : public Workload {
         else if (passes > 0 && covers())
             ages.oldest = ages.newest - (even ? 0 : 1);
         else if (shared() || merged())
-            ages.oldest = set_.before.oldest;  // of another rank's part in the phases before
+            ages.oldest = set_.before.oldest;  // of parts that other ranks wrote in earlier phases
     }
-    // Each pass writes all there is of the owner's part.
+    // Return whether each pass writes all existing data of the owner's part.
     [[nodiscard]] bool covers() const noexcept {
         return writes_new() || (phase_.operation == TransferOperation::rewrite && !is_drawn(phase_.access) &&
                                 count_ * phase_.transfer_bytes == set_.done[owner_] * set_.written->transfer_bytes);
     }
     [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
-    // How many transfers this rank has before it.
+    // Return the number of transfers of this rank in a pass.
     [[nodiscard]] std::uint64_t count() const noexcept {
         if (writes_new()) return phase_.takes_part(owner_) ? region().transfers : 0;
         if (accessed_as_written()) return set_.done[owner_];
         if (!reads_the_front()) return region().transfers;
         return std::min(region().transfers, set_.done[owner_] * set_.written->transfer_bytes / phase_.transfer_bytes);
     }
-    // What was written of a rank's part is its front, however far that goes, and this phase works on a front of it.
+    // Return whether the written data is the front of the rank's part, and this phase works on a front of it.
     [[nodiscard]] bool reads_the_front() const noexcept {
         if (set_.written->access != Access::segmented || merged() || set_.written->gathers()) return false;
         if (phase_.access != Access::segmented && phase_.access != Access::random) return false;
@@ -151,7 +152,7 @@ class TransferBase : public Workload {
                            "phase the rule amount."};
     }
 
-    // What rank 0 does before the others.
+    // Steps of rank 0 before the other ranks prepare.
     template <class Io>
     [[nodiscard]] Outcome lead_with(const TransferFile<Io>& file) const {
         if (!writes_new()) return require_written();
@@ -162,7 +163,8 @@ class TransferBase : public Workload {
         return std::nullopt;
     }
 
-    // Files that are not there yet, and what of those that are is cached. `seen` is the one that this rank looks at.
+    // Prepare new files, and drop the cache of existing ones if requested. `seen` is the file whose cache this rank
+    // examines.
     template <class Io>
     [[nodiscard]] Outcome prepare_files(const TransferFile<Io>& file, const TransferFile<Io>& seen,
                                         CacheState& cache) const {
@@ -185,7 +187,7 @@ class TransferBase : public Workload {
         }
         if (drops && !seat_.one_process && !shared() && !writes_new() && count_ > 0 &&
             (owner_ != seat_.rank || merged())) {
-            // Another node than that of the file's own rank; an earlier phase may have read it here.
+            // The file's own rank is on another node, but an earlier phase may have read the file here.
             CacheState unused;
             return file.look(true, unused, &CacheState::resident_before_bytes);
         }
@@ -227,7 +229,7 @@ class TransferBase : public Workload {
                 .wear_out = wear_out_.wanted() ? &wear_out_ : nullptr};
     }
 
-    // Gives `loop` the order in which this rank's transfers are done.
+    // Call `loop` with the order of this rank's transfers.
     template <class Loop>
     LoopEnd in_their_order(Loop loop) const {
         if (phase_.access == Access::random_whole) return loop(anywhere());
@@ -241,14 +243,14 @@ class TransferBase : public Workload {
     const TransferPhase& phase_;
     DataSet& set_;
     std::uint32_t owner_;
-    Group group_;  // of the owner, where there are writers
+    Group group_;  // of the owner, if the phase has writers
     Buffer buffer_;
     WearOut wear_out_;
     std::uint64_t count_ = 0;  // transfers of one pass
     std::uint64_t done_ = 0;
 
   private:
-    // A new file is written in the set's own order; later phases have an order of their own over what there is.
+    // A new file is written in the order of the set. Later phases shuffle the existing transfers in different orders.
     [[nodiscard]] Shuffled shuffled() const noexcept {
         const Permutation as_written(region().transfers, key(0));
         if (writes_new()) return {region(), as_written};
@@ -256,7 +258,7 @@ class TransferBase : public Workload {
         if (count_ == region().transfers || !accessed_as_written()) return {region(), own};
         return {region(), own, as_written};
     }
-    // The first `count_` transfers of a seeded order of the rank's own over the whole file.
+    // Return the first `count_` transfers of a seeded order over the whole file, which differs from rank to rank.
     [[nodiscard]] Shuffled anywhere() const noexcept {
         Region file = region();
         file.transfers = set_.written->bytes_per_rank() * setting_.plan.ranks / phase_.transfer_bytes;

@@ -1,4 +1,4 @@
-// One data file of a set: its name, and what is done to it outside timed loops.
+// One data file of a set: its name, and the operations on it outside timed loops.
 #pragma once
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ class TransferFile {
         return failure;
     }
 
-    // What the kernel says it does, against what the phase asked for.
+    // Compare the descriptor's flags with the flags that the phase requests.
     Workload::Outcome check_flags(int descriptor, bool& direct) const {
         if constexpr (!Io::kKernelFiles) return std::nullopt;
         const int flags = ::fcntl(descriptor, F_GETFL);
@@ -59,7 +59,7 @@ class TransferFile {
                        .remedy = wanted ? "Set direct to false." : "Set direct to true."};
     }
 
-    // Where it has one of its own, which may be there already.
+    // Create the file's separate directory, if it has one. It may exist already.
     Workload::Outcome make_directory() const {
         if (directory_.empty()) return std::nullopt;
         const int error = Io::make_directory(Io::root(setting_.root, rank_), directory_.c_str());
@@ -72,7 +72,7 @@ class TransferFile {
         return error == 0 || error == ENOENT ? std::nullopt : Workload::Outcome(call_failure("unlink", path(), error));
     }
 
-    // Real blocks only: the C library's emulation would write the file.
+    // Uses fallocate(2), because the emulation in posix_fallocate(3) writes the file.
     Workload::Outcome allocate(std::uint64_t bytes) const {
         if constexpr (!Io::kKernelFiles) return call_failure("fallocate", path(), EOPNOTSUPP);
         Handle file;
@@ -83,7 +83,7 @@ class TransferFile {
         return error == 0 ? std::nullopt : Workload::Outcome(call_failure("fallocate", path(), error));
     }
 
-    // How much of the file is cached, after dropping its pages where asked.
+    // Measure how much of the file is cached, after dropping its pages if `drop` is set.
     Workload::Outcome look(bool drop, CacheState& cache, std::uint64_t CacheState::* resident) const {
         if constexpr (!Io::kKernelFiles) return std::nullopt;
         Handle file;

@@ -1,4 +1,4 @@
-// The failures of a transfer loop in words.
+// Messages for the failures of a transfer loop.
 #include "workload/transfer_loop.hpp"
 
 #include <cerrno>

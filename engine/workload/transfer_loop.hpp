@@ -17,41 +17,41 @@ namespace strakes {
 struct LoopSetting {
     const PhaseSetting& setting;
     const Seat& seat;
-    std::span<std::byte> buffer;  // one transfer
-    Content content;              // of what the first pass writes
-    Content found;                // of what is read
-    std::uint64_t ages_a_pass;    // later passes write data of so many ages more
-    std::uint64_t count;          // transfers of one pass
-    std::uint32_t read_percent;   // 100: only reads, 0: only writes
-    std::uint64_t choice_key;     // decides which transfers are reads in between, and sizes that are drawn
-    std::span<const SizeShare> read_sizes, write_sizes;  // none: the whole buffer
+    std::span<std::byte> buffer;                         // one transfer
+    Content content;                                     // written by the first pass
+    Content found;                                       // accepted by reads
+    std::uint64_t ages_a_pass;                           // increase of the age from pass to pass
+    std::uint64_t count;                                 // transfers of one pass
+    std::uint32_t read_percent;                          // 100: only reads, 0: only writes
+    std::uint64_t choice_key;                            // seed for the choice of reads, and for sizes
+    std::span<const SizeShare> read_sizes, write_sizes;  // empty: the whole buffer
     bool stamp, verify, repeat;
     bool synchronise;        // after each write
-    std::uint64_t delay_ns;  // after each call
+    std::uint64_t delay_ns;  // busy wait after each call
     std::uint64_t deadline;
     Pace pace;
-    WearOut* wear_out;  // none where the deadline is the end
+    WearOut* wear_out;  // null if the deadline ends the loop
 };
 
 // How the loop ended.
 struct LoopEnd {
     static constexpr int kEndOfFile = -1;
 
-    std::uint64_t in_order = 0;  // transfers of the first pass that were done
+    std::uint64_t in_order = 0;  // completed transfers of the first pass
     bool failed = false;
-    bool reading = false;        // the call that failed
-    const char* call = nullptr;  // where it was neither a read nor a write
-    int error = 0;               // or kEndOfFile
-    std::uint64_t offset = 0;    // where it failed
+    bool reading = false;        // of the failed call
+    const char* call = nullptr;  // failed call, if neither a read nor a write
+    int error = 0;               // error number or kEndOfFile
+    std::uint64_t offset = 0;    // of the failure
     std::optional<Mismatch> mismatch;
 };
 
-// The failure in words.
+// Return a failure with its message.
 Failure describe(const LoopEnd& end, std::string path);
 
-// Short transfers are continued; a read that meets the end of the file, or a write that moves nothing, is an error.
-// Returns 0, an error number or kEndOfFile; `offset` is then where it happened. In place, so that after the system call
-// there is nothing to return from (backend/system_call.hpp).
+// Move the whole buffer, continuing after short transfers. A read at the end of the file, or a write that moves
+// nothing, is an error. Return 0, an error number or kEndOfFile; `offset` is then the position of the failure. Inlined,
+// so that no function returns after the system call (backend/system_call.hpp).
 template <class File>
 [[gnu::always_inline]] inline int move_all(bool reading, File& file, std::span<std::byte> buffer,
                                            std::uint64_t& offset) noexcept {
@@ -66,7 +66,7 @@ template <class File>
     }
 }
 
-// The same with the calls of `Io` on a descriptor.
+// Move the whole buffer by the calls of `Io` on a descriptor.
 template <class Io>
 [[gnu::always_inline]] inline int move_all(bool reading, int descriptor, std::span<std::byte> buffer,
                                            std::uint64_t& offset) noexcept {
@@ -83,8 +83,8 @@ template <class Io>
     return move_all(reading, bound, buffer, offset);
 }
 
-// One clock reading per call; stamping and verifying cost the phase time, which is told, but are not part of a call's
-// latency.
+// One clock reading per call, and another one to stamp or to verify data. That time is part of the phase and reported
+// as result.data, but is not part of a call's latency.
 template <class File, class Order>
 LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResult& result) {
     const Clock clock = loop.setting.clock;

@@ -1,5 +1,4 @@
-// The timed loop of data transfers that keeps many requests under way: allocates nothing, locks nothing, prints
-// nothing.
+// The timed loop of data transfers with several requests in flight. Allocates nothing, locks nothing, prints nothing.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +12,8 @@
 
 namespace strakes {
 
-// A latency is from handing over the request to finding it complete. Whatever ends the loop, what is under way is
-// waited for, so that the transfers done are the first so many of the order.
+// Latency is the time from the submission of a request to the detection of its completion. Before the loop ends, it
+// waits for all requests in flight. Without an error, the completed transfers are then the first ones in order.
 template <class File, class Order>
 class QueuedLoop {
   public:
@@ -37,7 +36,7 @@ class QueuedLoop {
             if (file_.under_way() == 0) return end_;
             result_.queue_depth = std::max(result_.queue_depth, file_.under_way());
             if (const int error = file_.ring().submit_and_wait(); error != 0) {
-                file_.ring().stop();  // the buffer goes before the ring does
+                file_.ring().stop();  // the buffer is freed before the ring
                 return {.in_order = end_.in_order, .failed = true, .call = "io_uring_enter", .error = error};
             }
             take_complete();
@@ -49,14 +48,14 @@ class QueuedLoop {
     }
 
   private:
-    // Stamping so much takes a few microseconds, some times what it costs to hand requests over.
+    // Stamping this amount takes a few microseconds, several times the cost of submitting requests.
     static constexpr std::size_t kStampedTogether = std::size_t{64} * 1024;
 
-    // As many as there are slots. They share the clock's reading, and the call that hands them over; where they are
-    // stamped, some are under way while others are stamped.
+    // Start a transfer in every free slot. The transfers share a clock reading and the call that submits them. If data
+    // is stamped, some requests are submitted while others are still being stamped.
     void begin_transfers() noexcept {
         auto& free = file_.free_slots();
-        std::size_t told = free.size();  // slots from here on are handed over
+        std::size_t told = free.size();  // slots from here on are submitted
         std::size_t left = told;
         std::size_t stamped = 0;
         std::uint64_t before = loop_.stamp ? clock_.now() : 0;
@@ -101,7 +100,7 @@ class QueuedLoop {
     }
 
     void take_complete() noexcept {
-        // Those that complete while others of this round are verified are found in the next one.
+        // Requests that complete while others of this round are verified are found in the next round.
         const std::uint64_t now = clock_.now();
         file_.ring().reap([&](std::uint32_t slot, int moved) noexcept { complete(slot, moved, now); });
         if (loop_.verify) result_.data += elapsed(now, clock_.now());
@@ -121,7 +120,7 @@ class QueuedLoop {
             file_.push(slot);
             return;
         }
-        file_.free_slots().push_back(slot);  // room for all was reserved
+        file_.free_slots().push_back(slot);  // within the capacity reserved
         if (moved <= 0)
             return fail(request.reading, moved < 0 ? -moved : LoopEnd::kEndOfFile, request.offset + request.done);
         const std::uint64_t took = elapsed(request.begun, now);
@@ -136,7 +135,7 @@ class QueuedLoop {
             result_.verified_bytes += buffer.size();
     }
 
-    // Of all that were under way, the failure nearest to the beginning of the file is told, whichever came first.
+    // Report the failure with the lowest offset, if several requests in flight fail.
     void fail(bool reading, int error, std::uint64_t offset, const std::optional<Mismatch>& mismatch = {}) noexcept {
         stopping_ = true;
         if (std::exchange(end_.failed, true) && offset >= end_.offset) return;
@@ -154,7 +153,7 @@ class QueuedLoop {
     Histogram& calls_;
     Histogram& reads_;
     RoundPace pace_;
-    Content content_;  // of what this pass writes
+    Content content_;  // written by this pass
     LoopEnd end_;
     std::uint64_t begun_ = 0;   // in this pass
     std::uint64_t chosen_ = 0;  // in all passes

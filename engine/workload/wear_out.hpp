@@ -1,4 +1,4 @@
-// The rule wear-out: when its seconds are over, every rank goes on to what the one that is furthest has reached.
+// The stop rule wear-out: after its seconds, every rank continues to the position of the most advanced rank.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ class WearOut {
         : exchange_(stop.rule == StopRule::wear_out ? seat.exchange : nullptr), rank_(seat.rank) {}
 
     [[nodiscard]] bool wanted() const noexcept { return exchange_ != nullptr; }
-    // What to go on to, at least `done`. Waits for all ranks, each of which calls it in its timed section, also one
-    // that has nothing left or has failed; only the first call of a rank counts.
+    // Return the number of operations to reach, at least `done`. Waits for all ranks. Every rank must call it in its
+    // timed section, even if it has finished or failed. Only the first call of a rank counts.
     std::uint64_t agree(std::uint64_t done) {
         if (!wanted() || agreed_) return done;
         agreed_ = true;

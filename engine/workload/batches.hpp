@@ -1,5 +1,5 @@
-// Between the readers of a rank and its accelerator: batches are read in any order and wanted in theirs, and no more of
-// them are read ahead than was asked for.
+// Queue of batches between the readers of a rank and its accelerator. Readers finish batches in any order, the
+// accelerator takes them in sequence. The queue limits the read-ahead.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,8 @@ class Batches {
   public:
     Batches(std::uint64_t count, std::uint64_t ahead) : count_(count), ready_(ahead) {}
 
-    // For a reader: the next batch to read. Waits until there is room; none when all are taken or `over()`.
+    // Called by a reader. Wait for room and return the next batch to read, or nothing if all are taken or over() is
+    // true.
     template <class Over>
     std::optional<std::uint64_t> take(const Over& over) {
         std::unique_lock lock(mutex_);
@@ -29,7 +30,7 @@ class Batches {
         filled_.notify_all();
     }
 
-    // For the accelerator: waits for its next batch, whose room is then free. False when over() came first.
+    // Called by the accelerator. Wait for its next batch and free its slot. Return false if over() became true first.
     template <class Over>
     bool next(const Over& over) {
         std::unique_lock lock(mutex_);
@@ -45,7 +46,7 @@ class Batches {
     template <class Over, class Ready>
     static bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& change, const Over& over,
                      const Ready& ready) {
-        constexpr std::chrono::milliseconds kLook{100};  // for an end that nobody announces
+        constexpr std::chrono::milliseconds kLook{100};  // nothing notifies a change of over()
         while (!over()) {
             if (ready()) return true;
             change.wait_for(lock, kLook);

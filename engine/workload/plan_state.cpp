@@ -1,4 +1,4 @@
-// Every set a plan names, empty.
+// Creates every set that a plan names, empty.
 #include "workload/plan_state.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@ namespace strakes {
 
 namespace {
 
-// Words that only part of a transfer has could not be told to be of either.
+// Return whether the phase writes only whole words. A word that is written in part has no age.
 bool writes_words(const TransferPhase& phase) {
     constexpr std::uint64_t kWord = 8;
     const auto odd = [](const SizeShare& size) { return size.bytes % kWord != 0; };

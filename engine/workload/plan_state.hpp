@@ -1,4 +1,4 @@
-// What the phases so far have left on the target: what later phases may touch.
+// State that earlier phases left on the target, and that later phases may use.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace strakes {
 
-// How often data were written before: of all that are in a file those that were so the fewest times, and the most.
+// Number of times that data was written before: the lowest and the highest number in a file or a part of it.
 struct Ages {
     std::uint64_t oldest = 0, newest = 0;
 };
@@ -20,26 +20,26 @@ struct Ages {
 struct DataSet {
     std::uint32_t number = 0;                // within the plan: part of every file's pattern
     const TransferPhase* written = nullptr;  // the phase that wrote it
-    std::vector<std::uint64_t> done;         // by owner: so many of its transfers, in the order of that phase
-    std::vector<Ages> ages;                  // by owner: of its part of the phase that wrote last
-    bool renews = true;                      // data that are written once more are of another age
-    Ages before;                             // of all that was there when this phase began
-    std::uint64_t age = 0;                   // of what this phase writes first; those of later passes follow
+    std::vector<std::uint64_t> done;         // by owner: completed transfers, in the order of that phase
+    std::vector<Ages> ages;                  // by owner: ages of its part
+    bool renews = true;                      // rewritten data gets a new age
+    Ages before;                             // of all data when this phase began
+    std::uint64_t age = 0;                   // of this phase's first pass; later passes have higher ages
 
     [[nodiscard]] Ages ages_of_all() const noexcept;
 };
 
-// A file of a pool; its number decides its name, its directory and its data.
+// A file of a pool. Its number determines its name, directory and data.
 struct PoolFile {
     std::uint64_t item = 0;
     std::uint64_t size_bytes = 0;
 };
 
-// The small files of one rank: the numbers [first, next) with their first sizes, or, once they are no longer that, a
+// The small files of one rank. They are the numbers [first, next) with their initial sizes or, after other changes, a
 // list.
 struct Pool {
     std::uint64_t first = 0, next = 0;
-    bool made = false;  // its directories
+    bool made = false;  // its directories exist
     bool listed = false;
     std::vector<PoolFile> files;
     std::uint64_t bytes = 0;
@@ -53,14 +53,14 @@ struct PoolsOfSet {
     std::vector<Pool> pools;   // by rank
 };
 
-// Each entry is written by the one rank that works for that owner, and read by others after the next barrier.
+// Each entry is written by the one rank that works for its owner. Other ranks read it after the next barrier.
 struct PlanState {
     explicit PlanState(const Plan& plan);
 
     std::map<std::string, DataSet> data;
     std::map<std::string, std::vector<Items>> files, directories;  // by owner
     std::map<std::string, PoolsOfSet> pools;
-    std::map<std::string, std::uint32_t> samples;  // by the name of the set: its number within the plan
+    std::map<std::string, std::uint32_t> samples;  // number within the plan, by name of the set
 };
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// What a small file is by its number: its first size, its directory and its data. Nothing of it is kept in memory.
+// Properties of a small file that follow from its number: initial size, directory and data. They are not stored.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace strakes {
 
-// 0 .. range-1 from 32 or 64 even bits, by multiplying instead of dividing (Lemire, Fast Random Integer Generation in
-// an Interval, 2019, without its correction: for ranges this small the bias is below 1e-5).
+// Map 32 or 64 random bits to 0 .. range-1 by multiplication (Lemire, Fast Random Integer Generation in an Interval,
+// 2019, without the rejection step). The relative bias is at most range / 2^32 or range / 2^64.
 constexpr std::uint64_t scaled32(std::uint64_t bits, std::uint64_t range) noexcept { return (bits * range) >> 32U; }
 constexpr std::uint64_t scaled(std::uint64_t bits, std::uint64_t range) noexcept {
     __extension__ using Wide = unsigned __int128;
@@ -36,7 +36,7 @@ class PoolRule {
     [[nodiscard]] Stream stream_of(std::uint64_t item) const noexcept {
         return strakes::stream_of(seed_, salt_, mix(key_ + item));
     }
-    // For the choices of one phase.
+    // Return the key of the random choices in a phase.
     [[nodiscard]] std::uint64_t key_of_phase(std::size_t index) const noexcept { return mix(key_ ^ mix(index + 1)); }
 
   private:

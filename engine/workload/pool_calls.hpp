@@ -1,4 +1,4 @@
-// The calls on one small file, as the timed loop makes them: relative to the descriptor of its directory, in units.
+// Calls on one small file in the timed loop: relative to the descriptor of its directory, in units.
 #pragma once
 
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 
 namespace strakes {
 
-// A call that failed; none for success.
+// A failed call. Empty for success.
 struct PoolFault {
     const char* call = nullptr;
-    LoopEnd end;  // of a read or write
+    LoopEnd end;  // its error; the rest only for reads and writes
 
     [[nodiscard]] explicit operator bool() const noexcept { return call != nullptr; }
 };
@@ -58,7 +58,7 @@ class PoolCalls {
         return error == 0 ? PoolFault{} : fault("unlink", error);
     }
 
-    // Between two offsets of the open file, `unit` bytes a call.
+    // Write or read the open file between two offsets, `unit` bytes a call.
     PoolFault write(std::uint64_t item, std::uint64_t from, std::uint64_t to, std::uint64_t unit) noexcept {
         const Stream stream = rule_.stream_of(item);
         return move(false, from, to, unit, stream);
@@ -67,7 +67,7 @@ class PoolCalls {
         return move(true, from, to, unit, verify_ ? rule_.stream_of(item) : Stream{});
     }
 
-    // Whole operations on a file that is not open; what fails in between leaves nothing open.
+    // Whole operations on a file that is not open. After a failure no file is left open.
     PoolFault create_whole(std::uint64_t item, std::uint64_t bytes, std::uint64_t unit) noexcept {
         if (PoolFault failed = open(item, O_CREAT | O_EXCL | O_WRONLY)) return failed;
         return closed(write(item, 0, bytes, unit));
@@ -80,18 +80,18 @@ class PoolCalls {
         if (PoolFault failed = open(file.item, O_RDONLY)) return failed;
         return closed(read(file.item, 0, file.size_bytes, unit));
     }
-    // For the end of a loop that was left with a file open.
+    // Close the file that an interrupted loop has left open.
     void leave() noexcept {
         if (descriptor_ >= 0) static_cast<void>(Io::close(std::exchange(descriptor_, -1)));
     }
 
     [[nodiscard]] std::uint64_t verified_bytes() const noexcept { return verified_bytes_; }
-    // Of the last call by name, for messages.
+    // Item and name of the last call that takes a name, for messages.
     [[nodiscard]] std::uint64_t item() const noexcept { return item_; }
     [[nodiscard]] const char* name() const noexcept { return name_.c_str(); }
 
   private:
-    // Sets the name, too.
+    // Set the name of an item, and return its directory.
     int directory(std::uint64_t item) noexcept {
         item_ = item;
         name_.set(item, false);

@@ -1,5 +1,5 @@
-// Which samples there are, where they lie, and in which order an epoch wants them. All of it follows from the seed and
-// numbers; nothing is kept in memory.
+// Sizes and positions of samples, and their order in an epoch. All of them follow from the seed and numbers, and none
+// is stored.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace strakes {
 
-// A standard normal number of two even ones (Box, Muller 1958), at most four standard deviations from 0.
+// Return a standard normal variate from two uniform ones (Box, Muller 1958), clamped to four standard deviations.
 inline double normal_of(std::uint64_t key) noexcept {
     constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
     constexpr double kMost = 4;
@@ -28,7 +28,7 @@ class SampleRule {
     SampleRule(const TrainingPhase& phase, const Plan& plan, std::uint32_t set) noexcept
         : phase_(phase), seed_(plan.seed), salt_(plan.salt), key_(mix(mix(mix(plan.seed) + 2) + set)) {}
 
-    // Of every sample of a file. Cut off on both sides alike, so that the average stays.
+    // Return the size of each sample of a file. It is clamped symmetrically, which preserves the mean.
     [[nodiscard]] std::uint64_t size_of(std::uint64_t file) const noexcept {
         const double stdev = static_cast<double>(phase_.sample_stdev_bytes);
         const double most = static_cast<double>(phase_.sample_bytes - 1);
@@ -38,7 +38,7 @@ class SampleRule {
     [[nodiscard]] std::uint64_t file_bytes(std::uint64_t file) const noexcept {
         return size_of(file) * phase_.samples_per_file;
     }
-    // In the directory of the set; subdirectories take turns.
+    // Return the path in the set's directory. Files are assigned to the subdirectories round-robin.
     [[nodiscard]] std::string path_of(std::uint64_t file) const {
         const std::string name = std::to_string(file);
         return phase_.subdirectories == 0 ? name : "s" + std::to_string(file % phase_.subdirectories) + "/" + name;
@@ -47,7 +47,7 @@ class SampleRule {
         return strakes::stream_of(seed_, salt_, mix(key_ + 2 * file + 1));
     }
 
-    // What decides the order and the pauses of one phase.
+    // Return the key of a phase's order and computing times.
     [[nodiscard]] std::uint64_t key_of_phase(std::size_t index) const noexcept { return mix(key_ ^ mix(index + 1)); }
 
   private:
@@ -57,13 +57,13 @@ class SampleRule {
     std::uint64_t key_;
 };
 
-// A sample: its file, and its place in it.
+// A sample: its file, and its index in the file.
 struct Sample {
     std::uint64_t file = 0;
     std::uint64_t place = 0;
 };
 
-// The order of an epoch: the ranks take batches in turn.
+// The order of an epoch. Batches are assigned to the ranks round-robin.
 class EpochOrder {
   public:
     EpochOrder(const TrainingPhase& phase, std::uint32_t ranks, std::uint32_t rank, std::uint64_t key) noexcept
@@ -86,7 +86,7 @@ class EpochOrder {
     Permutation order_;
 };
 
-// How long a step computes.
+// Return the computing time of a step in nanoseconds.
 inline std::uint64_t compute_ns_of(const TrainingPhase& phase, std::uint64_t key, std::uint32_t rank,
                                    std::uint64_t step) noexcept {
     if (phase.compute_stdev_ns == 0) return phase.compute_ns;

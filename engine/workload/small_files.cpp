@@ -1,4 +1,4 @@
-// Pools of small files: filled, worked on by transactions or a list of operations, emptied.
+// Pools of small files: filled, changed by transactions or a list of operations, and emptied.
 #include "workload/small_files.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace strakes {
 namespace {
 
 constexpr std::uint64_t kMostWriteBytes = std::uint64_t{1} << 20U;
-constexpr std::uint64_t kLongestItem = 99'999'999'999'999;  // first_item (2^40) and all that can be created after it
+constexpr std::uint64_t kLongestItem = 99'999'999'999'999;  // first_item (2^40) and all files created after it
 
 template <class Io>
 class SmallFiles final : public Workload {
@@ -93,7 +93,7 @@ class SmallFiles final : public Workload {
         return std::nullopt;
     }
 
-    // Made by the first phase of the pool.
+    // The first phase of the pool creates the directory.
     Outcome open_directory(int parent, const std::string& name, Descriptor& into) const {
         const auto failed = [&](const char* call, int error) {
             const std::string path = directory_name() + (parent == setting_.root ? "" : "/" + name);
@@ -113,7 +113,7 @@ class SmallFiles final : public Workload {
         return failure;
     }
 
-    // Files that come and go in any order need a list, with room for all that may be there, so that the timed section
+    // Files that are created and removed in any order need a list. Its capacity is reserved, so that the timed section
     // allocates nothing.
     Outcome list() {
         const bool random = phase_.mode == transactions || phase_.mode == flow;
@@ -147,12 +147,12 @@ class SmallFiles final : public Workload {
     [[nodiscard]] std::uint64_t flow_count(FlowCall call) const noexcept {
         return static_cast<std::uint64_t>(std::ranges::count(phase_.flow, call, &FlowOperation::call));
     }
-    // Of the list: by what is left after every loop, and within a loop.
+    // Return the growth of the list: the files that every loop leaves, and the files that one loop creates.
     [[nodiscard]] std::uint64_t growth() const noexcept {
         const std::uint64_t created = flow_count(FlowCall::create);
         return phase_.transactions * (created - flow_count(FlowCall::remove)) + created;
     }
-    // Files there must be more than, for each deletion to leave some.
+    // Return the number of files that the pool must exceed, so that each deletion leaves some.
     [[nodiscard]] std::uint64_t least() const noexcept { return flow_count(FlowCall::remove); }
 
     PoolFault work(PoolCalls<Io>& calls, RankResult& result) {
@@ -169,14 +169,14 @@ class SmallFiles final : public Workload {
         return {};
     }
 
-    // Asked before anything new begins, so only where there is more to do.
+    // Return whether to begin another operation. Called only if there is one, so out_of_time means that work was left.
     bool goes_on(RankResult& result) const noexcept {
         if (setting_.halted()) return false;
         result.out_of_time = before_ >= deadline_;
         return !result.out_of_time;
     }
 
-    // After one operation: one clock reading.
+    // Record an operation. One clock reading each.
     void note(FlowCall call, std::uint64_t bytes, RankResult& result) noexcept {
         const std::uint64_t now = setting_.clock.now();
         const std::uint64_t took = elapsed(before_, now);
@@ -232,7 +232,7 @@ class SmallFiles final : public Workload {
         return {};
     }
 
-    // Seeded choices, as many as are asked for: number n of a phase is the same in every run.
+    // Seeded random choices. Number n of a phase is the same in every run.
     class Choices {
       public:
         explicit Choices(std::uint64_t key) noexcept : key_(key) {}
@@ -244,8 +244,8 @@ class SmallFiles final : public Workload {
         std::uint64_t n_ = 0;
     };
 
-    // As Postmark (Katcher 1997): each is a pair of read or append, and create or delete. A full file is not appended
-    // to, a full pool (twice its first size) only shrinks and one with a single file only grows.
+    // Transactions of Postmark (Katcher 1997): each reads or appends, then creates or deletes. A file of the largest
+    // size is not appended to. A full pool (twice its initial size) only shrinks, and a pool of one file only grows.
     PoolFault transact(PoolCalls<Io>& calls, RankResult& result) {
         Choices choices(rule_.key_of_phase(setting_.index));
         const bool endless = phase_.stop.rule == StopRule::seconds;
@@ -295,7 +295,7 @@ class SmallFiles final : public Workload {
         PoolFault fault;
         std::uint64_t bytes = 0;
         if (operation.call == FlowCall::remove)
-            return remove_at(choices.below(pool_.files.size()), calls, result);  // notes by itself
+            return remove_at(choices.below(pool_.files.size()), calls, result);  // calls note()
         switch (operation.call) {
             case create:
                 fault = calls.open(pool_.next, O_CREAT | O_EXCL | O_RDWR);
@@ -325,7 +325,7 @@ class SmallFiles final : public Workload {
         return fault;
     }
 
-    // A whole file, or a piece: one of those the file consists of, chosen anew each time.
+    // Read or write a whole file, or a piece of it that is chosen for each call.
     PoolFault move(const FlowOperation& operation, Choices& choices, PoolCalls<Io>& calls, std::uint64_t& bytes) {
         PoolFile& file = pool_.files[current_];
         const bool reading = operation.call == FlowCall::read;
@@ -366,11 +366,11 @@ class SmallFiles final : public Workload {
     PoolRule rule_;
     std::vector<Descriptor> directories_;
     Buffer buffer_;
-    std::uint64_t room_ = 0;      // of the list
+    std::uint64_t room_ = 0;      // capacity of the list
     std::uint64_t deadline_ = 0;  // ticks
-    std::uint64_t before_ = 0;    // the clock's last reading
+    std::uint64_t before_ = 0;    // last clock reading
     Pace pace_;
-    std::uint64_t current_ = 0;  // the open file's place in the list
+    std::uint64_t current_ = 0;  // index of the open file in the list
     bool open_ = false;
 };
 

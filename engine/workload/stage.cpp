@@ -1,6 +1,6 @@
-// The whole of one file for every rank. Readers put it into the memory of their node, piece by piece; all ranks of the
-// node look there. Reader j of every node has the pieces j, j + readers, ...: its column. With broadcast the nodes
-// share a column's pieces out between them and tell each other what they have read.
+// Delivers one whole file to every rank. Readers copy it piece by piece into memory that the ranks of a node share.
+// Reader j of every node has the pieces j, j + readers, ...: its column. With broadcast, the nodes divide the pieces of
+// a column among them and exchange them. Without readers, every rank reads the file itself.
 #include "workload/stage.hpp"
 
 #include <sched.h>
@@ -29,19 +29,19 @@ namespace {
 constexpr std::size_t kLine = 64;
 constexpr std::size_t kPage = 4096;
 constexpr long kLookEveryNs = 20'000;
-constexpr int kLooks = 1000;  // actively, before the first nap
+constexpr int kLooks = 1000;  // polls before the first sleep
 
 using Ranks = std::vector<std::uint32_t>;
 
-// Who reads on which node.
+// The readers of each node.
 struct Readers {
-    std::vector<Ranks> nodes;  // the ranks of each
-    std::size_t node = 0;      // this rank's
-    std::size_t place = 0;     // in it
-    std::size_t columns = 0;   // readers of this node; with broadcast of every node
+    std::vector<Ranks> nodes;  // ranks by node
+    std::size_t node = 0;      // of this rank
+    std::size_t place = 0;     // of this rank in its node
+    std::size_t columns = 0;   // readers of this node; with broadcast the same on every node
 
     [[nodiscard]] bool reads() const noexcept { return place < columns; }
-    // On all nodes, of so many on each.
+    // Return the number of readers on all nodes, at most `most` on each.
     [[nodiscard]] std::uint32_t of_all(std::size_t most) const noexcept {
         std::size_t count = 0;
         for (const Ranks& node : nodes) count += std::min(most, node.size());
@@ -116,7 +116,7 @@ class Stage final : public Workload {
     }
 
   private:
-    // Every rank reads for itself.
+    // Return whether every rank reads the whole file.
     [[nodiscard]] bool alone() const noexcept { return phase_.readers_per_node == 0; }
     [[nodiscard]] Content content() const noexcept {
         return {.stream = stream_of(setting_.plan.seed, setting_.plan.salt, std::uint64_t{set_.number} << 32U),
@@ -134,7 +134,7 @@ class Stage final : public Workload {
     [[nodiscard]] std::span<std::byte> place_of(std::uint64_t piece) const noexcept {
         return memory_.subspan(header_bytes() + piece * phase_.transfer_bytes, bytes_of(piece));
     }
-    // How many pieces of a column are there; other processes change it, too.
+    // Return the number of available pieces of a column. Other processes also change it.
     [[nodiscard]] std::atomic_ref<std::uint64_t> there(std::size_t column) const noexcept {
         return std::atomic_ref<std::uint64_t>(*reinterpret_cast<std::uint64_t*>(memory_.data() + column * kLine));
     }
@@ -199,7 +199,7 @@ class Stage final : public Workload {
         return true;
     }
 
-    // False when the data are not those that were written.
+    // Verify a piece if requested, and count it. Return false if it differs from the data written.
     bool use(std::uint64_t piece, std::span<const std::byte> bytes, RankResult& result) {
         if (phase_.verify) {
             LoopEnd end;
@@ -232,7 +232,7 @@ class Stage final : public Workload {
         }
     }
 
-    // So many pieces of the column at a time as there are nodes: each reads one of them, and then tells the others.
+    // Read the column in rounds of one piece per node. Each node reads its piece and broadcasts it to the others.
     void read_and_tell(RankResult& result) {
         const std::size_t nodes = readers_.nodes.size();
         const auto piece_of = [&](std::uint64_t number) { return readers_.place + number * readers_.columns; };
@@ -256,7 +256,7 @@ class Stage final : public Workload {
         return broadcast(*seat_.exchange, group, (readers_.node + nodes - root) % nodes, bytes, setting_.halt);
     }
 
-    // Everything, as it comes.
+    // Use all pieces in order, as they become available.
     void use_all(RankResult& result) {
         for (std::uint64_t piece = 0; piece < pieces_; ++piece) {
             const std::atomic_ref<std::uint64_t> ready = there(piece % readers_.columns);

@@ -1,5 +1,5 @@
-// Training without an accelerator: readers bring batches of samples, and the rank takes them one after another and
-// computes nothing for as long as the accelerator would.
+// Training without an accelerator: readers fetch batches of samples. The rank takes them in order and sleeps for the
+// accelerator's computing time.
 #include "workload/training.hpp"
 
 #include <fcntl.h>
@@ -28,11 +28,11 @@ namespace strakes {
 
 namespace {
 
-constexpr std::uint64_t kMostLookedAt = 1024;  // files whose pages are counted; more are a sample
-constexpr std::uint64_t kSettling = 1;         // steps at the beginning that no share of time counts
+constexpr std::uint64_t kMostLookedAt = 1024;  // number of files whose cached pages are counted; of more, a sample
+constexpr std::uint64_t kSettling = 1;         // first steps, which utilisation does not include
 constexpr std::uint64_t kLongestNapNs = 100'000'000;
 
-// What one reader brought.
+// Results of one reader.
 struct Read {
     std::uint64_t slowest = 0;
     std::uint64_t verified_bytes = 0;
@@ -119,7 +119,7 @@ class Training final : public Workload {
         return std::nullopt;
     }
 
-    // What this node may have in its page cache of any file.
+    // Drop all files from this node's page cache.
     [[nodiscard]] Outcome drop() const {
         seat_.progress.at("dropping cached pages");
         for (std::uint64_t file = 0; file < phase_.file_count && !setting_.halted(); ++file) {
@@ -133,7 +133,8 @@ class Training final : public Workload {
         return std::nullopt;
     }
 
-    // Of many files some are looked at, drawn at random; the error is that of a share of as many draws.
+    // Count cached pages. If there are more than kMostLookedAt files, a random sample is examined, with the error of a
+    // binomial proportion.
     Outcome look(CacheState& cache, std::uint64_t CacheState::* resident) const {
         const Permutation drawn(phase_.file_count, key_ + 1);
         const std::uint64_t count = std::min(phase_.file_count, kMostLookedAt);
@@ -175,7 +176,7 @@ class Training final : public Workload {
         seat_.progress.publish(samples_, bytes_);
     }
 
-    // Every rank its files, one after another.
+    // Write the files of this rank, to which files are assigned round-robin.
     void generate(RankResult& result) {
         seat_.progress.at("generating");
         Pace pace = setting_.pace(result.start, setting_.plan.ranks);
@@ -233,8 +234,8 @@ class Training final : public Workload {
         }
     }
 
-    // The accelerator. Its share of time is that of DLIO (statscounter.py, compute_metrics_train) and MLPerf Storage:
-    // what it computed, over the time from the end of the first step to that of the last.
+    // The accelerator's steps. Utilisation is defined as in DLIO (statscounter.py, compute_metrics_train) and MLPerf
+    // Storage: computing time divided by the time from the end of the first step to the end of the last.
     void take_steps(std::uint64_t steps, Batches& batches, Pace& own, Read& read, RankResult& result) {
         const Clock& clock = setting_.clock;
         const auto over_now = [this] { return over(); };
@@ -273,7 +274,7 @@ class Training final : public Workload {
         }
     }
 
-    // A reader: one batch after another, as long as there is room.
+    // A reader: fetch batches until none is left, waiting for room in the queue.
     void bring(Batches& batches, std::uint64_t reader, Read& read, std::uint64_t start) {
         Pace pace = setting_.pace(start, static_cast<std::uint32_t>(setting_.plan.ranks * phase_.readers));
         while (const auto batch = batches.take([this] { return over(); })) {
@@ -282,7 +283,7 @@ class Training final : public Workload {
         }
     }
 
-    // False when it failed, or was halted.
+    // Read one batch. Return false if it failed or was halted.
     bool bring_one(std::uint64_t batch, std::uint64_t reader, Pace& pace, Read& read) {
         Descriptor descriptor;
         std::uint64_t is_open = phase_.file_count;
@@ -291,7 +292,7 @@ class Training final : public Workload {
             const Sample sample = order_.at(batch, i);
             const std::uint64_t before = setting_.clock.now();
             Outcome failure;
-            // Samples of one file that follow each other are read without closing it.
+            // A file stays open for consecutive samples.
             if (sample.file != is_open) failure = open(sample.file, O_RDONLY, descriptor);
             is_open = sample.file;
             if (!failure) failure = read_sample(descriptor.get(), sample, buffers_[reader].bytes(), read);
@@ -336,10 +337,10 @@ class Training final : public Workload {
     std::uint64_t key_;
     EpochOrder order_;
     Descriptor directory_;
-    std::vector<Buffer> buffers_;  // of each reader
+    std::vector<Buffer> buffers_;  // by reader
     std::mutex mutex_;
     std::uint64_t samples_ = 0, bytes_ = 0;
-    Outcome failure_;  // the first of any reader
+    Outcome failure_;  // first failure of any reader
     std::atomic<bool> failed_{false};
 };
 

@@ -1,4 +1,4 @@
-// Samples generated, and an epoch over them: one rank's part of a training phase.
+// Samples are generated, or read in an epoch: one rank's part of a training phase.
 #pragma once
 
 #include <memory>

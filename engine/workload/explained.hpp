@@ -1,4 +1,4 @@
-// A workload whose failures carry what the server said of them.
+// A workload that adds the server's messages to its failures.
 #pragma once
 
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace strakes {
 
-// `Io::explain` knows the words.
+// Io::explain() adds the message.
 template <class Inner, class Io>
 class Explained final : public Inner {
   public:

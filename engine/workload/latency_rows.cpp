@@ -1,4 +1,4 @@
-// Differences of histograms from look to look.
+// Differences of histograms between successive observations.
 #include "workload/latency_rows.hpp"
 
 namespace strakes {
@@ -27,7 +27,7 @@ void LatencyRows::merge(LatencyRows&& other) {
         for (const auto& [key, calls] : row) rows_[number][key] += calls;
 }
 
-// Each two become one.
+// Merge pairs of rows.
 void LatencyRows::lengthen() {
     std::map<std::uint64_t, Row> longer;
     for (const auto& [number, row] : rows_)

@@ -1,4 +1,4 @@
-// What a probe did, operation by operation: written by its rank without a lock, read by others while it goes on.
+// Log of a probe's operations. Its rank appends without a lock, and another thread reads meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace strakes {
 
-// Times in nanoseconds after the phase's start on this rank; `error` 0: acknowledged.
+// Times in nanoseconds since the phase's start on this rank. `error` is 0 for an acknowledged operation.
 struct LoggedOperation {
     std::uint64_t due = 0;
     std::uint64_t begun = 0;
@@ -19,12 +19,12 @@ struct LoggedOperation {
     std::int32_t error = 0;
 };
 
-// So many of them are said at a time.
+// Highest number of rows in a message.
 inline constexpr std::size_t kLogBatch = 1000;
 
 class OperationLog {
   public:
-    // Before the phase: room for so many.
+    // Called before the phase. `room` is the number of operations that can be logged.
     void clear(std::size_t room = 0) {
         const std::lock_guard lock(mutex_);
         rows_.assign(room, {});
@@ -38,8 +38,8 @@ class OperationLog {
         written_.store(place + 1, std::memory_order_release);
     }
 
-    // Hands those that have come since the last time to `each`(number of the first, start in ticks, rows), so many at
-    // most at a time.
+    // Pass the operations added since the last call to `each`(number of the first, start in ticks, rows), at most
+    // `most` at a time.
     template <class Each>
     void take(std::size_t most, Each each) {
         const std::lock_guard lock(mutex_);
@@ -52,7 +52,7 @@ class OperationLog {
     }
 
   private:
-    std::mutex mutex_;  // of clearing and taking
+    std::mutex mutex_;  // for clear() and take()
     std::vector<LoggedOperation> rows_;
     std::atomic<std::size_t> written_{0};
     std::atomic<std::uint64_t> start_{0};

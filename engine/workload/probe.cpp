@@ -1,5 +1,5 @@
-// An open loop: every operation has a moment at which it is due, whatever became of those before it, and its latency
-// counts from there. An operation that stalls delays the next ones, and all of them say so.
+// Open-loop load: every operation has a due time, independent of earlier ones, and its latency counts from that time.
+// An operation that stalls delays the next ones, and their latencies include the delay.
 #include "workload/probe.hpp"
 
 #include <fcntl.h>
@@ -27,9 +27,9 @@ namespace {
 
 constexpr std::uint64_t kStatFiles = 100;
 constexpr std::uint64_t kReadPieces = 256;
-// A sleep ends so late at most on a quiet machine, with the slack below; the rest is waited for awake.
+// On a quiet machine, sleeps end at most this late with the timer slack below. The rest is spent spinning.
 constexpr std::uint64_t kAwakeNs = 60'000;
-constexpr std::uint64_t kLongestSleepNs = 200'000'000;  // until a halt is seen
+constexpr std::uint64_t kLongestSleepNs = 200'000'000;  // so that a halt is noticed
 constexpr unsigned long kSlackNs = 1'000;
 
 void sleep_ns(std::uint64_t nanoseconds) noexcept {
@@ -83,7 +83,7 @@ class Probe final : public Workload {
         seat_.progress.at("probing");
         start_ = result.start = clock.now();
         if (phase_.log) seat_.log->begin(start_);
-        // Ranks are spread evenly over an interval.
+        // The ranks are spread evenly over an interval.
         const double interval_ns = 1e9 / phase_.rate_per_s;
         const double first_ns = interval_ns * seat_.rank / setting_.plan.ranks;
         int first_error = 0;
@@ -109,7 +109,7 @@ class Probe final : public Workload {
             seat_.progress.publish(result.operations, result.bytes);
         }
         result.end = clock.now();
-        // Failures are what a probe is there to see; a probe of which nothing was acknowledged saw nothing.
+        // Failed operations are results of a probe. Only a probe without any acknowledged operation fails.
         if (result.operations == 0 && first_error != 0)
             result.failure = call_failure(name_in(kProbeOperations, phase_.operation),
                                           setting_.path_of(directory_name_), first_error);
@@ -157,13 +157,13 @@ class Probe final : public Workload {
             fill(buffer_.bytes(), stream(), piece * phase_.file_bytes);
             error = move(false, data_.get(), piece * phase_.file_bytes);
         }
-        // Only pages that are written can be dropped.
+        // Only clean pages can be dropped.
         if (error == 0) error = Io::synchronise(data_.get());
         if (error == 0) return std::nullopt;
         return call_failure("write", setting_.path_of(directory_name_) + "/data", error);
     }
 
-    // What the operation needs and is not part of it.
+    // Prepare what an operation needs but does not measure.
     void make_ready(std::uint64_t number) noexcept {
         if (phase_.operation != ProbeOperation::file_read && phase_.file_bytes > 0)
             fill(buffer_.bytes(), stream(), number * phase_.file_bytes);
@@ -178,13 +178,13 @@ class Probe final : public Workload {
             static_cast<void>(::posix_fadvise(data_.get(), static_cast<off_t>(offset_of(number)),
                                               static_cast<off_t>(phase_.file_bytes), POSIX_FADV_DONTNEED));
     }
-    // Of a piece to read: far from the one before, so that nothing reads ahead.
+    // Return the offset of a piece to read. It is far from the previous one, which defeats read-ahead.
     [[nodiscard]] std::uint64_t offset_of(std::uint64_t number) const noexcept {
-        constexpr std::uint64_t kStep = 97;  // has no divisor in common with their number
+        constexpr std::uint64_t kStep = 97;  // coprime to kReadPieces
         return number * kStep % kReadPieces * phase_.file_bytes;
     }
 
-    // False when a halt came first.
+    // Return false if a halt came first.
     [[nodiscard]] bool wait_until(std::uint64_t due) const noexcept {
         for (;;) {
             if (setting_.halted()) return false;

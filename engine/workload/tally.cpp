@@ -1,4 +1,4 @@
-// Tallies: sums, and their form in bytes.
+// Sums of tallies, and their serialisation.
 #include "workload/tally.hpp"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ void get(Unpacker& unpacker, CounterDelta& delta) {
     }
 }
 
-// An amount at a moment between two others, at an even pace.
+// Interpolate linearly between the amounts `before` at time `from` and `after` at time `to`.
 std::uint64_t between(std::uint64_t moment, std::uint64_t from, std::uint64_t before, std::uint64_t to,
                       std::uint64_t after) noexcept {
     if (to <= from || after <= before) return after;

@@ -1,4 +1,4 @@
-// What some of the ranks did in one phase; tallies of neighbouring ranks merge into one, and travel as bytes.
+// Results of some ranks in one phase. Tallies of consecutive ranks are merged, and sent as bytes.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct NodeCounters {
     std::string host;
     std::uint32_t first_rank = 0;
     CounterDelta delta;
-    std::vector<SecondRow> seconds;  // of nodes other than rank 0's, without work
+    std::vector<SecondRow> seconds;  // without bytes and operations; empty for rank 0's process
 };
 
 // Work done up to a moment.
@@ -49,31 +49,31 @@ struct Work {
 
 struct Tally {
     std::vector<RankRow> rows;  // of consecutive ranks
-    bool failed = false;        // one of them
-    Start start;                // the worst of any rank
-    Work until_first;           // until the first of all ranks finished
+    bool failed = false;        // at least one of them
+    Start start;                // the worst of all ranks
+    Work until_first;           // done when the first of all ranks finished
     std::uint64_t verified_bytes = 0;
     std::uint64_t read_bytes = 0;
-    std::uint64_t data_ns = 0;      // spent on data, all ranks together
-    std::uint64_t held_ns = 0;      // back, as well
-    std::uint32_t queue_depth = 0;  // the most of any rank
+    std::uint64_t data_ns = 0;      // spent on generating and verifying data, sum of all ranks
+    std::uint64_t held_ns = 0;      // held back by the impact limits, sum of all ranks
+    std::uint32_t queue_depth = 0;  // maximum of all ranks
     bool out_of_time = false;
     bool direct = true;
     CacheState cache;
     PoolCount pool;
     Listed listed;
     Trained trained;
-    Hints hints;  // of rank 0, where the whole comes together: they do not travel
+    Hints hints;  // from rank 0, which has the merged tally, so they are not packed
     Latencies latencies;
     LatencyRows latency_rows;
-    std::vector<RankFailure> failures;  // the first of them
+    std::vector<RankFailure> failures;  // at most kMostFailures
     std::vector<NodeCounters> nodes;
-    std::vector<Tally> parts;  // of a mixed phase: its ranks once more, without failures and nodes
+    std::vector<Tally> parts;  // of a mixed phase: the same ranks by part, without failures and nodes
 
-    // One rank more, of this process.
+    // Add one rank of this process.
     void add(const RankResult& result, const Latencies& latencies, const Timeline& timeline);
     void add_failure(std::uint32_t rank, Failure failure);
-    // The ranks after those that are in already.
+    // Add the ranks that follow those already included.
     void merge(Tally&& later);
 
     [[nodiscard]] std::string pack() const;
@@ -82,17 +82,18 @@ struct Tally {
     static constexpr std::size_t kMostFailures = 32;  // more than are ever reported
 };
 
-// A failure as it travels.
+// Serialise a failure, and read it back.
 std::string pack(const Failure& failure);
 Failure unpack_failure(std::string_view bytes);
 
-// What a rank had done at a moment, taken while it worked.
+// Work of a rank at one time, observed while it ran.
 struct Glimpse {
-    std::uint64_t at = 0;  // on the timeline; 0 for none
+    std::uint64_t at = 0;  // on the timeline; 0 if not observed
     Work work;
 };
 
-// What a rank had done at `moment`: at an even pace from its start to the glimpse, and from there to its end.
+// Return the work of a rank until `moment`, interpolated linearly from its start to the glimpse and from there to its
+// end.
 Work work_until(std::uint64_t moment, const RankRow& row, const Glimpse& glimpse) noexcept;
 
 }  // namespace strakes

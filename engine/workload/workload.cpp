@@ -1,4 +1,4 @@
-// The registry of kinds.
+// Registry of workloads by kind of phase.
 #include "workload/workload.hpp"
 
 #include <cerrno>

@@ -1,5 +1,5 @@
-// What every kind of phase offers: the steps of one rank around its timed section. Calls between these steps are the
-// only virtual ones; loops inside run() are templates over a backend.
+// Interface of all workloads: the steps of one rank around its timed section. Only these steps are virtual calls; the
+// loops inside run() are templates over a backend.
 #pragma once
 
 #include <atomic>
@@ -26,39 +26,39 @@
 
 namespace strakes {
 
-// Everything around a phase; the same for all ranks.
+// Context of a phase, the same for all ranks.
 struct PhaseSetting {
     const Plan& plan;
     std::size_t index;
     PlanState& state;
-    int root;                 // directory descriptor of the plan's own directory
+    int root;                 // descriptor of the plan's directory
     const std::string& name;  // of that directory, for messages
     const Clock& clock;
     const std::atomic<Halt>& halt;
     Impact impact{};
 
     [[nodiscard]] const Phase& phase() const { return plan.phases[index]; }
-    // That of another phase of the plan.
+    // Return the context of another phase of the plan.
     [[nodiscard]] PhaseSetting at(std::size_t other) const {
         return {plan, other, state, root, name, clock, halt, impact};
     }
     [[nodiscard]] bool halted() const noexcept { return halt.load(std::memory_order_relaxed) != Halt::none; }
-    // Of one of the ranks that keep the file system busy in this phase. What was done is paid for also when the phase's
-    // time is over: however short it is, its rate is not above the limit.
+    // Return the pace of one of the `sharers` ranks that keep the file system busy in this phase. It has no deadline:
+    // work is also paid for after the phase's time is over, so even a short phase stays below the limit.
     [[nodiscard]] Pace pace(std::uint64_t start, std::uint32_t sharers) const noexcept {
         return {impact, sharers, clock, &halt, start, UINT64_MAX};
     }
     [[nodiscard]] std::string path_of(std::string_view entry) const { return name + "/" + std::string(entry); }
-    // Memory of the calling rank, of such pages as the plan wants.
+    // Allocate memory of the calling rank, in the kind of pages that the plan requests.
     [[nodiscard]] std::optional<Failure> make(Buffer& buffer, std::uint64_t bytes) const;
 };
 
-// Of a phase's calls.
+// Latencies of a phase's calls.
 struct Latencies {
     Histogram calls;
-    std::unique_ptr<Histogram> reads;  // of a mixed phase, whose other calls are its writes
-    std::unique_ptr<Histogram> waits;  // of writers for a piece; of probes from due to begun; of training for a batch
-    std::vector<Histogram> of_flow;    // of a small-files phase: one for each FlowCall, in place of all others
+    std::unique_ptr<Histogram> reads;  // with the operation mixed, whose writes are in `calls`
+    std::unique_ptr<Histogram> waits;  // writers: for a piece; probes: from due to begun; training: for a batch
+    std::vector<Histogram> of_flow;    // small files: one for each FlowCall, in place of all others
 
     void clear() noexcept {
         calls.clear();
@@ -74,7 +74,7 @@ struct Latencies {
         merge(waits, other.waits);
     }
 
-    // All of them in one row; null where there is none.
+    // All histograms by number. of_kind() returns null for one that does not exist.
     static constexpr std::uint8_t kCalls = 0, kReads = 1, kWaits = 2, kFirstOfFlow = 3;
     [[nodiscard]] std::uint8_t kinds() const noexcept {
         return static_cast<std::uint8_t>(kFirstOfFlow + of_flow.size());
@@ -94,27 +94,27 @@ struct Latencies {
     }
 };
 
-// What one rank has to do with.
+// Resources of one rank.
 struct Seat {
     std::uint32_t rank;
     Progress& progress;
     Latencies& latencies;
-    bool leads_node = rank == 0;  // the first of its node
-    bool one_process = true;      // all ranks are threads of this process, on one node
+    bool leads_node = rank == 0;  // first rank of its node
+    bool one_process = true;      // all ranks are threads of this process, on one machine
     OperationLog* log = nullptr;
     Exchange* exchange = nullptr;       // with the other ranks
-    LibraryFiles* libraries = nullptr;  // where ranks are processes
-    // Halts all ranks, for one that fails where the others would wait for it.
+    LibraryFiles* libraries = nullptr;  // null if the ranks are threads
+    // Halt all ranks. For a rank that fails where the others would wait for it.
     std::function<void()> alarm = {};  // NOLINT(readability-redundant-member-init)
 };
 
-// Page cache of the set's files, on every node that looks at them.
+// Page-cache residency of the set's files, summed over the nodes that examine them.
 struct CacheState {
     std::string method = "none";
     std::uint64_t file_bytes = 0;
     std::uint64_t resident_before_bytes = 0;
     std::uint64_t resident_after_bytes = 0;
-    std::uint64_t error_bytes = 0;  // of each, at most, where they are samples
+    std::uint64_t error_bytes = 0;  // upper limit for either value, if it is from a sample
 
     void add(const CacheState& other) {
         if (method == "none") method = other.method;
@@ -125,12 +125,12 @@ struct CacheState {
     }
 };
 
-// What became of a pool of small files.
+// Changes of a pool of small files.
 struct PoolCount {
     std::uint64_t before_files = 0;
     std::uint64_t after_files = 0;
     std::uint64_t bytes = 0;  // of the files this plan made
-    std::uint64_t loops = 0;  // transactions, or runs through the flow
+    std::uint64_t loops = 0;  // transactions, or iterations of the flow
 
     void add(const PoolCount& other) noexcept {
         before_files += other.before_files;
@@ -140,9 +140,9 @@ struct PoolCount {
     }
 };
 
-// What a phase that goes over directories came by.
+// Results of a traversal of directories.
 struct Listed {
-    std::uint64_t directories = 0;  // that were read
+    std::uint64_t directories = 0;  // read
     std::uint64_t matches = 0;      // of find
 
     void add(const Listed& other) noexcept {
@@ -151,13 +151,13 @@ struct Listed {
     }
 };
 
-// What accelerators would have had of an epoch.
+// Accelerator time in an epoch.
 struct Trained {
     std::uint64_t ranks = 0;
     std::uint64_t steps = 0;
-    std::uint64_t compute_ns = 0;  // all steps
+    std::uint64_t compute_ns = 0;  // in all steps
     std::uint64_t wait_ns = 0;     // for batches
-    double utilisation = 0;        // shares of time, added up over the ranks
+    double utilisation = 0;        // sum of the fractions of all ranks
 
     void add(const Trained& other) noexcept {
         ranks += other.ranks;
@@ -168,29 +168,29 @@ struct Trained {
     }
 };
 
-// What one rank did in one phase; times are ticks.
+// Results of one rank in one phase. Times without a unit are in ticks.
 struct RankResult {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     std::uint64_t bytes = 0;
     std::uint64_t operations = 0;
     std::uint64_t slowest = 0;
-    std::uint64_t slowest_ns = 0;         // of a probe, from the moment it was due
-    std::uint64_t failed_operations = 0;  // that did not end the phase
-    std::uint64_t read_bytes = 0;         // of a stage: from the file system
+    std::uint64_t slowest_ns = 0;         // of a probe, since the due time
+    std::uint64_t failed_operations = 0;  // failures that did not end the phase
+    std::uint64_t read_bytes = 0;         // stage: read from the file system
     std::uint64_t open = 0;
     std::uint64_t close = 0;
     std::uint64_t verified_bytes = 0;
-    std::uint64_t data = 0;         // of a transfer's time: spent on making and verifying its data
-    std::uint64_t held_ns = 0;      // back, to keep within the impact
-    std::uint32_t queue_depth = 1;  // most requests that were under way at a time
-    bool out_of_time = false;       // stopped by the seconds of its rule
+    std::uint64_t data = 0;         // spent on generating and verifying data
+    std::uint64_t held_ns = 0;      // held back by the impact limits
+    std::uint32_t queue_depth = 1;  // maximum of requests in flight
+    bool out_of_time = false;       // stopped by the deadline of its rule
     bool direct = false;            // as read back from the descriptor
     CacheState cache;
     PoolCount pool;
     Listed listed;
     Trained trained;
-    Hints hints;  // in effect; of rank 0
+    Hints hints;  // in effect; only from rank 0
     std::optional<Failure> failure;
 };
 
@@ -203,26 +203,29 @@ class Workload {
 
     using Outcome = std::optional<Failure>;
 
-    // Rank 0 alone, before the others prepare.
+    // Called by rank 0, before the others prepare; in a metadata phase by the first rank in each directory.
     virtual Outcome lead() = 0;
-    // The first rank of every process, after rank 0 has led: what the plan's state says from now on.
+    // Called by the first rank of every process, after any lead() of this rank. Updates the plan's state for this
+    // phase.
     virtual void declare() {}
-    // Every rank, before the barrier that starts the timed section.
+    // Called by every rank, before the barrier that starts the timed section.
     virtual Outcome prepare(RankResult& result) = 0;
-    // The timed section. Sets start and end, and failure where there is one; touches nothing but its own result.
+    // The timed section. Sets start, end and any failure, and modifies only its own result.
     virtual void run(RankResult& result) = 0;
-    // Every rank, after the timed section, also after a failure: leaves the state for later phases, closes, looks.
+    // Called by every rank after the timed section, even if that failed. Records the state for later phases, closes
+    // files and examines the cache.
     virtual void finish(RankResult& result) = 0;
 
-    // Ranks that are processes tell each other after that what this rank has left in the plan's state, as bytes.
+    // If ranks are processes, they exchange their changes of the plan's state after finish(), as bytes.
     [[nodiscard]] virtual std::string tell() const { return {}; }
     virtual void learn(std::string_view /*told*/) {}
 };
 
-// The workload of a phase for one rank. The registry: a new kind is one line there.
+// Return the workload of a phase for one rank. A new kind is one line in this registry.
 std::unique_ptr<Workload> make_workload(const PhaseSetting& setting, const Seat& seat);
 
-// The clock's reading after which nothing new begins, for a phase that starts now; never for the rule amount.
+// Return the clock reading after which nothing new begins, for a phase that begins at `start`. Never for the rule
+// amount.
 std::uint64_t deadline_after(const Clock& clock, std::uint64_t start, const Stop& stop) noexcept;
 
 }  // namespace strakes

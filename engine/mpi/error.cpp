@@ -1,4 +1,4 @@
-// Error classes of files, by MPI 4.1, section 14.7.
+// Maps the error classes of MPI files (MPI 4.1, chapter 14) to error numbers.
 #include "mpi/error.hpp"
 
 #include <mpi.h>
@@ -21,7 +21,7 @@ struct Known {
     int number;
 };
 
-// Not constants where MPI's are not.
+// Not constexpr, since the error classes of some MPI libraries are not constants.
 const std::array kKnown = std::to_array<Known>({
     {MPI_ERR_ACCESS, "MPI_ERR_ACCESS", EACCES},
     {MPI_ERR_BAD_FILE, "MPI_ERR_BAD_FILE", EINVAL},
@@ -36,7 +36,7 @@ const std::array kKnown = std::to_array<Known>({
     {MPI_ERR_UNSUPPORTED_OPERATION, "MPI_ERR_UNSUPPORTED_OPERATION", EOPNOTSUPP},
 });
 
-// The system's words in those of a library.
+// Errors whose system text may appear in the messages of a library.
 constexpr std::array kSaid{ENOSPC, EDQUOT, EROFS,  EFBIG,  ENOENT,   ENOTDIR,   EACCES, EPERM,
                            EMFILE, ENFILE, ENOMEM, ESTALE, ENOTCONN, ETIMEDOUT, ENXIO,  EIO};
 
@@ -52,7 +52,7 @@ std::string words_of_mpi(int error) {
     return words;
 }
 
-// ROMIO calls most of them MPI_ERR_IO and says more in words: those of the system.
+// ROMIO reports most errors as MPI_ERR_IO, with the system's error text in the message.
 int number_of_mpi(int error) {
     int kind = MPI_ERR_UNKNOWN;
     MPI_Error_class(error, &kind);

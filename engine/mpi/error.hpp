@@ -1,4 +1,4 @@
-// What MPI's error codes mean in words, and as numbers of the system where there is one.
+// Converts MPI error codes to text and to error numbers of the system.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace strakes {
 
-// One line.
+// Returns MPI's message for an error code, on one line.
 [[nodiscard]] std::string words_of_mpi(int error);
-// kUnnumbered where there is none.
+// Returns the error number, or kUnnumbered if the error has no equivalent.
 [[nodiscard]] int number_of_mpi(int error);
-// Of another library's words about an error of MPI's, where they name its class.
+// Returns the error number whose system text or MPI error class appears in a message, or kUnnumbered.
 [[nodiscard]] int number_in_words(std::string_view words);
 
 }  // namespace strakes

@@ -1,5 +1,5 @@
-// Non-blocking calls, and an end that leaves nothing of one phase to the next: everybody says how much he has sent to
-// whom.
+// Uses non-blocking calls. At the end of a phase the ranks exchange message counts, so that no message is left for the
+// next phase.
 #include "mpi/exchange.hpp"
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ MpiExchange::MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ran
       sent_(ranks_.size()),
       received_(ranks_.size()) {}
 
-// There is one: kMostTickets says how many may be under way.
+// Always finds a free ticket, since callers keep at most kMostTickets messages in flight.
 Exchange::Ticket MpiExchange::new_ticket() noexcept {
     Ticket ticket;
     while (ticket.number + 1 < kMostTickets && under_way_[ticket.number].in_use) ++ticket.number;
@@ -118,7 +118,7 @@ void MpiExchange::settle() {
     give_back();
 }
 
-// What nobody made room for.
+// Receives and drops the messages that no receive() was posted for.
 void MpiExchange::take_rest(Rank from, std::uint64_t messages) {
     for (; received_[from] < messages; ++received_[from]) {
         Patience patience(longest_nap_ns_);
@@ -137,7 +137,7 @@ void MpiExchange::take_rest(Rank from, std::uint64_t messages) {
     }
 }
 
-// A file in memory that has no name, which the first of a node makes and the others find among its descriptors.
+// The first rank of a node creates a memfd. The other ranks open it through /proc.
 std::span<std::byte> MpiExchange::node_memory(std::size_t bytes) {
     const Rank mine = circle_.mine();
     const auto first = static_cast<Rank>(std::ranges::find(nodes_, nodes_[mine]) - nodes_.begin());

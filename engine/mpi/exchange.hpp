@@ -17,8 +17,8 @@ namespace strakes {
 
 class MpiExchange final : public Exchange {
   public:
-    // `longest_nap_ns`, while it waits: none where every rank has a processor of its own.
-    // Of the circle's members: `ranks` are theirs in the communicator, `nodes` the numbers of their nodes.
+    // `ranks` and `nodes`, by member of the circle: rank in the communicator and number of the node. `longest_nap_ns`
+    // is the longest sleep of a waiting rank, 0 if every rank has a processor.
     MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes,
                 std::uint64_t longest_nap_ns);
     ~MpiExchange() override { give_back(); }

@@ -1,4 +1,4 @@
-// HDF5 over MPI-IO: a dataset as long as the data, contiguous or in chunks, and a hyperslab of it for every transfer.
+// HDF5 over MPI-IO: one dataset for all data, contiguous or chunked, and a hyperslab of it for every transfer.
 #ifdef STRAKES_HDF5
 #include "mpi/hdf5_file.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kData = "data";
 
-// An identifier that is closed at the end.
+// Owns an HDF5 identifier.
 class Id {
   public:
     Id(hid_t value, herr_t (*close)(hid_t)) : value_(value), close_(close) {}
@@ -30,8 +30,8 @@ class Id {
     herr_t (*close_)(hid_t);
 };
 
-// HDF5 1.10 keeps a file that it could not close in its table but gives up what belongs to it, and fails on that when
-// MPI ends.
+// HDF5 1.10 keeps a file that it could not close in its table, frees the file's resources, and then fails on the file
+// in MPI_Finalize().
 bool& has_broken_file() {
     static bool broken = false;
     return broken;
@@ -41,16 +41,16 @@ int end_of_mpi(MPI_Comm /*self*/, int /*key*/, void* /*value*/, void* /*extra*/)
     return has_broken_file() ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-// Attributes of MPI_COMM_SELF are deleted when MPI ends, the last one first (MPI 4.1, section 11.2.4). The library has
-// one, by which it closes its files; one that comes later and cannot be deleted keeps it from that.
+// MPI_Finalize() deletes the attributes of MPI_COMM_SELF in reverse order (MPI 4.1, section 11.2.4). HDF5 closes its
+// files when its attribute is deleted. A later attribute whose deletion fails prevents that.
 bool watch_end_of_mpi() {
     int key = MPI_KEYVAL_INVALID;
     return MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_of_mpi, &key, nullptr) == MPI_SUCCESS &&
            MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS;
 }
 
-// The library writes its errors to standard error by default, and closes what is open when the process ends, when there
-// is no MPI any more.
+// By default, HDF5 prints errors on standard error and closes open files at exit, after MPI has been finalised. Both
+// are turned off.
 void begin_library() {
     static const bool begun = H5dont_atexit() >= 0 && H5open() >= 0 && watch_end_of_mpi();
     static_cast<void>(begun);
@@ -87,7 +87,7 @@ FileStep Hdf5File::open_file(const LibraryUse& use) {
     return step("H5Fopen", file_);
 }
 
-// Nothing is filled in: all of it is written by the transfers.
+// No fill values are written, since the transfers write all of the data.
 FileStep Hdf5File::make_data(const LibraryUse& use) {
     if (!use.creates) {
         data_ = H5Dopen2(file_, kData, H5P_DEFAULT);
@@ -165,7 +165,7 @@ FileMove Hdf5File::moved(herr_t result, std::size_t bytes) {
 
 FileStep Hdf5File::step(const char* call, std::int64_t result) { return {call, result >= 0 ? 0 : note_error()}; }
 
-// The first words are the call's, the last ones those of MPI, which know most.
+// Keeps the first message of the error stack, which names the call, and the last two, which hold MPI's details.
 int Hdf5File::note_error() {
     std::vector<std::string> words;
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, collect_words, &words);

@@ -28,7 +28,7 @@ class Hdf5File final : public LibraryFile {
     FileStep open_file(const LibraryUse& use);
     FileStep make_data(const LibraryUse& use);
     FileStep prepare_moves(bool collective);
-    // Selects the bytes in the file; the space of as many in memory.
+    // Selects the bytes in the dataset. Returns a memory space of the same size.
     hid_t select(std::size_t bytes, std::uint64_t offset);
     FileMove moved(herr_t result, std::size_t bytes);
     FileStep step(const char* call, std::int64_t result);
@@ -38,7 +38,7 @@ class Hdf5File final : public LibraryFile {
     MPI_Comm everybody_;
     hid_t file_ = H5I_INVALID_HID, data_ = H5I_INVALID_HID;
     hid_t in_file_ = H5I_INVALID_HID, in_memory_ = H5I_INVALID_HID, nothing_ = H5I_INVALID_HID;
-    hid_t way_ = H5I_INVALID_HID;  // of moving: independent or collective
+    hid_t way_ = H5I_INVALID_HID;  // transfer properties: independent or collective
     std::size_t in_memory_bytes_ = 0;
     std::optional<std::uint64_t> offset_;
 };

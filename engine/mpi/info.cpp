@@ -1,4 +1,4 @@
-// Into MPI and out of it.
+// Converts hints to MPI_Info and back.
 #include "mpi/info.hpp"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace strakes {
 
 namespace {
 
-// OMPIO, the library of Open MPI, says of itself nothing; ROMIO has many hints of its own.
+// OMPIO, the MPI-IO of Open MPI, returns the hints it was given. ROMIO under Open MPI adds hints such as
+// romio_filesystem_type.
 bool repeats_what_it_is_given([[maybe_unused]] const Hints& hints) {
 #ifdef OPEN_MPI
     return std::ranges::none_of(hints, [](const auto& hint) { return hint.first == "romio_filesystem_type"; });
@@ -19,7 +20,7 @@ bool repeats_what_it_is_given([[maybe_unused]] const Hints& hints) {
 #endif
 }
 
-// What Open MPI 4 and 5 look up in the hints of a file, and PnetCDF, which adds those it has.
+// Returns whether Open MPI 4 or 5 reads this hint of a file, or PnetCDF adds it.
 bool is_known(std::string_view name) {
     constexpr std::array<std::string_view, 6> kKnown{"cb_buffer_size",       "cb_nodes",
                                                      "collective_buffering", "OMPIO_SHAREDFP_RELAXED_ORDERING",

@@ -1,4 +1,4 @@
-// Hints as MPI has them.
+// Hints as an MPI_Info object.
 #pragma once
 
 #include <mpi.h>
@@ -7,7 +7,7 @@
 
 namespace strakes {
 
-// One that is freed at the end.
+// Owns an MPI_Info object.
 class Info {
   public:
     Info() = default;
@@ -18,16 +18,16 @@ class Info {
         if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
     }
     [[nodiscard]] MPI_Info get() const noexcept { return info_; }
-    // For a call that fills it in.
+    // For a call that sets the object.
     [[nodiscard]] MPI_Info* room() noexcept { return &info_; }
-    // By name.
+    // Returns the hints, sorted by name.
     [[nodiscard]] Hints hints() const;
 
   private:
     MPI_Info info_ = MPI_INFO_NULL;
 };
 
-// Of those that a library tells for an open file the ones that are in effect.
+// Returns the hints in effect among the hints that a library reports for an open file.
 [[nodiscard]] Hints in_effect(Hints told);
 [[nodiscard]] Hints hints_of(MPI_File file);
 

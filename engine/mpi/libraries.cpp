@@ -1,4 +1,4 @@
-// The registry of libraries, and which of them this executable has.
+// Makes the files of each library, and reports libraries that were not built in.
 #include "mpi/libraries.hpp"
 
 #include "backend/registry.hpp"
@@ -23,7 +23,8 @@ std::unique_ptr<LibraryFile> MpiLibraries::file(Backend backend) {
     return std::make_unique<MpiioFile>(everybody_());
 }
 
-// OMPIO of Open MPI 4: an aggregator that cannot write leaves the exchange with the others early, and says nothing.
+// True for Open MPI: in OMPIO of Open MPI 4, an aggregator that cannot write leaves the data exchange early and reports
+// no error.
 bool MpiLibraries::keep_failures_quiet() const {
 #ifdef OPEN_MPI
     return true;

@@ -1,4 +1,4 @@
-// The libraries that open files for the ranks of a plan.
+// The MPI-IO, HDF5 and PnetCDF files of the ranks of a plan.
 #pragma once
 
 #include <mpi.h>
@@ -13,7 +13,7 @@ namespace strakes {
 
 class MpiLibraries final : public LibraryFiles {
   public:
-    // `everybody` makes the communicator of the plan's ranks, or finds it; called by the thread that may call MPI.
+    // `everybody` returns the communicator of the plan's ranks. It is called by the thread that may call MPI.
     explicit MpiLibraries(std::function<MPI_Comm()> everybody) : everybody_(std::move(everybody)) {}
 
     [[nodiscard]] std::unique_ptr<LibraryFile> file(Backend backend) override;

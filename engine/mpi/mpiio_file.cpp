@@ -1,4 +1,4 @@
-// MPI_File calls at explicit offsets.
+// Calls MPI_File functions with explicit offsets.
 #include "mpi/mpiio_file.hpp"
 
 #include "mpi/error.hpp"
@@ -39,7 +39,7 @@ FileMove MpiioFile::write_at(const std::byte* from, std::size_t bytes, std::uint
 
 FileStep MpiioFile::close() {
     const int error = MPI_File_close(&file_);
-    file_ = MPI_FILE_NULL;  // ROMIO leaves what it is when it fails, and what it was is gone
+    file_ = MPI_FILE_NULL;  // after a failure, ROMIO leaves the handle of a freed file
     return step("MPI_File_close", error);
 }
 

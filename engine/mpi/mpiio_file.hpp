@@ -1,4 +1,4 @@
-// A file moved by MPI-IO.
+// A file that is read and written through MPI-IO.
 #pragma once
 
 #include <mpi.h>

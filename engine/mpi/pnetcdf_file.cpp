@@ -1,4 +1,4 @@
-// PnetCDF: a variable as long as the data, in a file of the format CDF-5, whose offsets have 64 bits.
+// PnetCDF: one variable for all data, in a file of the CDF-5 format, which has 64-bit offsets.
 #ifdef STRAKES_PNETCDF
 #include "mpi/pnetcdf_file.hpp"
 
@@ -25,7 +25,7 @@ int number_of(int error) {
                                                                                {NC_ENO_SPACE, ENOSPC},
                                                                                {NC_EPERM, EPERM},
                                                                                {NC_EQUOTA, EDQUOT}});
-    if (error > 0) return error;  // the system's
+    if (error > 0) return error;  // an errno value
     const auto* found = std::ranges::find(kNumbers, error, &std::pair<int, int>::first);
     return found == kNumbers.end() ? kUnnumbered : found->second;
 }

@@ -1,4 +1,4 @@
-// A file of PnetCDF with one variable of bytes.
+// A PnetCDF file with one variable of bytes.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// strakes-engine and strakes-engine-mpi: plans in on standard input, samples out on standard output
+// strakes-engine and strakes-engine-mpi: read plans on standard input and write samples on standard output
 // (docs/reference/engine.md).
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -17,9 +17,9 @@
 
 namespace {
 
-// Blocked in all threads, since those that come later inherit it; read from the descriptor.
+// Blocks the signals, also in later threads, which inherit the mask. Returns a signalfd that receives them.
 strakes::Descriptor take_signals() {
-    ::signal(SIGPIPE, SIG_IGN);  // a broken output is seen where it is written
+    ::signal(SIGPIPE, SIG_IGN);  // write() then fails with EPIPE
     ::signal(SIGXFSZ, SIG_IGN);  // the call then fails with EFBIG
     sigset_t signals;
     ::sigemptyset(&signals);
@@ -28,7 +28,7 @@ strakes::Descriptor take_signals() {
     return strakes::Descriptor(::signalfd(-1, &signals, SFD_CLOEXEC));
 }
 
-// A rank keeps the directories of its tree open.
+// Raises the limit: a rank keeps the directories of its tree open.
 void allow_many_descriptors() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

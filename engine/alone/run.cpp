@@ -1,4 +1,4 @@
-// strakes-engine: one process, its threads are the ranks.
+// strakes-engine: the ranks are threads of one process.
 #include "session/run.hpp"
 
 #include <sys/eventfd.h>

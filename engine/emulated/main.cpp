@@ -1,8 +1,9 @@
-// strakes-engine-emulated: the engine of as many nodes and ranks as are asked for, on this machine. Nodes and ranks are
-// threads, but run all that real ones run: sessions, crews, connections, clocks, plans. Only MPI is another one
-// (post.hpp), since no machine can run ten thousand processes of it.
+// strakes-engine-emulated: an engine with any number of nodes and ranks on one machine. The ranks are threads that run
+// the same code as real ones: sessions, crews, connections, clocks, plans. Only MPI is replaced (post.hpp), since no
+// machine can run ten thousand MPI processes.
 //
-// Rank 0 has a process of its own, so that its cost can be seen; so has the last node, so that it can be stopped.
+// Rank 0 is a separate process, so that its cost can be measured. The last node is one as well, so that it can be
+// stopped.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -29,10 +30,11 @@ using namespace strakes;
 
 namespace {
 
-// Of one process: each has some descriptors.
+// Ranks in one process, since each rank needs descriptors.
 constexpr std::uint32_t kMostRanks = 1500;
-// Nodes have processors of their own, where beats wait for nobody; here all share a few, so the threads that watch go
-// first, and of these the leaders', whose beats rank 0 hears, where the machine allows it.
+// On a real node, heartbeats need not wait for a processor. Here all nodes share the processors of one machine, so the
+// watching threads have a higher priority, and the threads of leaders, which report to rank 0, the highest. Without the
+// privilege to raise priorities this has no effect.
 constexpr int kWatchersNice = -10, kLeadersNice = -20;
 [[maybe_unused]] constexpr std::size_t kStackBytes = std::size_t{512} << 10U;
 
@@ -40,7 +42,7 @@ struct Shape {
     std::uint32_t nodes = 2;
     std::uint32_t ranks_per_node = 2;
     [[nodiscard]] std::uint32_t ranks() const noexcept { return nodes * ranks_per_node; }
-    // Those of nodes between the first rank and the last node.
+    // Returns the number of processes for the ranks other than rank 0 and the last node.
     [[nodiscard]] std::uint32_t workers() const noexcept { return (ranks() + kMostRanks - 1) / kMostRanks; }
     [[nodiscard]] std::uint8_t processes() const noexcept { return static_cast<std::uint8_t>(workers() + 2); }
     [[nodiscard]] std::uint8_t process_of(std::uint32_t rank) const noexcept {
@@ -96,7 +98,7 @@ void* enter(void* argument) {
     return nullptr;
 }
 
-// All ranks of this process; the status of the first of them.
+// Runs all ranks of this process. Returns rank 0's status, or 0 without rank 0, or 1 on an error.
 int run_process(const Shape& shape, std::uint8_t mine, std::vector<Descriptor> streams) {
     std::vector<std::uint8_t> process_of(shape.ranks());
     for (std::uint32_t rank = 0; rank < shape.ranks(); ++rank) process_of[rank] = shape.process_of(rank);
@@ -132,7 +134,7 @@ int main(int count, char** words) {
     }
     ::signal(SIGPIPE, SIG_IGN);
     allow_many_descriptors();
-#ifndef __SANITIZE_THREAD__  // whose own data need more
+#ifndef __SANITIZE_THREAD__  // ThreadSanitizer needs larger stacks
     pthread_attr_t attributes;
     ::pthread_attr_init(&attributes);
     ::pthread_attr_setstacksize(&attributes, kStackBytes);

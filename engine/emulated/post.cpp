@@ -1,4 +1,4 @@
-// Mailboxes, and a thread for each stream that puts into them what comes.
+// Mailboxes, and a thread for each stream that delivers its messages to them.
 #include "emulated/post.hpp"
 
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ struct Envelope {
     std::uint64_t bytes;
 };
 
-// False when the other process has gone.
+// Returns false if the other process has ended.
 bool write_all(int stream, const void* data, std::size_t size) {
     for (const auto* next = static_cast<const std::byte*>(data); size > 0;) {
         const ssize_t sent = ::send(stream, next, size, MSG_NOSIGNAL);
@@ -77,7 +77,7 @@ void PostOffice::send(Rank from, Rank to, std::string_view bytes) {
     Line& line = *lines_[process_of_[to]];
     const Envelope envelope{.from = from, .to = to, .bytes = bytes.size()};
     const std::lock_guard lock(line.mutex);
-    // Whoever has gone is missed by those who wait for him.
+    // An error means that the other process has ended, which its peers detect.
     if (write_all(line.stream.get(), &envelope, sizeof envelope))
         static_cast<void>(write_all(line.stream.get(), bytes.data(), bytes.size()));
 }

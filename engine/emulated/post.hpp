@@ -1,5 +1,5 @@
-// A post for ranks that are threads of a few processes: it stands for MPI where the control plane of many more ranks
-// is tried than this machine could run as processes.
+// Replaces MPI for ranks that are threads of a few processes, to test the control plane with more ranks than this
+// machine could run as processes.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +23,8 @@ class PostOffice {
   public:
     using Rank = Post::Rank;
 
-    // `process_of`: which process each rank is in; `streams`: a stream socket to each process, none to this one.
+    // `process_of`: the process of each rank. `streams`: a stream socket to each process; this process's entry is
+    // empty.
     PostOffice(std::vector<std::uint8_t> process_of, std::uint8_t mine, std::vector<Descriptor> streams);
     ~PostOffice();
     PostOffice(const PostOffice&) = delete;
@@ -41,7 +42,7 @@ class PostOffice {
     };
     struct Line {
         Descriptor stream;
-        std::mutex mutex;  // of writing
+        std::mutex mutex;  // for writing
         std::thread reader;
     };
 
@@ -50,11 +51,11 @@ class PostOffice {
 
     std::vector<std::uint8_t> process_of_;
     std::uint8_t mine_;
-    std::vector<std::unique_ptr<Box>> boxes_;   // by rank; of those in this process
+    std::vector<std::unique_ptr<Box>> boxes_;   // by rank; null for ranks of other processes
     std::vector<std::unique_ptr<Line>> lines_;  // by process
 };
 
-// Of one rank.
+// The post of one rank.
 class EmulatedPost final : public Post {
   public:
     EmulatedPost(PostOffice& office, Rank rank) : office_(office), rank_(rank) {}

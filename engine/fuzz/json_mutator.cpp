@@ -1,5 +1,5 @@
-// Mutations that keep JSON JSON: bytes changed at random hardly ever get past the first key. Values are replaced by
-// values at the limits, by each other and, in a cross-over, by those of another input.
+// Mutations that keep the input valid JSON, since random changes of bytes hardly ever get past the first key. Replaces
+// values by limit values, by other values of the input and, in a cross-over, by values of another input.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -73,7 +73,7 @@ void change(Json& document, Random& random) {
     }
 }
 
-// 0 where it does not fit.
+// Writes the document and returns its size, or 0 if it does not fit.
 std::size_t write(const Json& document, std::uint8_t* data, std::size_t most) {
     const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
     if (text.size() > most) return 0;

@@ -1,5 +1,5 @@
-// What libFuzzer feeds to the parser of requests: a line is taken or refused with a reason, nothing else. Built by
-// -DSTRAKES_FUZZ=ON (./dev fuzz); engine/tests/fuzz_corpus.cpp replays the kept inputs in every build.
+// Fuzz target for the request parser, which must accept a line or refuse it with a reason. Built with -DSTRAKES_FUZZ=ON
+// (./dev fuzz). engine/tests/fuzz_corpus.cpp replays the corpus in every build.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ void require(bool good) {
     if (!good) std::abort();
 }
 
-// What the loops rely on: no offset of an accepted plan leaves the range of a file offset.
+// Checks an assumption of the transfer loops: the offsets of an accepted plan fit into a file offset.
 void check_accepted(const Plan& plan) {
     require(plan.ranks > 0 && !plan.phases.empty());
     for (const Phase& phase : plan.phases) {

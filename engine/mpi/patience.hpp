@@ -1,6 +1,5 @@
-// Waiting for MPI: looking again and again, with longer and longer naps in between. Libraries wait by spinning, which
-// takes the processor from the ranks that are being timed, and from everybody where there are more ranks than
-// processors.
+// Waits for MPI by polling with increasing sleeps. MPI libraries wait by spinning, which takes processor time from
+// ranks in a timed section, and from all ranks if there are more ranks than processors.
 #pragma once
 
 #include <sched.h>
@@ -15,7 +14,7 @@ namespace strakes {
 
 class Patience {
   public:
-    // Without naps where the longest is none.
+    // 0 polls without sleeping.
     explicit Patience(std::uint64_t longest_nap_ns) : longest_(longest_nap_ns) {}
 
     void pause() {
@@ -40,9 +39,9 @@ class Patience {
 
 inline constexpr std::uint64_t kShortNapNs = 100'000;
 
-// An error ends the run: whoever was named by on_mpi_failure() is told which call of this rank failed and how, and ends
-// the process; this does not come back. One that only means that somebody else has gone is seen by the watching
-// threads, too.
+// On an error, passes the name of the call and MPI's message to the function set by on_mpi_failure(), which ends the
+// process, and does not return. Exits if no function is set. If the cause is the loss of another process, the watching
+// threads detect that as well.
 void check_mpi(const char* call, int error);
 void on_mpi_failure(std::function<void(const std::string&)> tell);
 

@@ -1,5 +1,5 @@
-// Under AddressSanitizer only: plugins of MPI libraries stay loaded, since a leak of one that has gone cannot be told
-// by its name.
+// With AddressSanitizer only: keeps the plugins of MPI libraries loaded, since LeakSanitizer cannot name an unloaded
+// library in its reports.
 #if defined(__SANITIZE_ADDRESS__)
 
 extern "C" int dlclose(void* /*library*/) { return 0; }

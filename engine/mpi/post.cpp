@@ -1,4 +1,4 @@
-// Everything non-blocking, so that waiting is ours to do.
+// Uses non-blocking calls only, so that Patience decides how to wait.
 #include "mpi/post.hpp"
 
 #include <unistd.h>
@@ -38,7 +38,7 @@ void check_mpi(const char* call, int error) {
     std::string words(text.data(), static_cast<std::size_t>(size));
     words = std::string(call) + ": " + words.substr(0, words.find('\n'));
     std::fprintf(stderr, "strakes-engine-mpi: %s\n", words.c_str());
-    // Before the processes know of each other the launcher is told, which ends the others.
+    // Before the processes are connected, the exit status makes the launcher end the others.
     if (!told_of_failure()) ::_exit(1);
     told_of_failure()(words);
     for (;;) {
@@ -75,7 +75,7 @@ Patience MpiPost::patience(Wait wait) const noexcept {
     return Patience(wait == Wait::brisk ? kShortNapNs : longest_nap_ns_);
 }
 
-// In pieces, the last of which, also an empty one, is shorter than the others.
+// Sends in pieces. The last piece is shorter than the others and may be empty.
 std::vector<MPI_Request> MpiPost::begin(Rank to, std::string_view bytes) {
     std::vector<MPI_Request> requests;
     for (bool last = false; !last;) {

@@ -1,4 +1,4 @@
-// The post over MPI.
+// Implements the post over MPI.
 #pragma once
 
 #include <mpi.h>
@@ -18,9 +18,10 @@ namespace strakes {
 
 class MpiPost final : public Post {
   public:
-    // Of all processes, in a communicator of its own. MPI must have been initialised, by this thread.
+    // Connects all processes, with separate communicators for the post and for exchanges. The calling thread must have
+    // initialised MPI.
     MpiPost();
-    // By all of them, before MPI is finalised.
+    // Collective. Must be called before MPI is finalised.
     void close();
 
     [[nodiscard]] Rank rank() const override { return rank_; }
@@ -33,7 +34,7 @@ class MpiPost final : public Post {
                                        std::vector<std::uint32_t> nodes) override;
     std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) override;
 
-    // How crowded the machine is decides how long a waiting process sleeps at a time.
+    // Sets the longest sleep of a waiting process from the number of ranks per processor of its machine.
     void set_crowding(std::size_t ranks_per_processor) noexcept;
 
   private:
@@ -41,12 +42,12 @@ class MpiPost final : public Post {
     void complete(std::vector<MPI_Request> requests, Wait wait) const;
     [[nodiscard]] Patience patience(Wait wait) const noexcept;
 
-    // Of some of the processes, all of which call this; kept for the next plan with the same ones.
+    // Returns the communicator of these ranks. Collective over them. Keeps it for later plans with the same ranks.
     MPI_Comm communicator_of(const std::vector<Rank>& ranks);
 
     MPI_Comm everybody_ = MPI_COMM_NULL;
     std::map<std::vector<Rank>, MPI_Comm> some_;
-    MPI_Comm messages_ = MPI_COMM_NULL;  // of exchanges
+    MPI_Comm messages_ = MPI_COMM_NULL;  // for exchanges
     Rank rank_ = 0;
     Rank size_ = 1;
     std::uint64_t longest_nap_ns_;

@@ -35,7 +35,7 @@ std::string library_name() {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int size = 0;
     MPI_Get_library_version(text.data(), &size);
-    // Some say how they were built, on many lines.
+    // Some libraries append how they were built, on many lines.
     std::string name(text.data());
     name.resize(std::min({name.size(), name.find('\n'), std::size_t{120}}));
     const auto is_space = [](char one) { return one == ' ' || one == '\t'; };
@@ -46,15 +46,15 @@ std::string library_name() {
 
 const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe): set by nobody
 
-// UCX gives an idle connection up after some 16 s without an answer, and MPICH crashes when it uses that one next. Who
-// is gone is told by silence, which is chosen.
+// UCX drops an idle connection after some 16 s without an answer, and MPICH crashes at its next use. Lost processes are
+// detected by their silence instead, whose limit the user can set.
 void let_links_be_away() {
     ::setenv("UCX_TCP_KEEPIDLE", "inf", 0);  // NOLINT(concurrency-mt-unsafe): no thread has begun
 }
 
 [[noreturn]] void refuse(const std::string& why) {
     if (speaks_for_all(variable)) std::fprintf(stderr, "strakes-engine-mpi: %s\n", why.c_str());
-    // Those that were joined after all would wait for the others for ever.
+    // MPI_Finalize() could wait for other processes for ever.
     ::_exit(kLacks);
 }
 
@@ -88,7 +88,7 @@ int join(int signals, const Launched& launched) {
         .before_plans =
             [] {
                 take_own_table();
-                // Naps between looks are as short as they are meant; the kernel would gather wake-ups within 50 us.
+                // The kernel would otherwise prolong the short sleeps of Patience by up to 50 us.
                 ::prctl(PR_SET_TIMERSLACK, 1UL);
             },
     });
@@ -116,7 +116,7 @@ int run_engine(int signals, std::span<const std::string_view> arguments) {
         std::fwrite(engine_usage().data(), 1, engine_usage().size(), stderr);
         return kUsageStatus;
     }
-    ::signal(SIGUSR1, SIG_IGN);  // how Hydra tells everybody that one has gone
+    ::signal(SIGUSR1, SIG_IGN);  // Hydra announces the loss of a process with it
     stand_witness();
     let_links_be_away();
     int provided = MPI_THREAD_SINGLE;

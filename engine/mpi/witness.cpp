@@ -1,4 +1,4 @@
-// A process that does nothing but wait for its child.
+// Forks the rank and waits for it.
 #include "mpi/witness.hpp"
 
 #include <sys/prctl.h>
@@ -16,7 +16,7 @@ namespace strakes {
 
 namespace {
 
-constexpr int kSignalled = 128;  // as shells say it: with the signal's number added
+constexpr int kSignalled = 128;  // exit status of shells: plus the number of the signal
 
 sigset_t signals_to_see() {
     sigset_t signals;
@@ -25,7 +25,7 @@ sigset_t signals_to_see() {
     return signals;
 }
 
-// Launchers end all ranks when one of them has gone, and lose what any of them says at that moment.
+// Delays the exit: when a rank ends, launchers end all ranks and lose the output that they write at that moment.
 void let_the_others_speak() {
     constexpr timespec kWhile{0, 500'000'000};
     ::nanosleep(&kWhile, nullptr);
@@ -49,7 +49,7 @@ void let_the_others_speak() {
 }  // namespace
 
 void stand_witness() {
-    ::signal(SIGCHLD, SIG_DFL);  // ignored, children would leave no status
+    ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, a child leaves no exit status
     const sigset_t signals = signals_to_see();
     sigset_t before;
     ::sigprocmask(SIG_BLOCK, &signals, &before);

@@ -1,12 +1,12 @@
-// Who saw a rank end. A launcher looks when the others of its processes are ending, too, which it ended itself, and may
-// name any of them.
+// A parent process that reports how its rank ended. A launcher ends all processes after the first loss and may then
+// name any of them as the cause.
 #pragma once
 
 namespace strakes {
 
-// Before MPI is initialised, while there is one thread. The caller comes back as a child of the process that it was;
-// that one stays to pass signals on, to say on standard error which signal has ended the child, and to end as the child
-// did. Where there can be no child, nothing is different.
+// Forks, and returns in the child. Must be called before MPI is initialised, while the process has one thread. The
+// parent passes signals on, reports on standard error which signal ended the child, and exits with the child's status.
+// If fork() fails, the process continues without a witness.
 void stand_witness();
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// Writing lines.
+// Writes messages as lines.
 #include "protocol/output.hpp"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace strakes {
 
 void Output::send(const nlohmann::ordered_json& message) {
     using Json = nlohmann::ordered_json;
-    // Paths may hold anything; a message must be UTF-8.
+    // A path may contain any bytes, but a message must be UTF-8.
     const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     const std::lock_guard lock(mutex_);
     std::string_view left = line;

@@ -1,4 +1,4 @@
-// Messages that go out: one JSON object a line, each written whole, from any thread.
+// Writes messages, one JSON object on each line. Any thread may send; lines are not interleaved.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ class Output {
 
     void send(const nlohmann::ordered_json& message);
 
-    // Nobody reads any more.
+    // Returns whether a write has failed. Later messages are then dropped.
     [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
   private:

@@ -1,4 +1,4 @@
-// Errors, progress and ends as JSON.
+// Builds the JSON of errors, progress and final messages.
 #include "protocol/report.hpp"
 
 #include <unistd.h>
@@ -30,7 +30,7 @@ Json abilities_of(const BackendRow& row) {
             {"needs_processes", row.needs_processes}};
 }
 
-// Ascending numbers as pairs of first and last.
+// Returns ascending numbers as ranges, pairs of the first and the last number.
 Json ranges_of(const std::vector<std::uint32_t>& numbers) {
     Json ranges = Json::array();
     for (std::size_t i = 0; i < numbers.size();) {

@@ -1,4 +1,4 @@
-// What is said about one plan: errors (a limited number of them), samples, the end.
+// Writes the messages about one plan: up to kMostErrors errors, progress, logs, samples, and the final message.
 #pragma once
 
 #include <atomic>
@@ -23,12 +23,12 @@ class Report {
   public:
     Report(Output& output, std::string id) : output_(output), id_(std::move(id)) {}
 
-    // Where in the plan an error happened; what does not apply is left out.
+    // Where in the plan an error happened. Empty fields are left out.
     struct Place {
         std::optional<std::uint32_t> rank;
         const Phase* phase = nullptr;
         std::string key;
-        std::string host = {};  // empty: this one  NOLINT(readability-redundant-member-init)
+        std::string host = {};  // empty: this host  NOLINT(readability-redundant-member-init)
     };
     void error(const Failure& failure, const Place& place);
 
@@ -41,11 +41,11 @@ class Report {
     };
     void progress(const Running& running);
 
-    // Operations of a rank, numbered from `first`.
+    // Writes logged operations of a rank, numbered from `first`.
     void log(const Phase& phase, std::uint32_t rank, double origin_unix_s, std::uint64_t first,
              std::span<const LoggedOperation> rows);
 
-    // A sample, complete but for the plan's id.
+    // Adds type, version and the plan's id to a sample and writes it.
     void sample(const nlohmann::ordered_json& message);
 
     void done(PlanStatus status, bool cleaned, const std::vector<std::string>& left);
@@ -61,18 +61,18 @@ class Report {
     std::atomic<std::uint32_t> errors_{0};
 };
 
-// Processes of one node; their ranks are those of the communicator.
+// The processes of one node. Ranks are ranks in the communicator.
 struct Node {
     std::string host;
     std::vector<std::uint32_t> ranks;
     std::vector<int> pids;  // by rank
 };
 
-// Processes that work together.
+// Processes that were started together.
 struct Together {
-    std::string library;      // what it says of itself
+    std::string library;      // the MPI library's version text
     std::uint32_t size = 0;   // of the communicator
-    std::uint32_t tasks = 0;  // that the launcher says it started; 0 when it does not say
+    std::uint32_t tasks = 0;  // started by the launcher; 0: unknown
     std::vector<Node> nodes;
     double clock_uncertainty_s = 0;
 };
@@ -83,10 +83,10 @@ struct Hello {
     std::optional<Together> together;
 };
 
-// The first message of all.
+// Writes the first message of the engine.
 void say_hello(Output& output, const Hello& hello);
 
-// Who is alive, by rank of the communicator.
+// State of the ranks of the communicator.
 struct Heartbeat {
     const std::string& plan_id;
     std::vector<std::uint32_t> alive;  // ascending

@@ -1,4 +1,4 @@
-// Strict reading of a request.
+// Parses requests and refuses unknown keys.
 #include "protocol/requests.hpp"
 
 #include <algorithm>
@@ -30,8 +30,8 @@ std::string parse_id(const ObjectReader& reader) {
     return id;
 }
 
-// The directory is that of one run, the id that of one visit of it: no two write the same data. FNV-1a (Fowler, Noll,
-// Vo 1991).
+// Hashes directory and id with FNV-1a (Fowler, Noll, Vo 1991). The directory identifies the run and the id the visit in
+// it, so no two visits write the same data.
 std::uint64_t salt_of(const PlanRequest& request) {
     std::uint64_t hash = 14695981039346656037U;
     for (const char byte : request.directory + "/" + request.id)
@@ -49,7 +49,7 @@ Impact parse_impact(const nlohmann::json& body) {
     return impact;
 }
 
-// Names of files need not be UTF-8, which JSON wants of texts.
+// Decodes hexadecimal digits: file names need not be UTF-8, which JSON strings must be.
 std::string bytes_of(const ObjectReader& reader, std::string_view key) {
     const std::string digits = reader.string(key);
     std::string bytes(digits.size() / 2, '\0');

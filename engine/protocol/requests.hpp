@@ -1,4 +1,4 @@
-// Messages that come in: one JSON object a line.
+// Requests to the engine, one JSON object on each line.
 #pragma once
 
 #include <string>
@@ -14,15 +14,15 @@ namespace strakes {
 struct PlanRequest {
     std::string id;
     std::string directory;
-    std::vector<std::string> beside;  // further ones: the ranks take all of them in turn
+    std::vector<std::string> beside;  // further directories; the ranks use all of them round-robin
     Plan plan;
     double limit_s = 0;
     bool keep = false;
-    bool prepared = false;    // directory/id may be there already
+    bool prepared = false;    // directory/id may exist
     bool check = false;       // parse and check the plan, but do not run it
-    double progress_s = 0.5;  // between messages of progress, and of logs
+    double progress_s = 0.5;  // seconds between progress messages and logs
     Impact impact;
-    std::string line;  // as it came, for other processes
+    std::string line;  // the text of the request, for other processes
 
     [[nodiscard]] std::vector<std::string> directories() const;
 };
@@ -31,7 +31,7 @@ struct CancelRequest {
     std::string id;
 };
 
-// A line that is no message, or a plan that is not taken. `id` as far as it could be read.
+// An invalid message, or a plan that the engine refuses. `id` is empty if it could not be read.
 struct RefusedRequest {
     std::string id;
     std::string what, key, remedy;
@@ -40,8 +40,9 @@ struct RefusedRequest {
 
 using Request = std::variant<PlanRequest, CancelRequest, RefusedRequest>;
 
+// Parses a line and checks that this machine can run its plan.
 Request parse_request(std::string_view line);
-// A line that another process has taken already: what this machine lacks is found when the plan begins.
+// Parses a line that another process has accepted. Does not check this machine, which the start of the plan does.
 Request parse_followed(std::string_view line);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// Sums, rates and rows of a phase.
+// Computes the sums, rates and rows of a phase.
 #include "protocol/sample.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kShortest = 2;  // seconds of a phase that has a timeline
+constexpr double kShortest = 2;  // seconds; shorter phases have no timelines
 
 struct Totals {
     std::uint64_t start = UINT64_MAX;
@@ -57,7 +57,7 @@ Json rows_of(const std::vector<RankRow>& ranks, std::size_t first, std::uint64_t
     return rows;
 }
 
-// How far apart its ranks began, as far as their clocks can tell.
+// Returns the start skew of the ranks, the rank that began last, and the uncertainty of the clocks.
 Json begun_of(const Tally& tally) {
     const auto [first, last] = std::ranges::minmax_element(tally.rows, {}, &RankRow::start);
     const auto rank = static_cast<std::uint32_t>(last - tally.rows.begin());
@@ -73,7 +73,7 @@ Json histogram_of(const Histogram& histogram) {
     return {{"unit", "ns"}, {"sub_bits", Histogram::kSubBits}, {"buckets", histogram.buckets()}};
 }
 
-// What the histogram of all calls is called.
+// Returns the name of the histogram of calls.
 std::string_view call_of(const Phase& phase) {
     if (const auto* training = std::get_if<TrainingPhase>(&phase))
         return training->operation == TrainingOperation::train ? "read" : "write";
@@ -82,7 +82,7 @@ std::string_view call_of(const Phase& phase) {
     return transfer->operation == TransferOperation::read ? "read" : "write";
 }
 
-// And that of all waits.
+// Returns the name of the histogram of waits.
 std::string_view wait_of(const Phase& phase) {
     if (std::holds_alternative<TrainingPhase>(phase)) return "batch-wait";
     return std::holds_alternative<ProbePhase>(phase) ? "lag" : "gather";
@@ -98,7 +98,7 @@ std::string_view name_of(const Phase& phase, std::uint8_t kind) {
 }
 
 Json histograms_of(const Phase& phase, const Latencies& all) {
-    // Of a small-files phase those calls that it made; all others have one kind of call at least.
+    // A small-files phase reports the calls that it made. Other phases report every kind, also without calls.
     const bool flows = std::holds_alternative<SmallFilesPhase>(phase);
     Json histograms = Json::object();
     for (std::uint8_t kind = flows ? Latencies::kFirstOfFlow : 0; kind < all.kinds(); ++kind) {
@@ -109,7 +109,7 @@ Json histograms_of(const Phase& phase, const Latencies& all) {
     return histograms;
 }
 
-// Percentiles of the calls of each row, by kind of call.
+// Returns the latency percentiles of each interval of row_s seconds, by kind of call.
 Json latency_timeline_of(const Phase& phase, const LatencyRows& latencies, double elapsed_s) {
     const double row_s = seconds(latencies.row_ns());
     Json rows = Json::object();
@@ -144,7 +144,7 @@ Json counters_row(const SecondRow& row) {
             delta.network.receive, delta.network.send,           to_json(delta).at("devices")};
 }
 
-// With the work of all ranks, or without it.
+// `with_work` adds the work of all ranks to the counters of the host.
 Json timeline_of(const std::string& host, const std::vector<SecondRow>& seconds_of, bool with_work) {
     Json columns = {"t_s", "took_s"};
     if (with_work) columns.insert(columns.end(), {"bytes", "operations"});
@@ -168,7 +168,7 @@ std::uint64_t transfer_bytes_of(const Phase& phase) {
     return stage != nullptr ? stage->transfer_bytes : 0;
 }
 
-// Only ranks that read have operations.
+// Only ranks that read the staged file count operations.
 Json staged_of(const Tally& tally) {
     const auto readers = std::ranges::count_if(tally.rows, [](const RankRow& row) { return row.operations > 0; });
     return {{"readers", readers}, {"read_bytes", tally.read_bytes}};
@@ -192,7 +192,7 @@ Json nodes_of(const std::vector<NodeCounters>& nodes, bool long_enough) {
     return list;
 }
 
-// The limits of all ranks together, and how long they kept ranks from working.
+// Returns the limits for all ranks together, and the time for which they held ranks back, summed over the ranks.
 Json impact_of(const Impact& impact, std::uint64_t held_ns) {
     Json message = {{"share", impact.share}, {"held_back_s", seconds(held_ns)}};
     if (impact.bytes_per_s > 0) message["bytes_per_s"] = impact.bytes_per_s;
@@ -200,7 +200,7 @@ Json impact_of(const Impact& impact, std::uint64_t held_ns) {
     return message;
 }
 
-// Hints that the library does not have as they were asked for are named with what it has instead.
+// hints_not_in_effect gives the requested and the actual value of each hint that the library did not adopt.
 Json library_of(const TransferPhase& transfer, const Hints& effective) {
     Json hints = Json::object(), others = Json::object();
     for (const auto& [name, value] : effective) hints[name] = value;
@@ -212,7 +212,7 @@ Json library_of(const TransferPhase& transfer, const Hints& effective) {
         {"collective", transfer.collective}, {"hints", std::move(hints)}, {"hints_not_in_effect", std::move(others)}};
 }
 
-// What a phase of one kind, or a part of a mixed one, adds to the amounts.
+// Adds the details of a phase, or of a part of a mixed phase, to the amounts.
 void add_details(Json& message, const Phase& phase, const Tally& tally) {
     const auto* transfer = std::get_if<TransferPhase>(&phase);
     const auto* stage = std::get_if<StagePhase>(&phase);
@@ -224,7 +224,7 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
                             {"direct", transfer != nullptr && tally.direct},
                             {"transfer_bytes", transfer_bytes_of(phase)},
                             {"verified_bytes", tally.verified_bytes}};
-    // With writers most of it is made by ranks that write nothing.
+    // Not with writers: ranks that do not write generate most of the data.
     if (transfer != nullptr && !transfer->gathers()) message["effective"]["data_s"] = seconds(tally.data_ns);
     if (transfer != nullptr && row_of(transfer->backend).needs_processes)
         message["effective"].update(library_of(*transfer, tally.hints));
@@ -245,7 +245,7 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
     }
 }
 
-// Rates over the time from the first start to the last end.
+// Adds amounts, and rates over the time from the first start to the last end.
 void add_amounts(Json& message, const Totals& totals) {
     const double took = seconds(elapsed(totals.start, totals.end));
     message["bytes"] = totals.bytes;
@@ -256,7 +256,7 @@ void add_amounts(Json& message, const Totals& totals) {
     message["operations_per_s"] = rate(totals.operations, took);
 }
 
-// Its times count from the start of the whole phase.
+// Times of a part are relative to the start of the whole phase.
 Json part_of(const PhaseOutcome& outcome, const MixedPhase& mixed, std::size_t part, std::uint64_t origin) {
     const Phase& phase = outcome.plan.phases[outcome.index + 1 + part];
     const Tally& tally = outcome.tally.parts.at(part);

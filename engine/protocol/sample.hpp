@@ -1,4 +1,4 @@
-// The sample of one phase from what its ranks did.
+// Builds the sample of one phase from the tally of its ranks.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace strakes {
 
-// What all ranks together had done when the first of them finished.
+// The work of all ranks at the time when the first rank finished.
 struct FirstFinish {
     std::uint64_t at = 0;  // on the timeline
     Work work;
@@ -30,10 +30,10 @@ struct PhaseOutcome {
     Impact impact{};
 };
 
-// Seconds since 1970 of a moment on the timeline, from both clocks now.
+// Returns a moment on the timeline in seconds since 1970, by comparing the timeline with the system clock now.
 double unix_seconds(const Timeline& timeline, std::uint64_t moment);
 
-// All keys of a sample but type, version and id. All numbers are finite.
+// Returns all keys of a sample except type, version and id. All numbers are finite.
 nlohmann::ordered_json sample_of(const PhaseOutcome& outcome);
 
 }  // namespace strakes

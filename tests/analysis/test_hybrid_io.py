@@ -58,7 +58,7 @@ def test_only_buffered_calls_at_or_above_the_thresholds_are_flagged() -> None:
     }
     assert seen == expected
     (warning,) = hybrid_io(RunOf(CELLS, RECORDED))  # type: ignore[arg-type]
-    assert "writes of 2 MiB and reads of 8 MiB" in warning.text and "hybrid_io=0" in warning.remedy
+    assert "write 2 MiB, read 8 MiB" in warning.text and "hybrid_io=0" in warning.remedy
 
 
 @pytest.mark.parametrize("client", [{}, {**RECORDED, "llite.hybrid_io": "0"}, {"llite.hybrid_io": "1"}])
@@ -104,6 +104,6 @@ def test_each_pair_of_thresholds_is_reported_with_its_cells() -> None:
     knobs = {"llite.hybrid_io_write_threshold_bytes": "64M"}
     varied = tuple(replace(cell, key=f"{cell.key}x", knobs=knobs) for cell in CELLS)
     warnings = hybrid_io(RunOf((*CELLS, *varied), RECORDED))  # type: ignore[arg-type]
-    assert ["writes of 2 MiB" in each.text for each in warnings] == [True, False]
-    assert "writes of 64 MiB and reads of 8 MiB" in warnings[1].text
+    assert ["write 2 MiB" in each.text for each in warnings] == [True, False]
+    assert "write 64 MiB and reads of 8 MiB" in warnings[1].text
     assert not any("x:" in cell for cell in warnings[0].cells) and all("x:" in cell for cell in warnings[1].cells)

@@ -5,36 +5,37 @@ from __future__ import annotations
 import inspect
 import re
 import string
+from typing import Any
 
 import pytest
 
-from strakes.analysis import hybrid_io, warnings
+from strakes.analysis import amounts, hybrid_io, warnings
 from strakes.analysis.warning_texts import REMEDIES, TEXTS, warning
 
 
 def test_every_text_is_raised_and_every_raised_kind_has_one() -> None:
-    sources = inspect.getsource(warnings) + inspect.getsource(hybrid_io)
+    sources = "".join(map(inspect.getsource, (amounts, hybrid_io, warnings)))
     assert all(f'"{kind}"' in sources for kind in TEXTS)
     assert set(re.findall(r'warning\(\s*"([a-z-]+)"', sources)) <= set(TEXTS)
 
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_warning_has_its_values_its_cells_and_a_remedy(kind: str) -> None:
-    fields = {name for _, name, _, _ in string.Formatter().parse(TEXTS[kind]) if name}
-    numbers = {"load", "done", "asked", "low", "high"} & fields
-    values = {name: 12345.0 if name in numbers and kind != "setting-differs" else f"<{name}>." for name in fields}
-    found = warning(kind, ["a:write"], **values)
-    assert all(str(values[name]) in found.text for name in fields - numbers)
+    values = _any_values(kind)
+    found = warning(kind, cells=["a:write"], **values)
+    assert found.text.format(**values) == found.text
     assert found.text.endswith(".") and found.remedy.endswith(".")
-    assert found.remedy == REMEDIES[found.code] and found.cells == ("a:write",)
+    assert found.remedy == REMEDIES[found.code].format(**values) and found.cells == ("a:write",)
 
 
 def test_every_remedy_belongs_to_a_text() -> None:
     assert {warning(kind, **_any_values(kind)).code for kind in TEXTS} == set(REMEDIES)
 
 
-def _any_values(kind: str) -> dict[str, float]:
-    return {name: 1.0 for _, name, _, _ in string.Formatter().parse(TEXTS[kind]) if name}
+def _any_values(kind: str) -> dict[str, Any]:
+    """Return a value for each field, texts as whole sentences."""
+    fields = string.Formatter().parse(f"{TEXTS[kind]} {{each}}")
+    return {name: 1.0 if form else "a text." for _, name, form, _ in fields if name}
 
 
 @pytest.mark.parametrize(

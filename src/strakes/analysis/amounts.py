@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from strakes.analysis.warning_texts import warning
 from strakes.findings.portrait import RunWarning
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
+from strakes.language import gettext, ngettext
 from strakes.statistics.interval import median
 from strakes.studies.compose import from_memory
-from strakes.units import counted, format_bytes, format_seconds, typed_bytes
+from strakes.units import format_bytes, format_seconds, typed_bytes
 
 # A phase of less is a burst, over before write-back, a server or a device has settled: whoever streams for hours meets
 # other limits.
 _BURST_S = 0.5
 # Data of this many times the memory cannot be answered from memory (S3).
 _TIMES_MEMORY = 2
+_LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 
 
 def amounts_of(results: Results) -> str:
     """Return how long phases were, and how much data each rank moved and how many files it made in them."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
-        return "nothing was measured"
+        return gettext("nothing was measured")
     seconds = sorted(sample.elapsed_s for sample in samples)
     short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
-    parts = [f"9 of 10 phases took {short} to {long}"]
+    parts = [gettext("9 of 10 phases took {shortest} to {longest}", shortest=short, longest=long)]
     data = sorted(sample.bytes / len(sample.ranks) for sample in samples if _moves_data(sample))
     files = sorted(sample.operations / len(sample.ranks) for sample in samples if sample.kind == "metadata")
-    if data:
-        parts.append(f"each rank moved {_span(format_bytes(data[0]), format_bytes(data[-1]))}")
-    if files:
-        numbers = _span(f"{files[0]:,.0f}", f"{files[-1]:,.0f}")
-        several = files[-1] != 1
-        parts.append(f"{'and ' if data else 'each rank '}worked on {numbers} {'files' if several else 'file'}")
-    return ", ".join(parts) + _of_bursts(results)
+    amount = _span(format_bytes(data[0]), format_bytes(data[-1])) if data else ""
+    numbers = _span(f"{files[0]:,.0f}", f"{files[-1]:,.0f}") if files else ""
+    if amount:
+        parts.append(gettext("each rank moved {amount}", amount=amount))
+    if numbers:
+        message = "and worked on {numbers} files" if amount else "each rank worked on {numbers} files"
+        parts.append(gettext(message, numbers=numbers))
+    return gettext(", ").join(parts) + _of_bursts(results)
 
 
 def _of_bursts(results: Results) -> str:
@@ -43,10 +48,14 @@ def _of_bursts(results: Results) -> str:
     short = len(bursts(results))
     if not short:
         return ""
-    return (
-        f"; {short} of {_figures(results)} figures {'comes' if short == 1 else 'come'} from phases shorter than "
-        f"{format_seconds(_BURST_S)}, which show bursts, not sustained rates"
+    told = ngettext(
+        "{count} of {figures} figures comes from phases shorter than {limit}, which show bursts, not sustained rates",
+        "{count} of {figures} figures come from phases shorter than {limit}, which show bursts, not sustained rates",
+        short,
+        figures=_figures(results),
+        limit=format_seconds(_BURST_S),
     )
+    return f"; {told}"
 
 
 def bursts(results: Results) -> dict[str, float]:
@@ -85,34 +94,19 @@ def _cached_names(results: Results) -> list[RunWarning]:
     if not cells:
         return []
     quick = max(cells, key=lambda cell: cell.estimate.median if cell.estimate and cell.unit == "op/s" else 0.0)
-    at_rate = f" at {quick.estimate.median:,.0f}/s" if quick.estimate and quick.unit == "op/s" else ""
-    text = (
-        f"{quick.settings.get('operation', quick.id)}{at_rate} was answered from the names and attributes that this "
-        "node's kernel has kept in memory since it created the files, not by the file system."
-    )
-    remedy = (
-        "Read it as the rate for a process that uses its own new files again. It says nothing about servers or "
-        "devices; for those, see the rates of creating and removing files."
-    )
-    return [RunWarning("names-from-memory", text, remedy, tuple(cell.id for cell in cells))]
+    operation = quick.settings.get("operation", quick.id)
+    return [warning("names-from-memory", [cell.id for cell in cells], operation=operation)]
 
 
 def _short(results: Results) -> list[RunWarning]:
     short = bursts(results)
     if not short:
         return []
-    text = (
-        f"For {len(short)} of {counted(_figures(results), 'figure')} the phases took less than "
-        f"{format_seconds(_BURST_S)} (the shortest: {format_seconds(min(short.values()))}). Phases so short show how "
-        "work begins, not a sustained rate."
-    )
-    remedy = (
-        "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR --phase 1s. "
-        "More files: --files 100000."
-    )
+    values = {"short": len(short), "figures": _figures(results), "limit": format_seconds(_BURST_S)}
+    found = warning("short-phases", list(short), **values, shortest=format_seconds(min(short.values())))
     if all(cell.study == "plan" for cell in results.measured):
-        remedy = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
-    return [RunWarning("short-phases", text, remedy, tuple(short))]
+        return [replace(found, remedy=gettext(_LONGER_PLAN))]
+    return [found]
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
@@ -135,16 +129,8 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
     most, ranks = max(moved.values())
     if most >= _TIMES_MEMORY * memory:
         return []
-    text = (
-        f"No phase moved more than {format_bytes(most)} of data. Server caches can hold that much: they may have "
-        "absorbed the writes, fsync included, and answered reads of data that had just been written."
-    )
-    remedy = (
-        f"strakes study data-per-process DIR --data-per-rank {typed_bytes(_TIMES_MEMORY * memory // ranks)} moves "
-        "twice the memory of this node. Give more where servers have more memory, and give the budget "
-        "that it then asks for."
-    )
-    return [RunWarning("fits-servers-memory", text, remedy, tuple(moved))]
+    each = typed_bytes(_TIMES_MEMORY * memory // ranks)
+    return [warning("fits-servers-memory", list(moved), most=format_bytes(most), each=each)]
 
 
 def _span(low: str, high: str) -> str:
@@ -153,4 +139,4 @@ def _span(low: str, high: str) -> str:
     >>> _span("8 MiB", "8 MiB"), _span("1", "2")
     ('8 MiB', '1 to 2')
     """
-    return low if low == high else f"{low} to {high}"
+    return low if low == high else gettext("{low} to {high}", low=low, high=high)

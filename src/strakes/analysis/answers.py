@@ -9,6 +9,7 @@ from typing import Literal
 from strakes.findings.answers import Answer, Claim, Comparison, Mean, Option, Question
 from strakes.findings.portrait import Finding, IntervalOf
 from strakes.findings.results import Results
+from strakes.language import gettext
 from strakes.statistics import grades
 from strakes.statistics.claims import Bound, Judgement, judge
 from strakes.statistics.grades import INTERVAL_CONFIDENCE, Choice, Versus
@@ -32,7 +33,7 @@ def questions_of(studies: Sequence[Study], results: Results) -> list[Question]:
 def _remarked(question: Question, results: Results) -> Question:
     cells = [results.get(measure) for option in question.options for measure in option.measures]
     cached = any(from_own_cache(cell, results.facts) or from_memory(cell, results.facts) for cell in cells)
-    return replace(question, remark=_CACHED) if cached else question
+    return replace(question, remark=gettext(_CACHED)) if cached else question
 
 
 def _values(option: Option, results: Results) -> dict[int, float]:
@@ -59,9 +60,9 @@ def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
     ]
 
 
-_VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str]] = {
-    True: ("holds", "holds here"),
-    False: ("does-not", "does not hold here"),
+_VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
+    True: ("holds", "holds here", "not decided; probably holds"),
+    False: ("does-not", "does not hold here", "not decided; probably does not hold"),
 }
 
 
@@ -74,25 +75,26 @@ def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
 def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Finding:
     cells = claim.measures
     if judgement is None:
-        text = f"{claim.statement}: not decided; too few blocks measured both."
-        return Finding(claim.id, claim.study, text, "inconclusive", cells, needs=_MORE_BLOCKS, grade="undecided")
-    verdict, word = _VERDICTS[judgement.holds]
-    if judgement.grade == "undecided":
-        word = f"not decided; probably {'holds' if judgement.holds else 'does not hold'}"
-    ratios = (
+        text = gettext("{statement}: not decided; too few blocks measured both.", statement=claim.statement)
+        needs = gettext(_MORE_BLOCKS)
+        return Finding(claim.id, claim.study, text, "inconclusive", cells, needs=needs, grade="undecided")
+    verdict, *words = _VERDICTS[judgement.holds]
+    word = gettext(words[judgement.grade == "undecided"])
+    ratios = ", ".join(
         f"{part.ratio} {ratio.ratio:.3g} [{ratio.low:.3g}-{ratio.high:.3g}]"
         for part, ratio in zip(claim.parts, judgement.ratios, strict=True)
     )
-    cached = any(from_own_cache(results.get(cell), results.facts) for cell in cells)
+    if any(from_own_cache(results.get(cell), results.facts) for cell in cells):
+        ratios = f"{ratios}; {gettext(_CACHED)}"
     deciding = judgement.ratios[judgement.part]
     return Finding(
         claim.id,
         claim.study,
-        f"{claim.statement}: {word}: {', '.join(ratios)}{f'; {_CACHED}' if cached else ''}.",
+        gettext("{statement}: {word}: {ratios}.", statement=claim.statement, word=word, ratios=ratios),
         "inconclusive" if judgement.grade == "undecided" else verdict,
         cells,
         IntervalOf(deciding.low, deciding.high, INTERVAL_CONFIDENCE, claim.parts[judgement.part].ratio, "times"),
-        _MORE_BLOCKS if judgement.grade == "undecided" else "",
+        gettext(_MORE_BLOCKS) if judgement.grade == "undecided" else "",
         grade=judgement.grade,
     )
 

@@ -17,12 +17,12 @@ from strakes.findings.begun import begun_together
 from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
 from strakes.findings.results import Results
 from strakes.foreign_text import for_shell
+from strakes.language import gettext
 from strakes.store import Run
 from strakes.store.records import AmountsChosen, CellSkipped, NeighbourFelt, PopulationRemoved
 from strakes.store.run import told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
 from strakes.studies.registry import study_named
-from strakes.units import counted
 
 
 def results_of(run: Run) -> Results:
@@ -94,11 +94,10 @@ def _left_out(run: Run) -> str:
     waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
     measured = len(run.cells) - len(dropped_cells(run))
     planned = len(run.cells) + waiting
-    return (
-        ""
-        if measured == planned
-        else f"; {measured} of {counted(planned, 'cell')} measured, the others need a larger --budget"
-    )
+    if measured == planned:
+        return ""
+    message = "{measured} of {planned} cells measured, the others need a larger --budget"
+    return f"; {gettext(message, measured=measured, planned=planned)}"
 
 
 def _run_facts(run: Run) -> Mapping[str, Any]:

@@ -42,7 +42,7 @@ def hybrid_io(run: Run) -> list[RunWarning]:
         if thresholds and settings.get(_STATE) in _ON:
             touched.setdefault(tuple(thresholds.items()), []).extend(_touched(cell, thresholds))
     return [
-        warning("hybrid-io", cells, sizes=" and ".join(f"{name}s of {format_bytes(size)}" for name, size in thresholds))
+        warning("hybrid-io", cells, sizes=", ".join(f"{name} {format_bytes(size)}" for name, size in thresholds))
         for thresholds, cells in touched.items()
         if cells
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strakes.findings.cell import Cell
+from strakes.language import gettext, ngettext
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
@@ -15,21 +16,36 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     'one client measured: 1 to 8 ranks on node n1; this says nothing about more clients or about the limits of the
     servers'
     """
-    span = _span(measured_ranks)
+    ranks = _span(measured_ranks)
     nodes = sorted(environment.get("engine", {}).get("nodes", {})) or [str(environment.get("host", "this node"))]
-    where = f"node {nodes[0]}" if len(nodes) == 1 else f"{len(nodes)} nodes ({', '.join(nodes)})"
+    where = (
+        gettext("node {name}", name=nodes[0])
+        if len(nodes) == 1
+        else gettext("{count} nodes ({names})", count=len(nodes), names=", ".join(nodes))
+    )
     # Every rank of these cells is a client with its own session.
     sessions = [cell.plan.ranks for cell in cells if cell.plan.inside_ceph()]
-    mounts = "one client" if len(nodes) == 1 else f"{len(nodes)} clients (one on each node)"
+    mounts = ngettext("one client", "{count} clients (one on each node)", len(nodes))
     if not sessions:
-        return (
-            f"{mounts} measured: {span} on {where}; this says nothing about more clients or about the limits of the "
-            "servers"
-        )
-    clients = f"{_span(sessions, 'client')} measured (each rank is one, through libcephfs) on {where}"
+        measured = gettext("{clients} measured: {ranks} on {where}", clients=mounts, ranks=ranks, where=where)
+        limits = gettext("this says nothing about more clients or about the limits of the servers")
+        return f"{measured}; {limits}"
+    inside = gettext(
+        "{clients} measured (each rank is one, through libcephfs) on {where}",
+        clients=_span(sessions, "client"),
+        where=where,
+    )
     if len(sessions) < len(cells):
-        clients = f"metadata: {clients}; data: {mounts}, through the mount"
-    return f"{clients}; this says nothing about more nodes"
+        metadata = gettext("metadata: {clients}", clients=inside)
+        inside = f"{metadata}; {gettext('data: {clients}, through the mount', clients=mounts)}"
+    return f"{inside}; {gettext('this says nothing about more nodes')}"
+
+
+# Numbers of ranks or clients: one, several, from low to high.
+_NUMBERS = {
+    "rank": ("1 rank", "{high} ranks", "{low} to {high} ranks"),
+    "client": ("1 client", "{high} clients", "{low} to {high} clients"),
+}
 
 
 def _span(numbers: Sequence[int], noun: str = "rank") -> str:
@@ -38,5 +54,5 @@ def _span(numbers: Sequence[int], noun: str = "rank") -> str:
     ('4 ranks', '1 to 8 ranks', '1 rank')
     """
     low, high = min(numbers, default=0), max(numbers, default=0)
-    number = str(high) if low == high else f"{low} to {high}"
-    return f"{number} {noun}" if high == 1 else f"{number} {noun}s"
+    one, several, span = _NUMBERS[noun]
+    return gettext(span if low < high else one if high == 1 else several, low=low, high=high)

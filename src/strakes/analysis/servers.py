@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import ServerCount
+from strakes.language import gettext
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Interval, median, median_interval
 from strakes.store.records import Visit
@@ -56,21 +57,25 @@ def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
         counted.update(sums)
     parts = []
     if wrote := asked["data.write_bytes"]:
+        share = _share(counted["data.write_bytes"], wrote)
         parts.append(
-            f"received {_share(counted['data.write_bytes'], wrote)} of the {format_bytes(wrote)} that was written"
+            gettext("received {share} of the {amount} that was written", share=share, amount=format_bytes(wrote))
         )
     if read := asked["data.read_bytes"]:
-        devices = f" (their devices read {_share(counted[_DEVICE], read)})" if counted[_DEVICE] else ""
-        parts.append(
-            f"sent {_share(counted['data.read_bytes'], read)} of the {format_bytes(read)} that was read{devices}"
-        )
+        values = {"share": _share(counted["data.read_bytes"], read), "amount": format_bytes(read)}
+        if counted[_DEVICE]:
+            devices = _share(counted[_DEVICE], read)
+            message = "sent {share} of the {amount} that was read (their devices read {devices})"
+            parts.append(gettext(message, **values, devices=devices))
+        else:
+            parts.append(gettext("sent {share} of the {amount} that was read", **values))
     if names := asked["md.requests"]:
-        each = counted["md.requests"] / names
-        parts.append(f"had {each:.1f} requests for each of the {names:,} metadata operations")
-    told = ", ".join(parts)
+        message = "had {each:.1f} requests for each of the {names:,} metadata operations"
+        parts.append(gettext(message, each=counted["md.requests"] / names, names=names))
     if not parts:
         return ""
-    return f"; the servers {told}" if remote else f"; the device {told}"
+    told = ", ".join(parts)
+    return f"; {gettext('the servers {did}' if remote else 'the device {did}', did=told)}"
 
 
 _DEVICE = "data.device_read_bytes"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from strakes.findings.portrait import RunWarning
+from strakes.language import gettext
 
 # By kind, with the fields of each.
 TEXTS: Mapping[str, str] = {
@@ -16,33 +17,44 @@ TEXTS: Mapping[str, str] = {
     "with O_DIRECT.",
     "cache-unseen": "{file_system} also keeps data in {cache}: how much of the reads that answered is not known.",
     "memory-file-system": "The directory is on {file_system}: every figure shows memory, not storage.",
-    "few-runs": "{runs}: an interval needs three.",
-    "background-load": "Other programs kept {processors} {share} busy before the run (load average {load:.1f}).",
+    "few-runs": "{runs} runs: an interval needs three.",
+    "one-run": "1 run: an interval needs three.",
+    "background-load": "Other programs kept {processors} processors {share} busy before the run (load average "
+    "{load:.1f}).",
     "clock-jump": "The wall clock was set {way} by {jump} during the measurement.",
     "stonewalled": "Only {done:,.0f} operations of {asked:,.0f} ({share}) were done in {time}.",
     "direct-refused": "{file_system} refused O_DIRECT (tried with an aligned write and read): everything was measured "
     "through the page cache.",
     "setting-differs": "{setting}: {asked} was asked for, {effective} is in effect.",
-    "budget-skipped": "{skipped} of {planned} {were} not measured: the rest of the budget of {budget} was estimated to "
-    "be too short.",
+    "budget-skipped": "{skipped} of {planned} cells were not measured: the rest of the budget of {budget} was "
+    "estimated to be too short.",
     "target-unlike": "{targets}",
     "servers-not-well": "{servers}",
-    "hybrid-io": "Lustre's hybrid I/O turns buffered {sizes} and more into direct ones.",
+    "hybrid-io": "Lustre's hybrid I/O turns buffered calls of these sizes and more into direct ones: {sizes}.",
     "server-unlike": "Server {server} moves {low:.2f} - {high:.2f} times as much as the others in each second that it "
     "is busy: files on it are slower.",
     "node-unlike": "{nodes}.",
-    "begun-apart": "The ranks of {apart} of {phases} started more than {limit} apart: at worst {worst} ({share} of "
-    "that phase), rank {rank} last.",
-    "begun-apart-crowded": "The ranks of {apart} of {phases} started more than {limit} apart: at worst {worst} "
+    "begun-apart": "The ranks of {apart} of {phases} phases started more than {limit} apart: at worst {worst} ({share} "
+    "of that phase), rank {rank} last.",
+    "begun-apart-crowded": "The ranks of {apart} of {phases} phases started more than {limit} apart: at worst {worst} "
     "({share} of that phase), rank {rank} last; their machine has fewer processors than ranks, so they cannot all "
     "start at the same moment.",
     "server-changed": "{servers}.",
-    "service-interrupted": "{interruptions} {repeated}",
+    "service-interrupted": "{interruptions} Disturbed runs that were repeated: {runs}.",
+    "service-interrupted-once": "{interruptions} Runs during that time were not repeated.",
     "held-back": "Limited to {limit}: the ranks waited for up to {share} of the time, so the rates show the limit, not "
     "the file system.",
-    "gave-way": "To protect other users: {yielded} stopped and repeated{ended}, {slowed} ran at reduced load.",
-    "left-out": "{runs} made under other limits ({limits}); only those under one limit are shown ({kept}).",
+    "gave-way": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced load.",
+    "stopped-for-others": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced "
+    "load, and in the end everything was stopped.",
+    "left-out": "{runs} runs were made under other limits ({limits}); only those under one limit are shown ({kept}).",
     "other-measurement": "Another measurement worked in the same directory at the same time: {who}.",
+    "names-from-memory": "{operation} was answered from the names and attributes that this node's kernel has kept in "
+    "memory since it created the files, not by the file system.",
+    "short-phases": "For {short} of {figures} figures the phases took less than {limit} (the shortest: {shortest}). "
+    "Phases so short show how work begins, not a sustained rate.",
+    "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
+    "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
 # Codes that programs see, of kinds that share one; other kinds are codes.
 _CODES = {
@@ -50,6 +62,9 @@ _CODES = {
     "answered-before": "cache-suspect",
     "cache-below": "cache-suspect",
     "begun-apart-crowded": "begun-apart",
+    "one-run": "few-runs",
+    "service-interrupted-once": "service-interrupted",
+    "stopped-for-others": "gave-way",
 }
 
 REMEDIES: Mapping[str, str] = {
@@ -83,6 +98,12 @@ REMEDIES: Mapping[str, str] = {
     "hybrid-io": "These figures show direct I/O. strakes study hybrid-io DIR (as root) shows both; lctl "
     "set_param llite.*.hybrid_io=0 turns it off.",
     "budget-skipped": "Give a larger --budget, or run only this study with strakes study.",
+    "names-from-memory": "Read it as the rate for a process that uses its own new files again. It says nothing about "
+    "servers or devices; for those, see the rates of creating and removing files.",
+    "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
+    "--phase 1s. More files: --files 100000.",
+    "fits-servers-memory": "strakes study data-per-process DIR --data-per-rank {each} moves twice the memory of this "
+    "node. Give more where servers have more memory, and give the budget that it then asks for.",
     "other-measurement": "These figures show a shared system. For others, measure one after the other.",
 }
 
@@ -92,8 +113,8 @@ def warning(kind: str, cells: Sequence[str] = (), **values: object) -> RunWarnin
 
     ``cells``: ids of the cells that it concerns; none: the whole run.
 
-    >>> warning("few-runs", ["a:write"], runs="2 runs").text
+    >>> warning("few-runs", ["a:write"], runs=2).text
     '2 runs: an interval needs three.'
     """
     code = _CODES.get(kind, kind)
-    return RunWarning(code, TEXTS[kind].format_map(values), REMEDIES[code], tuple(cells))
+    return RunWarning(code, gettext(TEXTS[kind], **values), gettext(REMEDIES[code], **values), tuple(cells))

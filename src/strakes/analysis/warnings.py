@@ -34,7 +34,7 @@ from strakes.store.records import (
 from strakes.studies.registry import study_named
 from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
-from strakes.units import counted, format_bytes, format_seconds
+from strakes.units import format_bytes, format_seconds
 
 _SURE_OF_SERVERS = 0.98
 # Where devices or servers read less than this share of what was asked for, something before them answered: as much less
@@ -82,7 +82,7 @@ def load_before(environment: Mapping[str, Any], busy: float | None = None) -> li
     share = min(1.0, load / cpus) if busy is None else busy
     if share <= BUSY_CPU_SHARE:
         return []
-    return [warning("background-load", processors=counted(cpus, "processor"), share=_percent(share), load=load)]
+    return [warning("background-load", processors=cpus, share=_percent(share), load=load)]
 
 
 def _file_system(results: Results) -> Iterator[RunWarning]:
@@ -112,12 +112,11 @@ def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
     yielded, slowed = gave_way(visits)
     stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
     if yielded or slowed or stopped:
-        ended = ", and in the end everything was stopped" if stopped else ""
-        yield warning("gave-way", yielded=_runs_were(yielded), ended=ended, slowed=slowed)
+        yield warning("stopped-for-others" if stopped else "gave-way", yielded=yielded, slowed=slowed)
     others = [visit.impact for visit in visits if visit.ended_well and visit.impact != limit]
     if others:
         limits = "; ".join(map(str, dict.fromkeys(others)))
-        yield warning("left-out", runs=_runs_were(len(others)), limits=limits, kept=limit)
+        yield warning("left-out", runs=len(others), limits=limits, kept=limit)
 
 
 def _cache(results: Results) -> Iterator[RunWarning]:
@@ -201,7 +200,7 @@ def _few_runs(results: Results) -> Iterator[RunWarning]:
         if figure.estimate is not None and figure.estimate.low is None:
             few.setdefault(figure.estimate.runs, []).append(figure.id)
     for runs, cells in sorted(few.items()):
-        yield warning("few-runs", cells, runs=counted(runs, "run"))
+        yield warning("few-runs" if runs > 1 else "one-run", cells, runs=runs)
 
 
 def _stonewalled(results: Results) -> Iterator[RunWarning]:
@@ -260,10 +259,8 @@ def _target(run: Run) -> Iterator[RunWarning]:
     lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
     if lost:
         again = sum(1 for visit in run.visits if visit.ended == "interrupted")
-        repeated = f"{_runs_were(again)} disturbed by that and repeated."
-        told = " ".join(map(str, dict.fromkeys(lost)))
-        no = "Runs during that time were not repeated."
-        yield warning("service-interrupted", interruptions=told, repeated=repeated if again else no)
+        kind = "service-interrupted" if again else "service-interrupted-once"
+        yield warning(kind, interruptions=" ".join(map(str, dict.fromkeys(lost))), runs=again)
     if who := list(dict.fromkeys(name for event in run.events_of(OthersSeen) for name in event.who)):
         yield warning("other-measurement", who="; ".join(who))
     if seen := run.events_of(TroubleSeen):
@@ -297,7 +294,7 @@ def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
             "begun-apart-crowded" if crowded else "begun-apart",
             touched,
             apart=len(apart),
-            phases=counted(len(phases), "phase"),
+            phases=len(phases),
             limit=format_seconds(APART_S),
             worst=format_seconds(worst.apart_s),
             share=_percent(worst.share),
@@ -317,8 +314,7 @@ def _values(layout: Layout) -> str:
 def _dropped(run: Run) -> Iterator[RunWarning]:
     if skipped := len(dropped_cells(run)):
         budget = format_seconds(float(run.manifest["options"]["budget_s"]))
-        were, planned = "was" if skipped == 1 else "were", counted(len(run.cells), "cell")
-        yield warning("budget-skipped", skipped=skipped, planned=planned, were=were, budget=budget)
+        yield warning("budget-skipped", skipped=skipped, planned=len(run.cells), budget=budget)
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
@@ -332,10 +328,6 @@ def dropped_cells(run: Run) -> dict[str, str]:
         for event in run.events_of(CellDropped)
         if event.runs is None or runs[event.cell] <= event.runs
     }
-
-
-def _runs_were(count: int) -> str:
-    return "1 run was" if count == 1 else f"{count} runs were"
 
 
 def _percent(share: float) -> str:

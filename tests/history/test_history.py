@@ -181,5 +181,5 @@ def test_runs_with_other_amounts_are_left_out_and_counted(
     assert {(len(series["points"]), series["left_out"]) for series in history["series"]} == {(4, 1)}
     assert strakes(["runs", "history", "survey"]) == 0
     said = capsys.readouterr().out
-    assert "1 run of other amounts of work left out. Repeat the newest run: strakes survey" in said
+    assert "1 run with other amounts of work left out. Repeat the newest run: strakes survey" in said
     assert f"--like {newest.id}" in said

@@ -1,1 +1,1 @@
-"""Two runs side by side: which of their cells did the same work, and what their ratios allow to be said."""
+"""Comparison of runs: the cells that did the same work, their ratios, and verdicts."""

@@ -14,9 +14,7 @@ _CALLED = (Verdict.FASTER, Verdict.SLOWER)
 
 
 def client_ratio(a: Sequence[Visit], b: Sequence[Visit]) -> float:
-    """Return how many times faster the client itself was in the visits ``b`` than in ``a``.
-
-    1 where it was not measured.
+    """Return how many times faster the client itself was in the visits ``b`` than in ``a``, or 1 if not measured.
 
     >>> fast, slow = Visit(client_s=0.002), Visit(client_s=0.004)
     >>> client_ratio([fast], [slow]), client_ratio([Visit()], [slow])
@@ -27,7 +25,10 @@ def client_ratio(a: Sequence[Visit], b: Sequence[Visit]) -> float:
 
 
 def by_the_client(judgement: Judged, ratio: float, least: float) -> Judged:
-    """Return the verdict; inconclusive where the client differs by over ``least``, which may explain it."""
+    """Return the verdict, made inconclusive if a change of the client's speed may explain it.
+
+    ``ratio``: how many times faster the client was in B. A change up to ``least`` is ignored.
+    """
     interval = judgement.ratio.interval
     if judgement.verdict not in _CALLED or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
         return judgement
@@ -42,7 +43,8 @@ def by_the_client(judgement: Judged, ratio: float, least: float) -> Judged:
 
 
 def in_words(ratio: float) -> str:
-    """
+    """Return a ratio of speeds as text.
+
     >>> in_words(1.22), in_words(0.78)
     ('22 % faster', '22 % slower')
     """

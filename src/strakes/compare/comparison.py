@@ -14,7 +14,8 @@ from strakes.statistics.contrast import Verdict
 class CellVerdict:
     """One cell of both runs. ``ratio``: how many times better B is than A (for seconds: how many times shorter).
 
-    ``low`` and ``high`` hold for all cells together at the comparison's confidence; they are None with too few runs.
+    The intervals from ``low`` to ``high`` hold for all cells together at the comparison's confidence. Both ends are
+    None with too few runs.
     ``median_a`` and ``median_b`` are in ``unit``.
     """
 
@@ -34,7 +35,7 @@ class CellVerdict:
 
 @dataclass(frozen=True)
 class Overall:
-    """All cells as one: the ratio of the geometric means over them, run by run."""
+    """All cells as one: the ratio of the geometric means over all cells, run by run."""
 
     verdict: Verdict
     ratio: float | None

@@ -1,4 +1,4 @@
-"""A comparison as one self-contained HTML page without scripts: verdicts, and every ratio with its interval drawn."""
+"""A comparison as a self-contained HTML page without scripts: verdicts, and each ratio as a bar with its interval."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from strakes.report.html import render_page
 from strakes.report.numbers import show
 from strakes.statistics.contrast import Verdict
 
-# The scale is logarithmic and the same in both directions: it ends where the farthest bound does, within these.
+# The scale is logarithmic and symmetric. It reaches to the farthest bound, but at least and at most to these factors.
 _LEAST_END, _MOST_END = 1.25, 10.0
 _STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
 
 
 @dataclass(frozen=True)
 class _ComparisonRow:
-    """A cell as texts; ``place`` and ``bar`` (start, width) are in hundredths of the scale."""
+    """A cell as texts; ``place`` and ``bar`` (start, width) are in percent of the scale."""
 
     verdict: str
     style: str
@@ -33,7 +33,7 @@ class _ComparisonRow:
 
 
 def render_comparison_page(comparison: Comparison) -> str:
-    """Return the page as the text of one file, to be written as UTF-8."""
+    """Return the page as text, to write in UTF-8."""
     end = _find_end(comparison)
     cells = order_cells(comparison)
     low, high = _place(1 - comparison.margin, end), _place(1 + comparison.margin, end)

@@ -18,12 +18,12 @@ _MOST_UNLIKE = 8
 
 
 def to_document(comparison: Comparison) -> dict[str, Any]:
-    """As values JSON knows: the fields of ``Comparison``."""
+    """Return the fields of ``Comparison`` as JSON values."""
     return {"schema": 1, **asdict(comparison)}
 
 
 def render(comparison: Comparison) -> str:
-    """Return the comparison as lines of text, what changed first."""
+    """Return the comparison as text, changed cells first."""
     overall = comparison.overall
     lines = [
         f"A  {for_terminal(str(comparison.a['id']))}  {for_terminal(str(comparison.a['target']))}",
@@ -61,7 +61,7 @@ def say_overall(comparison: Comparison) -> str:
 
 
 def say_scope(comparison: Comparison) -> str:
-    """Return what ratios, SAME and intervals mean here."""
+    """Return the explanation of ratios, SAME and intervals."""
     return (
         f"A ratio says how many times better B is than A; SAME means within ±{100 * comparison.margin:.3g} %. The "
         f"overall interval holds with {percent(comparison.confidence)} confidence, and so do the intervals of all "
@@ -70,7 +70,7 @@ def say_scope(comparison: Comparison) -> str:
 
 
 def order_cells(comparison: Comparison) -> list[CellVerdict]:
-    """Return the cells, what changed first."""
+    """Return the cells, changed ones first."""
     return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.ratio))
 
 

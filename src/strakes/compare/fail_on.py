@@ -1,4 +1,4 @@
-"""``--fail-on``: which outcomes of a comparison are a failure."""
+"""``--fail-on``: the outcomes of a comparison that count as failure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class Condition:
-    """A verdict that counts as failure; SLOWER and FASTER from a change of ``at_least`` on.
+    """A verdict that counts as failure. SLOWER and FASTER count if the rate changed by at least this share.
 
-    ``verdict`` None: a cell was not comparable.
+    ``verdict`` is None for "unlike": a cell that could not be compared.
     """
 
     verdict: Verdict | None
@@ -35,7 +35,7 @@ def parse_fail_on(text: str) -> tuple[Condition, ...]:
 
 
 def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[str, ...]:
-    """Return what met a condition, one text each; empty when nothing did."""
+    """Return a text for each outcome that meets a condition."""
     met = []
     for condition in conditions:
         if condition.verdict is None:

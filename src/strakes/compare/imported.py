@@ -1,4 +1,4 @@
-"""Pairs of figures of another tool and of strakes that measured the same work. Pure."""
+"""Pair the figures of another tool with those of strakes that measured the same work. Pure."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from strakes.findings.portrait import Setting
 from strakes.plan import MetadataPhase, TransferPhase
 
 _ABOUT_AS_MANY = 1.1
-# As tools call it, and as a plan does.
+# Name in other tools -> name in plans.
 _LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
 
 
 def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
     """Return pairs of cells with one measure each, and figures without a counterpart.
 
-    One of the two runs is imported: its figures have names of phases, and the settings that the tool printed. A pair
-    has the same name and agrees in all settings that both have.
+    One of the two runs is imported: its figures have the names of phases, and the settings that the tool printed. The
+    figures of a pair have the same name and agree in all settings that both have.
     """
     first, second = _single(a), _single(b)
     pairs: list[tuple[Cell, Cell]] = []
@@ -43,7 +43,7 @@ def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Ce
 
 
 def _single(cells: Sequence[Cell]) -> list[Cell]:
-    """Return one cell for each figure."""
+    """Return a cell with one measure for each figure."""
     return [
         Cell(**{**vars(cell), "measures": (measure,)})
         for cell in cells
@@ -69,14 +69,14 @@ def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
 
 
 def _facts(cell: Cell, measure: Measure) -> Mapping[str, Setting]:
-    """Return the known settings of a figure; for an imported one, those that its tool printed."""
+    """Return the known settings of a figure; for an imported one, the settings that its tool printed."""
     if cell.imported:
         facts = {key: cell.settings[key] for key in _TOLD if key in cell.settings}
         layout = str(facts.get("layout", ""))
         return {**facts, **({"layout": _LAYOUTS.get(layout, layout)} if layout else {}), "unit": measure.metric}
     phase, ranks = next((phase, ranks) for phase, ranks in cell.plan.each() if phase.name == measure.phase)
     facts = {"ranks": ranks, "unit": measure.metric}
-    # A time limit, not the requested amount, decides how much such a phase does.
+    # If a phase ends by time, its amount of work is not a setting.
     by_amount = isinstance(phase, TransferPhase | MetadataPhase) and phase.stop.rule == "amount"
     if isinstance(phase, TransferPhase) and not by_amount:
         return {**facts, "transfer_bytes": phase.transfer_bytes, "layout": phase.layout}

@@ -1,4 +1,4 @@
-"""From two stored runs to their comparison. Pure: reads the runs, touches no target."""
+"""Compare two stored runs. Pure: reads the runs, accesses no target."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from strakes.store.records import Visit
 from strakes.store.run import told_as_damage
 from strakes.units import counted
 
-# A load average of this many times the processors: others were at work, not only an earlier run of ours.
+# Load average per processor before a run. An earlier run of strakes does not leave as much.
 _OVERLOAD = 2.0
-# Rates depend on the length of a phase by far less than a comparison's margin within this factor.
+# Amounts of work may differ by this factor: the rates then differ by far less than the margin of a comparison.
 _LIKE_AMOUNTS = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 
@@ -35,10 +35,10 @@ _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 def compare_runs(
     a: Run, b: Run, *, margin: float, confidence: float, factors: Sequence[str] = (), only: Sequence[str] = ()
 ) -> Comparison:
-    """B against A, over the cells that did the same work.
+    """Compare B with A, over the cells that did the same work.
 
-    ``only``: patterns of the cell ids wanted; fewer comparisons need fewer runs. Raises BadInputError when no cell can
-    be compared, naming what differs.
+    ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. ``only``: patterns of
+    cell ids; fewer comparisons need fewer runs. Raises BadInputError if no cell can be compared, with the reasons.
     """
     if a.id == b.id:
         raise BadInputError(
@@ -50,7 +50,7 @@ def compare_runs(
         if any(beside) and not all(beside)
         else alike(a.cells, b.cells, factors, any_amount=_chose_amounts(a) and _chose_amounts(b))
     )
-    # Several pairs may be of one cell.
+    # Several pairs may belong to one cell.
     results_a, results_b = (
         results_of(run, list({pair[side].key: cells[pair[side].key] for pair in pairs}.values()))
         for side, (run, cells) in enumerate((run, {cell.key: cell for cell in run.cells}) for run in (a, b))
@@ -78,7 +78,7 @@ def compare_runs(
     cautions: list[str] = []
     if _cleared(a.visits, b.visits):
         cautions.append(
-            "The ratios are those of these two runs, made at different times. One pair does not show how much runs of "
+            "The two runs were made at different times. One pair does not show how much runs of "
             "the same system differ. So nothing is called SAME, and a difference counts only if it exceeds "
             f"{100 * ONE_PAIR:.0f} % and the differences between the parts of each run. Eight or more runs of each, "
             "made in turn, show more: strakes compare A1,A2,... B1,B2,...."
@@ -143,7 +143,7 @@ def compare_runs(
 
 
 def _chose_amounts(run: Run) -> bool:
-    """Whether a pilot decided how much the run measured, so that the next run of the same command differs."""
+    """Return whether a pilot chose the amounts of work, so that another run of the command may have other amounts."""
     return run.manifest["kind"] in ("survey", "study", "accept", "reproduce")
 
 
@@ -192,7 +192,7 @@ def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None
 
 
 def _of_one_pair(judgement: Judged) -> Judged:
-    """Withhold SAME: two runs whose targets differ may happen to be equally fast."""
+    """Turn SAME into INCONCLUSIVE: two runs may be equally fast by chance although their targets differ."""
     if judgement.verdict is not Verdict.SAME:
         return judgement
     return Judged(Verdict.INCONCLUSIVE, judgement.ratio, _IN_TURN)
@@ -209,7 +209,7 @@ def _withheld(judgement: Judged, needs: str) -> Judged:
 
 
 def not_claimed(judgement: Judged) -> Judged:
-    """Withhold a verdict that rests on disturbed runs; more runs of that kind would not give one either."""
+    """Make the verdict on disturbed runs inconclusive; more such runs would not help."""
     if judgement.ratio.interval is None:
         return judgement
     needs = "runs on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
@@ -217,9 +217,9 @@ def not_claimed(judgement: Judged) -> Judged:
 
 
 def overloaded(name: str, run: Run) -> list[str]:
-    """Load that exceeds what a run of strakes itself leaves behind.
+    """Return a warning if the load before the run was higher than an earlier run of strakes leaves behind.
 
-    Other users' load during the run is in its figures, and differs at another time.
+    Other users' load lowers the figures of a run, and differs between runs.
     """
     load, cpus = run.environment.get("load_average"), run.environment.get("cpus")
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
@@ -233,7 +233,7 @@ def overloaded(name: str, run: Run) -> list[str]:
 
 
 def _cleared(a: Sequence[Visit], b: Sequence[Visit]) -> bool:
-    """One of the runs was over before the other began."""
+    """Return whether one run ended before the other began; True if times are unknown."""
     spans = [[visit.started_unix_s for visit in visits if visit.started_unix_s is not None] for visits in (a, b)]
     return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
 
@@ -245,7 +245,7 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 
 def differences(a: Run, b: Run) -> list[str]:
-    """Return the differences around the two runs, which may explain a difference of the figures."""
+    """Return differences of target, machine and engine, which may explain a difference of the figures."""
     lines = []
     places = [_places(run) for run in (a, b)]
     if all(places) and not set(places[0]) & set(places[1]):
@@ -258,7 +258,7 @@ def differences(a: Run, b: Run) -> list[str]:
 
 
 def _places(run: Run) -> list[str]:
-    """Return where a run may have measured: other tools name a file, or a directory that they make in that place."""
+    """Return the directories that a run may have measured. Other tools name a file or directory that they create."""
     if run.manifest["kind"] != "import":
         return [run.directories]
     target = PurePath(run.manifest["target"])
@@ -266,7 +266,7 @@ def _places(run: Run) -> list[str]:
 
 
 def _again(run: Run) -> str:
-    """Return how the work of a run is done once more."""
+    """Return advice on how to repeat the work of a run."""
     options, (kind, name) = run.manifest["options"], (run.manifest["kind"], run.manifest["name"])
     if kind == "import":
         command = options["imported"].get("again", "")
@@ -284,7 +284,7 @@ def _again(run: Run) -> str:
 
 
 def nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]) -> BadInputError:
-    """Return the error that names what differs."""
+    """Return the error for two runs without comparable cells, with the differences."""
     reasons = "; ".join(f"{pair.id}: {pair.why}" for pair in unlike[:3]) or "no cell has such an id"
     more = f"; and {len(unlike) - 3} more" if len(unlike) > 3 else ""
     if only and not unlike:

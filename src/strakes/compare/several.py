@@ -1,6 +1,6 @@
-"""Comparison of several runs of A with several runs of B.
+"""Compare several runs of A with several runs of B.
 
-Every run counts as one value, so the intervals include the scatter between runs.
+Each run counts as one value, so that intervals include the variation between runs.
 """
 
 from __future__ import annotations
@@ -65,11 +65,12 @@ def compare_several(
     factors: Sequence[str] = (),
     only: Sequence[str] = (),
 ) -> Comparison:
-    """Return the runs ``b`` against the runs ``a``.
+    """Compare the runs ``b`` with the runs ``a``.
 
-    Where they were made in turn, one of each at a time, neighbours are compared (paired).
+    If runs of A and B alternate in time, each is compared with its neighbour (paired).
 
-    Raises BadInputError for a run named twice, and when no cell can be compared, naming what differs.
+    Raises BadInputError for a run that is given twice, for a mix of imported and own runs, and if no cell can be
+    compared.
     """
     every = [*a, *b]
     twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
@@ -125,7 +126,7 @@ def compare_several(
 def _rows(
     a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequence[str]
 ) -> tuple[list[_Row], list[Unlike]]:
-    """Return the measures that all runs have, and those that are not compared."""
+    """Return the measures that all runs have, and the measures that are not compared."""
     first, unlike = _by_id(a[0], a[0], ()), []
     sides = [[_by_id(a[0], run, keys) for run in runs] for runs, keys in ((a, ()), (b, factors))]
     rows = []
@@ -149,7 +150,7 @@ def _rows(
 
 
 def _by_id(first: Run, run: Run, factors: Sequence[str]) -> dict[str, Measured]:
-    """Return what a run measured that did the same work as the first run, by the names that has there."""
+    """Return the results of a run for the same work as in the first run, by the ids of the first run."""
     pairs, _ = alike(first.cells, run.cells, factors)
     results = results_of(run, [other for _, other in pairs])
     named = results_of(first, [own for own, _ in pairs])
@@ -166,7 +167,7 @@ def _measures(
 
 
 def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequence[Run], bool]:
-    """Both in the order of time, and whether that is one of each at a time, whichever of them came first."""
+    """Return both sides in the order of time, and whether runs came in pairs of one A and one B, in either order."""
     by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
     ids = {run.id for run in a}
     order = [run.id in ids for run in sorted([*a, *b], key=lambda run: str(run.manifest["created"]))]
@@ -181,9 +182,9 @@ def _ratio(a: Mapping[int, float], b: Mapping[int, float], in_turn: bool, lower_
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
-    """Return how many runs it would take until the interval is as wide as the margin.
+    """Return an inconclusive judgement with the number of runs at which its interval is as wide as the margin.
 
-    Its width shrinks as the root of their number.
+    The width shrinks with the square root of the number of runs.
     """
     if judgement.verdict is not Verdict.INCONCLUSIVE or judgement.ratio.interval is None:
         return judgement

@@ -1,4 +1,4 @@
-"""Cells of two runs that did the same work: fingerprints agree, except for the factors under comparison."""
+"""Match the cells of two runs that did the same work: equal plans, except for the factors under comparison."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from strakes.findings.record import to_record
 def alike(
     a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
 ) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
-    """Pairs of stored cells that did the same work, and those that did not, with what differs.
+    """Return pairs of stored cells that did the same work, and the other cells with their differences.
 
-    Cells are matched by what they measure and by their levels less ``factors``; keys of the plan named in ``factors``
-    may differ too; with ``any_amount`` also the amounts of work. Raises BadInputError for a factor that is nowhere, or
-    one that leaves several cells alike.
+    Cells match if they have the same measures and the same levels, except for ``factors``. Their plans must be equal,
+    except for keys in ``factors`` and, with ``any_amount``, the amounts of work. Raises BadInputError for an unknown
+    factor, and if cells of one run differ only in ``factors``.
     """
     _check_factors(factors, [*a, *b])
     first, second = _by_name(a, factors), _by_name(b, factors)
@@ -43,7 +43,7 @@ def alike(
 def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
     named: dict[str, Cell] = {}
     for cell in cells:
-        # A cell's key spells out its levels; without the factor compared only the levels themselves can match.
+        # A cell's key contains its levels, so it cannot match across levels of a compared factor.
         settings = {key: value for key, value in cell.settings.items() if key not in factors}
         name = json.dumps([cell.study, settings, [measure.phase for measure in cell.measures]], sort_keys=True)
         name = name if factors else f"{cell.key} {name}"
@@ -58,7 +58,7 @@ def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
 
 
 def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
-    """Return the canonical plan without the seed, without the names of the factors, as one flat table."""
+    """Return the plan as a flat table, without the seed and the keys in ``factors``."""
     if cell.imported:  # another tool's work is known by its settings only
         return {key: value for key, value in cell.settings.items() if key not in factors}
     document: dict[str, Any] = dict(cell.plan.to_json())
@@ -78,7 +78,7 @@ def amount_ratio(own: Cell, other: Cell) -> float:
     phases = [dict[str, Any](cell.plan.to_json())["phases"] for cell in (own, other)]
     for first, second in zip(*phases, strict=True):
         times = [float((phase.get("stop") or {}).get("seconds", 0)) for phase in (first, second)]
-        # A phase that ends by time does as much as it can until then.
+        # For phases that end by time, compare the times.
         amounts = (
             [times] if all(times) else [[float(phase.get(key) or 0) for phase in (first, second)] for key in _SIZES]
         )
@@ -114,4 +114,4 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
     for factor in factors:
         if factor not in known:
             remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."
-            raise BadInputError(f"there is no factor {factor!r} in these runs", remedy=remedy)
+            raise BadInputError(f"these runs have no factor {factor!r}", remedy=remedy)

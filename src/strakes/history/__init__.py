@@ -1,1 +1,1 @@
-"""The same measurement over months: which figures changed their level, when, and by how much."""
+"""Histories of a repeated measurement: level shifts of its figures, with time and size."""

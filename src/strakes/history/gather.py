@@ -1,4 +1,4 @@
-"""From the store to series: runs of one fingerprint, cell by cell."""
+"""Collect the history of each cell from the stored runs with one fingerprint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.history.series import History, HistoryPoint, HistorySeries
 from strakes.store import Run, RunSummary, Store
 from strakes.store.run import told_as_damage
 
-# Measures that judge a file system. The load of the machine is neither better nor worse.
+# Units of measures with a verdict. The load of the machine, for example, has none.
 _FIGURES = ("B/s", "op/s", "s")
 _KEYS = ("id", "settings", "unit", "median", "low", "high")
 
@@ -27,10 +27,10 @@ def gather(
     only: Sequence[str] = (),
     left_out: Callable[[StrakesError], None] = lambda _: None,
 ) -> list[History]:
-    """Return histories of two runs or more.
+    """Return the histories of measurements with at least two runs.
 
     ``name``: name of the run (survey, transfer-size …). ``only``: patterns of cell ids. ``left_out`` is called with
-    each damaged run, which is skipped.
+    the error of each damaged run, which is skipped.
     """
     groups: dict[str, list[tuple[RunSummary, Run]]] = {}
     for summary in store.runs():
@@ -77,7 +77,7 @@ def _history(
     newest = members[-1][0]
     series = []
     for cell, every in points.items():
-        # Other amounts of work are another measurement: only runs with those of the newest run belong to its history.
+        # Rates depend on the amount of work, so only runs with the newest run's amounts belong to the history.
         same = [point for plan, point in every if plan == every[-1][0]]
         series.append(
             HistorySeries(cell, about[cell]["settings"], about[cell]["unit"], tuple(same), len(every) - len(same))
@@ -86,9 +86,9 @@ def _history(
 
 
 def _estimates(run: Run) -> list[Mapping[str, Any]]:
-    """Return the stored findings of a run, or findings made from its samples if it has none yet.
+    """Return the stored findings of a run, or compute them from its samples if they are missing or damaged.
 
-    Figures held back by limits are left out. Damaged findings are made again. Raises BadInputError for a damaged run.
+    Figures that --impact or --neighbour limited are left out. Raises BadInputError for a damaged run.
     """
     with suppress(BadInputError, AttributeError, LookupError, TypeError, ValueError):
         if run.findings is not None:

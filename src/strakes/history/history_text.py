@@ -22,12 +22,12 @@ _MOST_UNDECIDED = 5
 
 
 def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[str, Any]:
-    """As values JSON knows."""
+    """Return the histories as JSON values."""
     return {"schema": 1, "histories": [asdict(history) for history in histories], "failures": list(failures)}
 
 
 def render(histories: Sequence[History]) -> str:
-    """One block for each measurement, what changed first."""
+    """Return a block of text for each measurement, changed figures first."""
     return "\n\n".join(_block(history) for history in histories)
 
 
@@ -55,7 +55,7 @@ def _block(history: History) -> str:
         lines.append(translate(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}"))
     if left_out := max(series.left_out for series in history.series):
         lines.append(
-            f"  {counted(left_out, 'run')} of other amounts of work left out. "
+            f"  {counted(left_out, 'run')} with other amounts of work left out. "
             f"Repeat the newest run: strakes {history.command} --like {history.runs[-1]}"
         )
     return "\n".join(lines)
@@ -64,7 +64,7 @@ def _block(history: History) -> str:
 def _line(series: HistorySeries, width: int) -> str:
     line = f"  {padded(translate(series.verdict), 15)} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
     if not series.changes:
-        # Symmetric: half as fast is as far from 1 as twice as fast.
+        # The detectable shift is symmetric on a logarithmic scale: a rise by s equals a fall by s / (1 + s).
         fall = 0.0 if series.seen_from is None else series.seen_from / (1 + series.seen_from)
         seen = (
             f" (a rise by {100 * series.seen_from:.2g} % or a fall by {100 * fall:.2g} % would mostly have been seen)"
@@ -81,7 +81,7 @@ def _line(series: HistorySeries, width: int) -> str:
 
 
 def _bars(series: HistorySeries) -> str:
-    """Return the newest medians as bars of a height from the least to the most of them."""
+    """Return the newest medians as bars, scaled from the smallest to the largest of them."""
     values = [point.median for point in series.points[-_LONGEST_LINE:]]
     least, most = min(values), max(values)
     if most == least:

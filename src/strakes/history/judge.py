@@ -1,7 +1,6 @@
-"""Which series changed.
+"""Verdicts on series.
 
-The chance that any of them is said to have changed without having done so is ``error`` for all together, also where
-each run resembles the one before it.
+The probability of any false change in all series together is at most ``error``, also if successive runs are correlated.
 """
 
 from __future__ import annotations
@@ -16,15 +15,12 @@ from strakes.history.series import NO_CHANGE, History, HistorySeries, RunChange,
 from strakes.statistics.level_shifts import SHORTEST, detectable_shift, level_shifts
 from strakes.units import counted
 
-# Runs before a change of level is distinguishable from chance.
+# Least number of runs to detect a level shift.
 FEWEST = 2 * SHORTEST
 
 
 def judged(histories: Sequence[History], error: float = 0.05, since: datetime | None = None) -> list[History]:
-    """With verdicts on the newest level of each series.
-
-    Against the level before it, if the change was after ``since``.
-    """
+    """Return the histories with a verdict on each series, by its last level shift not before ``since``."""
     series = sum(len(cell_series.points) >= FEWEST for history in histories for cell_series in history.series)
     share = error / max(series, 1)  # Bonferroni
     return [
@@ -34,7 +30,7 @@ def judged(histories: Sequence[History], error: float = 0.05, since: datetime | 
 
 
 def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> list[str]:
-    """Return what met a condition of ``--fail-on``, one text each."""
+    """Return a text for each series that meets a condition of ``--fail-on``."""
     met = []
     for history in histories:
         for series in history.series:

@@ -1,4 +1,4 @@
-"""Histories of figures over the runs of a store, as frozen values."""
+"""Histories of figures over stored runs, as frozen values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from strakes.findings.portrait import Setting
 
-# NO CHANGE SHOWN: enough runs to find one of the size that the series says. INCONCLUSIVE: too few runs to find any.
+# NO CHANGE SHOWN: the runs suffice to find a shift of the size ``seen_from``. INCONCLUSIVE: too few runs.
 NO_CHANGE: Final = "NO CHANGE SHOWN"
 Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]
 
@@ -26,9 +26,9 @@ class HistoryPoint:
 
 @dataclass(frozen=True)
 class RunChange:
-    """The level changes with ``run``: from the median ``before`` to ``after``.
+    """A level shift at ``run``, from the median ``before`` to ``after``.
 
-    ``ratio`` is how many times better that is.
+    ``ratio``: how many times better ``after`` is.
     """
 
     run: str
@@ -43,9 +43,9 @@ class RunChange:
 class HistorySeries:
     """One cell over time.
 
-    ``left_out``: how many runs measured other amounts of work than the newest one.
-    ``seen_from``: a lasting rise by this share of the level, or a fall back from there, half of the runs ago, would
-    have been seen in four of five such series at least, were its scatter that of logarithms of normal ones.
+    ``left_out``: number of runs with other amounts of work than the newest run.
+    ``seen_from``: smallest lasting rise in the middle of the series, as a share of the level, that is found in at least
+    four of five series with this noise, if the noise is log-normal. A fall has the same size on a logarithmic scale.
     """
 
     cell: str
@@ -60,7 +60,7 @@ class HistorySeries:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether a smaller value is the better one."""
+        """Whether smaller values are better."""
         return self.unit == "s"
 
 
@@ -77,5 +77,5 @@ class History:
 
     @property
     def command(self) -> str:
-        """Return the command of such a measurement."""
+        """Return the command that repeats the measurement, without the program's name."""
         return f"{self.kind if self.kind == self.name else f'{self.kind} {self.name}'} {self.target}"

@@ -1,4 +1,4 @@
-"""How many columns a text takes on a terminal, where a Chinese character takes two."""
+"""Width of texts in terminal columns; a Chinese character takes two."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from unicodedata import combining, east_asian_width
 
 _CLOSING = "，。；：、？！）》」”"
 _OPENING = "（《「“"
-# A wide character stands alone, with what may not end or begin a line; all else up to the next blank or wide one
-# together.
+# Unbreakable parts: blanks, or a wide character, or other characters up to the next blank or wide one; the latter two
+# with the opening and closing marks around them.
 _UNBROKEN = re.compile(rf"[ ]+|[{_OPENING}]*(?:[\u1100-\uffff]|[^ \u1100-\uffff]+)[{_CLOSING}]*")
 
 
@@ -25,13 +25,13 @@ def columns(text: str) -> int:
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Return a text with blanks up to a width, before it with ``right``."""
+    """Return a text padded with blanks to ``width`` columns; ``right``: right-aligned."""
     blanks = " " * (width - columns(text))
     return blanks + text if right else text + blanks
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a text that is broken at blanks, and between wide characters.
+    """Return the lines of a text, broken at blanks and between wide characters.
 
     >>> wrapped("条带数为 4，元数据服务器", 10), wrapped("one two three", 8)
     (['条带数为', '4，元数据', '服务器'], ['one two', 'three'])
@@ -53,7 +53,7 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def shortened(text: str, width: int) -> str:
-    """Return as much of a text as fits."""
+    """Return the beginning of a text that fits into ``width`` columns."""
     while columns(text) > width:
         text = text[:-1]
     return text

@@ -1,1 +1,1 @@
-"""The portrait of any stored run, whichever kind it is."""
+"""Portraits of stored runs of all kinds."""

@@ -1,4 +1,4 @@
-"""The portrait of a stored run, whichever kind of run it is. Pure: reads the run, touches neither target nor store."""
+"""Build the portrait of a stored run of any kind. Pure: reads the run, accesses neither target nor store."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from strakes.tuning.request import KIND
 
 
 def build_portrait(run: Run) -> Portrait:
-    """Everything the run shows: estimates, figures, findings, advice with its confirmation, warnings."""
+    """Return the portrait: estimates, figures, findings, answers, warnings. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
         if run.manifest["kind"] != KIND:
             return study_portrait(run)
-        # Searches need numpy, which takes a fifth of a second to load.
+        # Portraits of searches need numpy, which takes 0.2 s to load.
         from strakes.portraits.tuned import tuned_portrait
 
         return tuned_portrait(run)

@@ -1,7 +1,4 @@
-"""A search in the form every report has.
-
-The confirmation as cells, the gain as a finding, main effects and interactions as figures.
-"""
+"""The portrait of a search: confirmation as cells, gain as a finding, main effects and interactions as figures."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ _LEAST_PAIR = 0.02
 
 
 def tuned_portrait(run: Run) -> Portrait:
-    """Everything the search shows. Raises BadInputError for one that was ended before its first trial."""
+    """Return the portrait of a search. Raises BadInputError if the search ended before its first trial."""
     outcome = outcome_of(run)
     confirmed = _confirmed(outcome)
     levels = _levels(outcome)
@@ -72,14 +69,14 @@ def _scope(outcome: TuningOutcome) -> str:
     ranks, data = outcome.scale.ranks, outcome.scale.data_bytes
     host = outcome.run.environment.get("host", "this node")
     return (
-        f"{counted(ranks, 'rank')} on node {host}, {format_bytes(data)} each, stand for {outcome.app.title}: "
+        f"{counted(ranks, 'rank')} on node {host}, {format_bytes(data)} each, represent {outcome.app.title}: "
         f"{counted(outcome.app.ranks, 'rank')} on "
         f"{counted(outcome.app.nodes, 'node')}; this says nothing about more clients or more data"
     )
 
 
 def _confirmed(outcome: TuningOutcome) -> list[CellEstimate]:
-    """Default and best, phase by phase, on their fresh runs."""
+    """Return the estimates of default and best by phase, from the fresh runs."""
     cells = []
     points = {"default": outcome.search.space.default, "best": outcome.search.best}
     for phase in outcome.app.phases:
@@ -113,7 +110,7 @@ def _estimate(
 
 
 def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
-    """How many times as fast each level is as the default's, by the model."""
+    """Return the main effects: how many times as fast as the default level each level is, by the model."""
     confidence = outcome.search.rules.confidence
     varied = {factor.name for factor in outcome.search.space.factors if len(factor.levels) > 1}
     return [
@@ -138,14 +135,14 @@ def _by_model(
     runs: int,
     ends: tuple[float | None, float | None] = (None, None),
 ) -> CellEstimate:
-    """Return a cell of what the model says, not a measurement."""
+    """Return a cell with a value of the model instead of a measurement."""
     return CellEstimate(f"{KIND}/{key}", KIND, settings, value, *ends, confidence, runs, "", (value,))
 
 
 def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstimate]]]:
-    """For the pairs of settings that act together most.
+    """Return the model's median for each combination of levels, for the pairs of settings that interact most.
 
-    The model's mean over everything else, for each combination of their levels.
+    Medians are over all other settings, relative to the default.
     """
     search = outcome.search
     names = [factor.name for factor in search.space.factors]
@@ -193,15 +190,15 @@ def _figures(
     yield Figure(KIND, "Main effects", question, "level", "", "category", "times the default level", "", lines)
     for factors, cells in joint:
         a, b = map(named, factors)
-        question = f"Does the best {a} depend on {b}? By the model: means over all other settings."
+        question = f"Does the best {a} depend on {b}? By the model: medians over all other settings."
         lines = _lines(cells, b, (a,), f"{b} ")
         yield Figure(KIND, f"{a} and {b} together", question, a, "", "category", "times the default", "", lines)
 
 
 def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str], before: str = "") -> tuple[Series, ...]:
-    """Return a series for each level of the setting ``key``; a point stands at its levels of ``at``.
+    """Return a series for each level of the setting ``key``, with points at the levels of the settings ``at``.
 
-    ``before`` opens the names.
+    ``before``: prefix of the names.
     """
     return tuple(
         Series(
@@ -241,9 +238,9 @@ def _limits(outcome: TuningOutcome, cells: Sequence[CellEstimate]) -> list[Findi
         for number, limit in enumerate(limits):
             unknown = limit.what == "unknown"
             text = (
-                f"What limits {which}: {limit.what}: {limit.evidence}."
+                f"Limit of {which}: {limit.what}: {limit.evidence}."
                 if not unknown
-                else f"What limits {which} is unknown: {limit.evidence}."
+                else f"The limit of {which} is unknown: {limit.evidence}."
             )
             needs = "counters of the servers and their devices" if unknown else ""
             findings.append(
@@ -260,12 +257,12 @@ def _limits(outcome: TuningOutcome, cells: Sequence[CellEstimate]) -> list[Findi
 
 
 def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
-    """Return for each phase of the application whether the best setting is faster than the default, by fresh runs."""
+    """Return an answer for each phase of the application: is the best setting faster than the default in fresh runs?"""
     by_phase: dict[str, list[CellEstimate]] = {}
     for cell in confirmed:
         by_phase.setdefault(str(cell.settings["phase"]), []).append(cell)
     pairs = {phase: cells for phase, cells in by_phase.items() if len(cells) == len(("default", "best"))}
-    # Fresh runs alternate, so that the runs of one number are a block.
+    # Fresh runs alternate, so runs with the same number are a block.
     choices = [
         Choice(tuple({n: math.log(v) for n, v in enumerate(cell.values) if v > 0} for cell in cells))
         for cells in pairs.values()
@@ -310,7 +307,7 @@ def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
     if not_tried:
         warnings.append(
             RunWarning(
-                "not-tried", "; ".join(not_tried), "strakes target DIR and strakes doctor show what is possible here."
+                "not-tried", "; ".join(not_tried), "strakes target DIR and strakes doctor show the available settings."
             )
         )
     if outcome.app.interface != "posix":

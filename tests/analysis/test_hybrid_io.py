@@ -105,5 +105,5 @@ def test_each_pair_of_thresholds_is_reported_with_its_cells() -> None:
     varied = tuple(replace(cell, key=f"{cell.key}x", knobs=knobs) for cell in CELLS)
     warnings = hybrid_io(RunOf((*CELLS, *varied), RECORDED))  # type: ignore[arg-type]
     assert ["write 2 MiB" in each.text for each in warnings] == [True, False]
-    assert "write 64 MiB and reads of 8 MiB" in warnings[1].text
+    assert "write 64 MiB, read 8 MiB" in warnings[1].text
     assert not any("x:" in cell for cell in warnings[0].cells) and all("x:" in cell for cell in warnings[1].cells)

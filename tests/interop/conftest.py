@@ -1,4 +1,4 @@
-"""A finished run of a made-up file system, as every export and the history see one."""
+"""Fixture: finished runs of a simulated file system, for the tests of exports and of the history."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from strakes.studies.transfer_size import TransferSize
 from studies.world import context, flat, stored, visits_of
 
 MakeRun = Callable[..., Run]
-# As the engine has them.
+# The columns of the engine's latency time line.
 LATENCY_COLUMNS = ["t_s", "calls", "p50_s", "p90_s", "p99_s", "p999_s", "slowest_s"]
 
 
 def latency_rows(seconds: int) -> dict[str, list[list[float]]]:
-    """Return rows of two kinds of calls, slower with every second."""
+    """Return latency rows of two kinds of calls; latencies grow with every second."""
     slower = [
         [second, 100 * second, *(second * share for share in (0.5, 0.9, 0.99, 0.999, 1.0))]
         for second in range(1, seconds + 1)
@@ -31,9 +31,10 @@ def latency_rows(seconds: int) -> dict[str, list[list[float]]]:
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
-    """``make_run(day=3, speed=0.5)``: the same study on that day, at that speed.
+    """Return a function that stores a run of a survey and opens it.
 
-    With ``seconds`` the first measured phase of every visit has latencies over so many.
+    ``day`` counts from 1 January 2026, ``speed`` multiplies all rates, and ``noise`` is their relative scatter. With
+    ``seconds`` the first measured phase of every visit has a latency time line of that length.
     """
     target = tmp_path / 'tar"get'
     target.mkdir()

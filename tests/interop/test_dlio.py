@@ -1,4 +1,4 @@
-"""``strakes run dlio CONFIG.yaml``: DLIO's own configurations become plans of samples, epochs and checkpoints."""
+"""``strakes run dlio CONFIG.yaml``: translation of DLIO configurations to plans of epochs and checkpoints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strakes.plan import Phase, TrainingPhase, TransferPhase
 from strakes.units import MIB
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# As DLIO has it, with the names of its present and of its older versions.
+# The configuration of DLIO for UNet3D, with key names of its current and older versions.
 UNET3D = """
 model: unet3d
 framework: pytorch
@@ -63,7 +63,7 @@ train: {epochs: 2, computation_time: 0.01}
 
 
 def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
-    """Translate a configuration whose data go to a directory that is there."""
+    """Translate a configuration whose data folder exists."""
     data = tmp_path / "data"
     data.mkdir(exist_ok=True)
     path = tmp_path / "config.yaml"
@@ -81,12 +81,12 @@ def epoch_of(translated: Translation, name: str = "epoch-1") -> TrainingPhase:
     return phase
 
 
-def test_where_the_training_reads_by_itself_nothing_is_read_ahead(tmp_path: Path) -> None:
+def test_without_read_threads_prefetch_size_has_no_effect(tmp_path: Path) -> None:
     epoch = epoch_of(translation(tmp_path, SMALL.replace("read_threads: 2", "read_threads: 0, prefetch_size: 6")))
     assert (epoch.readers, epoch.prefetch_batches) == (0, TrainingPhase.prefetch_batches)
 
 
-def test_a_configuration_of_dlio_is_taken_unchanged(tmp_path: Path) -> None:
+def test_an_original_configuration_of_dlio_is_accepted(tmp_path: Path) -> None:
     translated = translation(tmp_path, UNET3D)
     assert list(phases_of(translated)) == [
         "generate",
@@ -106,12 +106,12 @@ def test_a_configuration_of_dlio_is_taken_unchanged(tmp_path: Path) -> None:
         assert word in said
 
 
-def test_only_the_first_epoch_is_sure_to_find_an_empty_page_cache(tmp_path: Path) -> None:
+def test_only_the_first_epoch_drops_the_page_cache(tmp_path: Path) -> None:
     translated = translation(tmp_path, SMALL)
     assert [epoch_of(translated, f"epoch-{number}").cache for number in (1, 2)] == ["drop", "as-is"]
 
 
-def test_checkpoints_come_after_the_epochs_that_were_asked_for(tmp_path: Path) -> None:
+def test_checkpoints_follow_the_configured_epochs(tmp_path: Path) -> None:
     text = UNET3D.replace("checkpoint_after_epoch: 5", "checkpoint_after_epoch: 1")
     names = list(phases_of(translation(tmp_path, text)))
     assert [names[names.index(f"checkpoint-{number}-write") - 1] for number in (1, 2, 3)] == [
@@ -123,7 +123,7 @@ def test_checkpoints_come_after_the_epochs_that_were_asked_for(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("kind", "first_ranks"), [("rank_zero", 1), ("all_ranks", 0)])
-def test_a_checkpoint_is_written_by_the_ranks_that_were_asked_for(tmp_path: Path, kind: str, first_ranks: int) -> None:
+def test_a_checkpoint_is_written_by_the_configured_ranks(tmp_path: Path, kind: str, first_ranks: int) -> None:
     text = UNET3D.replace("model_size: 499153191", f"model_size: 499153191\n  type: {kind}\n  fsync: True")
     phases = phases_of(translation(tmp_path, text))
     write, read = phases["checkpoint-1-write"], phases["checkpoint-1-read"]
@@ -132,7 +132,7 @@ def test_a_checkpoint_is_written_by_the_ranks_that_were_asked_for(tmp_path: Path
     assert write.block_bytes == 477 * MIB == read.block_bytes
 
 
-def test_checkpoints_without_training_are_written_and_read_as_often_as_asked(tmp_path: Path) -> None:
+def test_checkpoints_without_training_are_written_and_read_the_configured_number_of_times(tmp_path: Path) -> None:
     text = """
 workflow: {train: False, checkpoint: True}
 model: {model_size_bytes: 5000}
@@ -153,7 +153,7 @@ dataset: {data_folder: DATA}
         ("{mean: 0.5, stdev: 0.1, type: normal}", 500_000_000, 100_000_000),
     ],
 )
-def test_a_step_computes_as_long_as_the_configuration_says(
+def test_the_compute_time_of_a_step_follows_the_configuration(
     tmp_path: Path, written: str, mean_ns: int, stdev_ns: int
 ) -> None:
     epoch = epoch_of(translation(tmp_path, SMALL.replace("computation_time: 0.01", f"computation_time: {written}")))
@@ -186,7 +186,7 @@ def test_a_step_computes_as_long_as_the_configuration_says(
         ("train.epochs", "train: {epochs: 311541}"),
     ],
 )
-def test_what_is_not_supported_is_refused_by_name_with_its_line(tmp_path: Path, key: str, line: str) -> None:
+def test_unsupported_keys_and_values_are_refused_with_name_and_line(tmp_path: Path, key: str, line: str) -> None:
     base = "" if line.startswith("dataset") else "\ndataset: {data_folder: DATA}"
     with pytest.raises(BadInputError) as refusal:
         translation(tmp_path, line + base)
@@ -197,7 +197,7 @@ def test_what_is_not_supported_is_refused_by_name_with_its_line(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("folder", ["/nowhere/mounted/data", "${model.name}/data"])
-def test_a_folder_that_could_be_of_another_file_system_is_refused(tmp_path: Path, folder: str) -> None:
+def test_a_folder_that_may_be_on_another_file_system_is_refused(tmp_path: Path, folder: str) -> None:
     for text in (SMALL.replace("DATA", folder), f"{UNET3D.replace('DATA/checkpoints', folder)}"):
         with pytest.raises(BadInputError, match="folder"):
             translation(tmp_path, text)
@@ -209,7 +209,7 @@ def test_debug_of_the_workflow_has_no_effect(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[1, 2", "- a\n- b", "", "train: 5", "train: {epochs: 1, epochs: 2}", "\tx: 1"])
-def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
+def test_text_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInputError):
         translation(tmp_path, text)
 
@@ -226,21 +226,23 @@ def test_what_is_no_configuration_is_refused(tmp_path: Path, text: str) -> None:
         max_size=4,
     )
 )
-def test_any_values_are_a_plan_or_a_refusal(tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]) -> None:
+def test_any_values_give_a_plan_or_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
+) -> None:
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     path.write_text(json.dumps(document))
     with suppress(BadInputError):
         assert translate([str(path)], 2, 1).measured
 
 
-def test_every_key_that_is_refused_is_one_of_dlio_and_the_help_names_it() -> None:
+def test_every_refused_key_is_a_key_of_dlio_and_in_the_help() -> None:
     for section, key in NOT_SUPPORTED:
         assert KEYS[section][key] == ""
         assert f"{section}.{key}" in help_text()
 
 
 @pytest.mark.parametrize("name", ["unet3d", "resnet50", "cosmoflow"])
-def test_the_examples_are_plans(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_can_be_translated(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     translated = translate([str(EXAMPLES / f"dlio-{name}.yaml")], 2, 1)
     assert translated.plan.bytes_on_target() < 64 * MIB
@@ -248,7 +250,7 @@ def test_the_examples_are_plans(tmp_path: Path, name: str, monkeypatch: pytest.M
 
 
 def run(tmp_path: Path, text: str, ranks: int = 1) -> dict[str, Any]:
-    """Run a configuration once; return the findings."""
+    """Run a configuration with a budget of 1 s and return the findings document."""
     data = tmp_path / "data"
     data.mkdir()
     path = tmp_path / "config.yaml"
@@ -260,14 +262,14 @@ def run(tmp_path: Path, text: str, ranks: int = 1) -> dict[str, Any]:
     return findings
 
 
-def test_accelerators_that_compute_long_are_fed_and_the_cached_epoch_is_flagged(tmp_path: Path) -> None:
+def test_slow_accelerators_are_well_utilised_and_the_cached_epoch_is_flagged(tmp_path: Path) -> None:
     text = SMALL.replace("computation_time: 0.01", "computation_time: 0.05")
     text += "checkpoint: {checkpoint_folder: DATA, checkpoint_after_epoch: 2}\n"
     text = text.replace("train: True}", "train: True, checkpoint: True}")
     findings = run(tmp_path, text, ranks=2)
     cells = {cell["id"]: cell for cell in findings["cells"]}
     assert 80 < cells["plan:epoch-2:utilisation"]["median"] <= 100
-    # 5 steps of 4 samples on 2 accelerators in a little more than 5 times 50 ms.
+    # 5 steps of 4 samples on each of 2 accelerators take slightly more than 5 times 50 ms.
     assert 100 < cells["plan:epoch-2"]["median"] < 160
     assert {"plan:checkpoint-1-write", "plan:checkpoint-1-read"} <= set(cells)
     suspects = [one for one in findings["warnings"] if one["code"] == "cache-suspect"]
@@ -280,7 +282,7 @@ def test_accelerators_that_compute_long_are_fed_and_the_cached_epoch_is_flagged(
     "value",
     ["9" * 5000, "2026-13-45", "0000-00-00", "[" * 5000, "\n" + "".join(f"{' ' * n}a:\n" for n in range(4, 1500))],
 )
-def test_a_value_that_no_yaml_can_have_is_refused_in_words(tmp_path: Path, value: str) -> None:
+def test_an_invalid_yaml_value_is_refused_with_its_file(tmp_path: Path, value: str) -> None:
     (tmp_path / "x.yaml").write_text(f"dataset:\n  num_files_train: {value}\n")
     with pytest.raises(BadInputError) as refused:
         read_configuration(tmp_path / "x.yaml")
@@ -297,20 +299,20 @@ _MERGED = "[" + ", ".join(["&a0 {x: 1}", *(f"&a{at} {{<<: [*a{at - 1}, *a{at - 1
     ids=["long number", "long number in a list", "aliases", "merged aliases", "itself", "list as a key", "long list"],
 )
 @pytest.mark.parametrize("key", ["record_dims", "num_files_train"])
-def test_a_value_that_is_larger_than_it_looks_is_refused_in_words(tmp_path: Path, value: str, key: str) -> None:
+def test_a_value_that_expands_beyond_bounds_is_refused_with_its_file(tmp_path: Path, value: str, key: str) -> None:
     (tmp_path / "x.yaml").write_text(f"dataset:\n  data_folder: /x\n  {key}: {value}\n")
     with pytest.raises(BadInputError) as refused:
         translate([str(tmp_path / "x.yaml")], 2, 1)
     assert str(tmp_path / "x.yaml") in refused.value.where and len(str(refused.value)) < 1000
 
 
-def test_a_key_of_a_section_is_a_word(tmp_path: Path) -> None:
+def test_a_key_that_is_not_a_word_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("dataset:\n  ? [a]\n  : 1\n")
     with pytest.raises(BadInputError, match="a key of dataset is not a word"):
         read_configuration(tmp_path / "x.yaml")
 
 
-def test_a_configuration_that_is_no_file_or_too_large_is_not_read(tmp_path: Path) -> None:
+def test_a_pipe_and_a_file_that_is_too_large_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "large").write_bytes(b"#" * ((1 << 20) + 1))
     for name in ("pipe", "large"):
@@ -318,7 +320,7 @@ def test_a_configuration_that_is_no_file_or_too_large_is_not_read(tmp_path: Path
             read_configuration(tmp_path / name)
 
 
-def test_a_budget_that_the_computing_alone_is_longer_than_is_refused_before_anything_is_made(
+def test_a_budget_below_the_compute_time_is_refused_before_any_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "data").mkdir()

@@ -1,4 +1,4 @@
-"""``strakes export``: what goes out loads where it is meant to be read, and says what the run says."""
+"""``strakes export``: every format can be read by its consumers and has the figures of the run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def import_sample(name: str) -> str:
     return Store().runs()[-1].id
 
 
-def test_json_is_the_whole_run_and_keeps_to_its_schema(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_whole_run_and_matches_its_schema(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run()
     document = json.loads(exported(capsys))
     Draft202012Validator(load_schema("export")).validate(document)
@@ -75,7 +75,7 @@ def test_csv_has_a_row_for_every_measured_value(make_run: MakeRun, capsys: pytes
         assert json.loads(mine[0]["settings"]) == dict(cell.settings)
 
 
-def test_parquet_opens_in_duckdb_with_types_and_the_same_values(make_run: MakeRun, tmp_path: Path) -> None:
+def test_duckdb_reads_the_parquet_file_with_types_and_the_same_values(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run()
     path = tmp_path / "it's a run.parquet"
     assert strakes(["export", run.id, "--format", "parquet", "-o", str(path)]) == 0
@@ -98,7 +98,7 @@ def test_parquet_is_not_written_to_standard_output(make_run: MakeRun, capsys: py
     assert "--output" in capsys.readouterr().err
 
 
-def test_without_duckdb_it_says_how_to_get_it(
+def test_without_duckdb_the_error_names_the_extra_that_installs_it(
     make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_run()
@@ -107,7 +107,7 @@ def test_without_duckdb_it_says_how_to_get_it(
     assert "strakes[parquet]" in capsys.readouterr().err
 
 
-def test_openmetrics_are_read_by_prometheus_parsers_old_and_new(
+def test_openmetrics_are_read_by_old_and_new_parsers_of_prometheus(
     make_run: MakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make_run()
@@ -145,7 +145,7 @@ def test_the_next_run_continues_the_same_time_series(make_run: MakeRun) -> None:
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian: prometheus) is not installed")
-def test_promtool_finds_nothing_wrong(make_run: MakeRun) -> None:
+def test_promtool_accepts_the_metrics(make_run: MakeRun) -> None:
     done = subprocess.run(
         ["promtool", "check", "metrics"], input=to_openmetrics(make_run()), capture_output=True, text=True
     )
@@ -159,7 +159,7 @@ def test_any_text_survives_as_a_label_or_is_escaped(text: str) -> None:
     assert family.samples[0].labels["target"] == escaped(text).replace("\r", "\\r")
 
 
-def test_an_imported_run_goes_out_as_a_median_without_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_imported_run_is_exported_as_a_median_without_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     import_sample("ior-4.1.txt")
     families = {family.name: family for family in parse_openmetrics(exported(capsys, "--format", "openmetrics"))}
     assert {sample.labels["estimate"] for sample in families["strakes_bandwidth_bytes_per_second"].samples} == {
@@ -168,7 +168,7 @@ def test_an_imported_run_goes_out_as_a_median_without_bounds(capsys: pytest.Capt
     assert {sample.labels["code"] for sample in families["strakes_warned_cells"].samples} == {"imported"}
 
 
-def test_ior_json_comes_back_as_the_values_that_went_out(make_run: MakeRun, tmp_path: Path) -> None:
+def test_exported_ior_json_can_be_imported_with_the_same_values(make_run: MakeRun, tmp_path: Path) -> None:
     run = make_run()
     path = tmp_path / "summary.json"
     assert strakes(["export", run.id, "--format", "ior-json", "-o", str(path)]) == 0
@@ -187,7 +187,7 @@ def test_ior_json_comes_back_as_the_values_that_went_out(make_run: MakeRun, tmp_
     assert first["bwMinMIB"] <= first["strakes"]["bwLowMIB"] <= first["strakes"]["bwMedianMIB"] <= first["bwMaxMIB"]
 
 
-def test_an_imported_ior_run_goes_out_as_it_came_in(tmp_path: Path) -> None:
+def test_an_imported_ior_run_is_exported_unchanged(tmp_path: Path) -> None:
     before = import_sample("ior-4.1.json")
     path = tmp_path / "again.json"
     assert strakes(["export", before, "--format", "ior-json", "-o", str(path)]) == 0
@@ -207,11 +207,11 @@ def test_a_run_of_every_kind_is_exported_in_every_format_or_refused_with_a_next_
     for form in ("json", "csv", "openmetrics", "ior-json", "io500", "io500-json"):
         status = strakes(["export", run, "--format", form, "-o", str(tmp_path / form)])
         said = capsys.readouterr().err
-        # IOR's and IO500's formats hold their own kinds of work only.
+        # The formats of IOR and IO500 exist only for their own kinds of work.
         assert status == 0 or (status == 2 and "this run has no" in said and "io" in form), (form, said)
 
 
-def test_a_run_that_moved_no_data_is_no_ior_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_data_has_no_ior_json(capsys: pytest.CaptureFixture[str]) -> None:
     import_sample("mdtest-4.1.txt")
     assert strakes(["export", "--format", "ior-json"]) == 2
     assert "no writes or reads" in capsys.readouterr().err

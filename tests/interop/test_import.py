@@ -1,4 +1,4 @@
-"""``strakes import``: results of other tools, old and new, whole and broken, become runs that say what they are."""
+"""``strakes import``: results of all versions of other tools, complete or damaged, become runs marked as imported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def foreign(name: str) -> Foreign:
 
 
 def rates(test: Foreign) -> dict[str, list[float]]:
-    """Figures by name, bandwidth in MiB/s."""
+    """Return the values of each figure by its name, bandwidths in MiB/s."""
     return {
         figure.name: [round(value / (MIB if figure.metric == "bytes_per_s" else 1), 2) for value in figure.values]
         for figure in test.figures
@@ -45,7 +45,7 @@ def values(name: str) -> dict[str, list[float]]:
 
 
 def read_or_refuse(path: Path) -> tuple[list[float], str]:
-    """All values in the file, or what was said against it."""
+    """Return all values in the file and "", or no values and the refusal."""
     try:
         return [value for test in read_file(path).tests for one in test.figures for value in one.values], ""
     except BadInputError as error:
@@ -53,9 +53,7 @@ def read_or_refuse(path: Path) -> tuple[list[float], str]:
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_sample_becomes_a_run_reported_as_imported(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["import", str(SAMPLES / name)]) == 0
     run = Store().runs()[-1]
     assert len(Store().runs()) == len(read_file(SAMPLES / name).tests)
@@ -72,7 +70,7 @@ def test_every_sample_becomes_a_run_that_the_report_shows_as_imported(
     assert "imported from" in portrait.scope
 
 
-def test_each_sample_is_of_one_format_only() -> None:
+def test_each_sample_is_recognised_by_one_format_only() -> None:
     for name in (name for name in RESULTS if name != "ior-and-mdtest.txt"):
         text = (SAMPLES / name).read_text()
         whole = [known.name for known in FORMATS if known.recognises(text)]
@@ -80,7 +78,7 @@ def test_each_sample_is_of_one_format_only() -> None:
         assert len(whole) + len(printed) == 1, name
 
 
-def test_the_summary_and_the_list_of_runs_say_imported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_summary_and_the_list_of_runs_mark_imported_runs(capsys: pytest.CaptureFixture[str]) -> None:
     strakes(["import", str(SAMPLES / "ior-4.1.txt")])
     capsys.readouterr()
     strakes(["report"])
@@ -88,7 +86,7 @@ def test_the_summary_and_the_list_of_runs_say_imported(capsys: pytest.CaptureFix
     strakes(["runs"])
     listed = capsys.readouterr().out
     assert "import ior" in listed
-    assert "2026-11-21" in listed  # when it was measured, not when it was imported
+    assert "2026-11-21" in listed  # the date of the measurement, not of the import
     assert "/scratch/try/s/f" in listed
 
 
@@ -111,25 +109,25 @@ def test_ior_text_gives_every_repetition_and_its_settings() -> None:
     }
 
 
-def test_text_json_and_csv_of_ior_agree_in_form() -> None:
+def test_json_and_csv_of_ior_give_the_same_kinds_of_figures() -> None:
     assert values("ior-4.1.json") == {"write": [297.16, 1405.48], "read": [942.4, 1183.89]}
     assert values("ior-4.1.csv") == {"write": [944.69, 178.42], "read": [2267.5, 604.45]}
     assert foreign("ior-4.1.csv").figures[0].settings == {"block_bytes": 16 * MIB, "transfer_bytes": MIB, "ranks": 2}
 
 
-def test_old_ior_text_is_read_and_its_summary_is_no_repetition() -> None:
+def test_the_summary_of_old_ior_text_is_not_a_repetition() -> None:
     assert values("ior-2.10.txt") == {"write": [101.5, 99.5], "read": [812.25]}
     assert "1 repetition left out, without usable bandwidth" in foreign("ior-2.10.txt").notes[0]
     assert foreign("ior-2.10.txt").figures[0].settings["ranks"] == 4
 
 
-def test_text_of_ior_3_is_read_with_tasks_and_beginnings_in_between() -> None:
+def test_verbose_text_of_ior_3_is_read() -> None:
     assert values("ior-3.0-verbose.txt") == {"write": [400.0, 320.0], "read": [800.0, 640.0]}
     settings = foreign("ior-3.0-verbose.txt").figures[0].settings
     assert (settings["ranks"], settings["transfer_bytes"], settings["api"]) == (4, 20 * MIB, "POSIX")
 
 
-def test_each_test_of_a_script_of_ior_is_a_measurement() -> None:
+def test_each_test_of_an_ior_script_is_a_separate_measurement() -> None:
     first, second = (test.figures[0] for test in read_file(SAMPLES / "ior-3.0-script.txt").tests)
     assert (first.settings["api"], first.settings["transfer_bytes"], first.values) == (
         "POSIX",
@@ -139,7 +137,7 @@ def test_each_test_of_a_script_of_ior_is_a_measurement() -> None:
     assert (second.settings["api"], second.settings["transfer_bytes"], second.values) == ("MPIIO", MIB, (250.75 * MIB,))
 
 
-def test_a_text_with_nothing_but_the_maxima_is_said_to_be_that() -> None:
+def test_a_text_with_only_the_maxima_gets_a_note() -> None:
     assert values("ior-max-only.txt") == {"write": [1234.5], "read": [2345.5]}
     assert "only the fastest" in foreign("ior-max-only.txt").notes[0]
 
@@ -151,15 +149,13 @@ def test_a_text_with_nothing_but_the_maxima_is_said_to_be_that() -> None:
         ("ior-4.0-verbose.json", {"write": [2000.5, 2100.5], "read": [3000.5]}),
     ],
 )
-def test_broken_json_of_ior_is_read_result_by_result_and_said_to_be_broken(
-    name: str, expected: dict[str, list[float]]
-) -> None:
+def test_damaged_json_of_ior_is_read_result_by_result_with_a_note(name: str, expected: dict[str, list[float]]) -> None:
     assert values(name) == expected
     assert foreign(name).notes[0].startswith("the JSON is damaged")
 
 
 @given(cut=st.integers(0, 4000))
-def test_json_cut_off_anywhere_gives_the_whole_results_before_the_cut_or_a_clear_refusal(
+def test_truncated_json_gives_the_complete_results_or_a_refusal(
     tmp_path_factory: pytest.TempPathFactory, cut: int
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "cut.json"
@@ -177,7 +173,7 @@ def test_rank_details_give_the_rate_of_the_slowest_rank() -> None:
     assert creation[0] == pytest.approx(2000 / 0.024818, rel=1e-3)
 
 
-def test_calls_of_one_rank_are_transfers_or_operations_by_what_they_moved() -> None:
+def test_calls_of_one_rank_are_transfers_if_they_moved_data_and_operations_otherwise() -> None:
     assert [figure.metric for figure in foreign("ior-operations.csv").figures] == ["bytes_per_s"]
     assert foreign("ior-operations.csv").figures[0].settings["transfer_bytes"] == 256 * KIB
     assert values("mdtest-operations.csv")["operations"][0] == pytest.approx(
@@ -186,7 +182,7 @@ def test_calls_of_one_rank_are_transfers_or_operations_by_what_they_moved() -> N
     assert foreign("mdtest-operations-inf.csv").figures[0].metric == "operations_per_s"
 
 
-def test_mdtest_text_of_all_ages_gives_means_without_what_was_not_run() -> None:
+def test_mdtest_text_of_all_versions_gives_the_means_of_the_phases_that_ran() -> None:
     assert values("mdtest-4.1-P.txt")["file-creation"] == [205782.78]
     assert values("mdtest-stonewall.txt") == {"file-creation": [62345.1], "tree-creation": [1745.44]}
     assert values("mdtest-1.8.txt") == {
@@ -199,7 +195,7 @@ def test_mdtest_text_of_all_ages_gives_means_without_what_was_not_run() -> None:
         "tree-creation": [12500],
         "tree-removal": [1000],
     }
-    # Of IOR 3.2, which says "SUMMARY rate", and of the versions before it; reads that were left out are zeros in both.
+    # IOR 3.2 prints "SUMMARY rate", its predecessors do not; both print zeros for reads that were not run.
     for name, ranks, nodes in (("mdtest-1.9.txt", 8, 2), ("mdtest-1.9-early.txt", 4, 1)):
         assert values(name)["file-creation"] == [7900] and "file-read" not in values(name)
         assert (
@@ -221,7 +217,7 @@ def test_mdtest_text_of_all_ages_gives_means_without_what_was_not_run() -> None:
     assert "mean of 2 iterations" in foreign("mdtest-1.8.txt").notes[0]
 
 
-def test_io500_of_all_ages_gives_its_phases_and_its_score_as_stated() -> None:
+def test_io500_results_of_all_versions_give_the_phases_and_the_stated_score() -> None:
     assert values("io500-result.txt") == {"ior-easy-write": [512.0], "mdtest-easy-write": [103500], "find": [1486250]}
     assert values("io500-summary.txt") == {
         "ior-easy-write": [512.0],
@@ -229,7 +225,7 @@ def test_io500_of_all_ages_gives_its_phases_and_its_score_as_stated() -> None:
         "find": [22500],
         "ior-easy-read": [1536.0],
     }
-    # What the scripts call GB/s is GiB/s; their log has every result twice.
+    # The scripts print GiB/s as GB/s, and their log has every result twice.
     assert values("io500-2019.txt") == {
         "ior-easy-write": [8.5 * 1024],
         "ior-easy-read": [2.5 * 1024],
@@ -253,7 +249,7 @@ def test_io500_of_all_ages_gives_its_phases_and_its_score_as_stated() -> None:
     assert foreign("io500-result.txt").path == "/scratch/try"
 
 
-def test_elbencho_csv_json_and_text_of_one_run_agree() -> None:
+def test_csv_json_and_text_of_one_elbencho_run_agree() -> None:
     by_csv, by_json, by_text = (values(f"elbencho-{form}") for form in ("sample.csv", "sample.json", "result.txt"))
     assert set(by_csv) == set(by_json) == set(by_text)
     assert by_csv["write"] == by_text["write"] == [389]
@@ -270,18 +266,18 @@ def test_repeated_runs_in_an_old_elbencho_csv_are_repetitions() -> None:
     assert result.when is not None and result.when.isoformat() == "2021-02-03T03:05:06+00:00"
 
 
-def test_each_elbencho_table_is_a_measurement_and_mixed_phases_have_two_sides() -> None:
+def test_each_elbencho_table_is_a_measurement_and_mixed_phases_give_writes_and_reads() -> None:
     first, second = read_file(SAMPLES / "elbencho-1.8-sweep.txt").tests
     assert rates(first) == {"mkdirs": [12000], "write": [6], "write-entries": [6100]}
     assert rates(second) == {"write": [18119.81], "rwmix70-write": [30], "rwmix70-read": [70]}
 
 
-def test_tables_that_elbencho_services_printed_are_no_repetitions() -> None:
+def test_tables_printed_by_elbencho_services_are_not_repetitions() -> None:
     assert values("elbencho-services.txt") == {"write": [2630]}
     assert foreign("elbencho-services.txt").notes == ("4 tables left out that elbencho services printed, one each",)
 
 
-def test_a_live_log_of_elbencho_2_has_no_dates_and_runs_appended_to_it() -> None:
+def test_appended_live_logs_of_elbencho_2_are_read_without_a_date() -> None:
     assert values("elbencho-2.1-live.csv") == {
         "write": [1000],
         "read": [2000],
@@ -291,7 +287,7 @@ def test_a_live_log_of_elbencho_2_has_no_dates_and_runs_appended_to_it() -> None
     assert foreign("elbencho-2.1-live.csv").when is None
 
 
-def test_a_csv_of_elbencho_gives_both_sides_of_a_mixed_phase(tmp_path: Path) -> None:
+def test_an_elbencho_csv_gives_writes_and_reads_of_a_mixed_phase(tmp_path: Path) -> None:
     header, row, *_ = (SAMPLES / "elbencho-sample.csv").read_text().splitlines()
     columns, cells = header.split(","), row.split(",", header.count(","))
     cells[columns.index("operation")] = "RWMIX50"
@@ -303,33 +299,32 @@ def test_a_csv_of_elbencho_gives_both_sides_of_a_mixed_phase(tmp_path: Path) -> 
     assert rates(test)["rwmix50-write"] == [30] and rates(test)["rwmix50-read"] == [20]
 
 
-def test_fio_json_old_and_new_gives_bytes_and_operations_of_each_direction() -> None:
+def test_fio_json_of_all_versions_gives_bytes_and_operations_of_each_direction() -> None:
     assert values("fio-2.2.json") == {"old-read": [2.0], "old-read-operations": [512]}
     assert foreign("fio-2.2.json").notes == ("fio reports error 5 in job old",)
     assert set(values("fio-3.33-mix.json")) == {"mix-read", "mix-read-operations", "mix-write", "mix-write-operations"}
     assert foreign("fio-3.33-write.json").figures[0].settings["block_bytes"] == 64 * KIB
 
 
-def test_processes_of_one_fio_job_ran_at_once_and_are_one_figure() -> None:
-    # 20 MiB each, the slower one in 2,000 s; rates in whole KiB/s and operations are too coarse to be added up where
-    # there is better.
+def test_concurrent_processes_of_one_fio_job_give_one_figure() -> None:
+    # Each process moved 20 MiB, the slower one in 2,000 s. The sum of the rates, in whole KiB/s, would be less exact.
     assert foreign("fio-2.1-processes.json").figures[0].values == (2 * 20480 * KIB / 2000,)
     assert values("fio-2.1-processes.json")["random-read-read-operations"] == [7]
 
 
-def test_what_fio_servers_report_of_reads_and_writes_together_is_read() -> None:
+def test_mixed_totals_of_fio_clients_are_read() -> None:
     assert values("fio-2.6-clients.json") == {"all-clients-mixed": [1.0], "all-clients-mixed-operations": [250]}
 
 
-def test_what_fio_wrote_before_the_end_of_a_run_is_left_out() -> None:
+def test_intermediate_results_of_old_fio_are_left_out() -> None:
     assert values("fio-2.16-intervals.json") == {"steps-write": [0.5], "steps-write-operations": [128]}
 
 
-def test_what_fio_wrote_at_intervals_is_one_run() -> None:
+def test_interval_results_of_fio_are_one_run() -> None:
     assert values("fio-3.33-intervals.json")["j3-write"] == [8.01]
 
 
-def test_tests_that_differ_only_in_directory_or_command_are_several_measurements() -> None:
+def test_tests_that_differ_only_in_directory_or_command_are_separate_measurements() -> None:
     tests = read_file(SAMPLES / "ior-stripes.txt").tests
     assert [test.path for test in tests] == [f"/scratch/c{count}/ior.dat" for count in (1, 4, 16)]
     assert [rates(test)["write"] for test in tests] == [[400], [1500], [5200]]
@@ -340,7 +335,7 @@ def test_tests_that_differ_only_in_directory_or_command_are_several_measurements
     assert '"/mnt/b"' in second.command
 
 
-def test_mdtest_statistics_of_ranks_are_not_taken_for_those_of_iterations() -> None:
+def test_mdtest_statistics_over_ranks_are_not_taken_for_statistics_over_iterations() -> None:
     assert values("mdtest-ranks.txt")["directory-stat"] == [112000.17]
 
 
@@ -360,9 +355,7 @@ def test_postmark_gives_transactions_files_and_data() -> None:
     assert "whole seconds" in foreign("postmark-1.51.txt").notes[0]
 
 
-def test_an_unknown_file_is_refused_and_what_was_expected_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_file_is_refused_with_the_known_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader,\n")
     assert strakes(["import", str(path)]) == 2
@@ -377,7 +370,7 @@ def test_an_unknown_file_is_refused_and_what_was_expected_is_named(
     ("name", "remedy"),
     [("stonewall.status", "Import the output of the tool"), ("ior-elsewhere.txt", "out/ior_summary.json")],
 )
-def test_a_file_beside_the_results_is_refused_with_where_they_are(
+def test_a_file_that_only_accompanies_results_is_refused_with_their_location(
     name: str, remedy: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert strakes(["import", str(SAMPLES / name)]) == 2
@@ -385,7 +378,7 @@ def test_a_file_beside_the_results_is_refused_with_where_they_are(
 
 
 @pytest.mark.parametrize("repetitions", [2, 200])
-def test_an_import_waits_for_the_disk_no_oftener_for_many_results(
+def test_the_number_of_fsyncs_of_an_import_does_not_grow_with_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repetitions: int
 ) -> None:
     document = json.loads((SAMPLES / "ior-4.1.json").read_text())
@@ -397,19 +390,19 @@ def test_an_import_waits_for_the_disk_no_oftener_for_many_results(
     assert len(run.visits) >= repetitions and len(flushed) < 30
 
 
-def test_results_of_one_figure_stay_in_their_order(tmp_path: Path) -> None:
+def test_the_values_of_a_figure_keep_their_order(tmp_path: Path) -> None:
     figures = [ForeignFigure("a" if index % 3 else "b", "operations_per_s", (float(index),)) for index in range(1000)]
     merged = {figure.name: figure.values for figure in gathered(figures)}
     assert merged == {"b": tuple(map(float, range(0, 1000, 3))), "a": tuple(float(n) for n in range(1000) if n % 3)}
 
 
-def test_a_file_of_zero_bytes_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_large_sparse_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "sparse").touch()
     os.truncate(tmp_path / "sparse", 200 * MIB)
     assert "not known" in read_or_refuse(tmp_path / "sparse")[1]
 
 
-def test_none_is_taken_in_where_one_of_several_is_unknown(tmp_path: Path) -> None:
+def test_no_file_is_imported_if_one_of_several_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "empty")]) == 2
     assert strakes(["import", str(SAMPLES / "ior-4.1.txt"), str(tmp_path / "absent")]) == 2
@@ -427,9 +420,7 @@ def test_a_result_without_any_figure_is_refused(tmp_path: Path, capsys: pytest.C
     data=st.binary(max_size=400),
     start=st.sampled_from([(SAMPLES / name).read_bytes()[:600] for name in RESULTS] + [b""]),
 )
-def test_no_file_whatever_is_in_it_ends_otherwise_than_read_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, data: bytes, start: bytes
-) -> None:
+def test_any_content_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, start: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "anything"
     path.write_bytes(start + data)
     found, refusal = read_or_refuse(path)
@@ -445,9 +436,7 @@ def test_the_same_benchmark_next_month_has_the_same_fingerprint(tmp_path: Path) 
     assert read_file(again).tests[0].fingerprint() != foreign("ior-4.1.txt").fingerprint()
 
 
-def test_compare_shows_imported_runs_but_decides_nothing_on_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_shows_imported_runs_without_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     slower = tmp_path / "slower.txt"
     text = (SAMPLES / "ior-4.1.txt").read_text()
     slower.write_text(text.replace("write     2293.16", "write     22.93  ").replace("Sat Nov 21", "Sun Dec 20"))
@@ -460,7 +449,7 @@ def test_compare_shows_imported_runs_but_decides_nothing_on_them(
     assert "SLOWER " not in output
 
 
-def test_compare_tells_imports_with_other_settings_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_refuses_imports_with_different_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.txt"
     other.write_text(
         (SAMPLES / "ior-4.1.txt").read_text().replace("xfersize            : 1 MiB", "xfersize            : 2 MiB")
@@ -472,7 +461,7 @@ def test_compare_tells_imports_with_other_settings_apart(tmp_path: Path, capsys:
     assert strakes(["compare", first, second, "--factor", "transfer_bytes"]) == 0
 
 
-def test_several_directories_and_the_ranks_of_mdtest_are_in_the_command_to_repeat(
+def test_the_command_to_repeat_has_all_directories_and_ranks_of_mdtest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (SAMPLES / "mdtest-3.4.txt").read_text()
@@ -490,7 +479,7 @@ def test_several_directories_and_the_ranks_of_mdtest_are_in_the_command_to_repea
     assert read_file(several).tests[0].path.startswith("/lustre/first@")
 
 
-def test_one_rank_needs_nothing_that_starts_it(tmp_path: Path) -> None:
+def test_the_command_to_repeat_one_rank_has_no_launcher(tmp_path: Path) -> None:
     text = (SAMPLES / "mdtest-3.4.txt").read_text().replace("4 total task(s)", "1 total task(s)")
     text = text.replace("4 tasks, ", "1 tasks, ")
     (tmp_path / "one.txt").write_text(text)

@@ -1,6 +1,4 @@
-"""``strakes run io500 CONFIG.ini``: IO500's own configurations become plans of its phases, by its rules; the summary
-has its shape.
-"""
+"""``strakes run io500 CONFIG.ini``: translation of IO500 configurations to plans, and the summary in IO500's format."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ ORDER = [
 
 
 def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
-    """Translate an ini file whose data go to a directory that is there."""
+    """Translate an ini file whose data directory exists."""
     data = tmp_path / "data"
     data.mkdir(exist_ok=True)
     ini = tmp_path / "config.ini"
@@ -50,7 +48,7 @@ def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
 MINIMAL = "[global]\ndatadir = DATADIR\n"
 
 
-def test_the_minimal_configuration_is_the_standard_run_with_its_order_and_its_rules(tmp_path: Path) -> None:
+def test_the_minimal_configuration_is_the_standard_run(tmp_path: Path) -> None:
     translated = translation(tmp_path, MINIMAL)
     phases = {phase.name: phase for phase in translated.plan.phases}
     assert list(phases) == ORDER
@@ -82,7 +80,7 @@ def test_the_minimal_configuration_is_the_standard_run_with_its_order_and_its_ru
     assert isinstance(find, MetadataPhase) and (find.find_name, find.find_bytes, find.find_all) == ("01", 3901, True)
 
 
-# With comments, empty values, other cases and everything that has no effect here.
+# Has comments, empty values, mixed case, and all keys without effect in strakes.
 EVERYTHING = """
 # a comment
 [global]
@@ -136,7 +134,7 @@ run = TRUE
 """
 
 
-def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect(tmp_path: Path) -> None:
+def test_a_configuration_with_every_section_is_accepted_with_notes_on_keys_without_effect(tmp_path: Path) -> None:
     translated = translation(tmp_path, EVERYTHING)
     phases = {phase.name: phase for phase in translated.plan.phases}
     assert list(phases) == [*ORDER, "ior-rnd4k-easy-read"]
@@ -144,7 +142,7 @@ def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect
     assert isinstance(easy, TransferPhase)
     assert isinstance(random, TransferPhase)
     assert (easy.layout, easy.block_bytes, easy.stop.seconds) == ("shared-file", 64 * MIB, 30)
-    # As IOR, which passes over it where tasks share a file.
+    # IOR, too, ignores uniqueDir if tasks share a file.
     assert not easy.own_directory
     assert (random.access, random.transfer_bytes, random.block_bytes) == ("random", 4096, 64 * MIB)
     assert any("stonewall of 30 s" in note and "INVALID" in note for note in translated.notes)
@@ -152,14 +150,14 @@ def test_a_configuration_with_every_section_is_taken_and_says_what_has_no_effect
     assert any("resultdir" in note for note in translated.notes)
 
 
-def test_an_option_in_api_is_honoured_where_its_phases_run(tmp_path: Path) -> None:
+def test_an_option_in_api_applies_to_the_phases_that_run(tmp_path: Path) -> None:
     text = "".join(f"[{test}]\nrun = FALSE\n" for test in ("ior-hard", "mdtest-easy", "mdtest-hard", "find"))
     translated = translation(tmp_path, MINIMAL.replace("[global]", "[global]\nAPI = POSIX --posix.odirect") + text)
     phases = [phase for phase in translated.plan.phases if isinstance(phase, TransferPhase)]
     assert [(phase.name, phase.direct) for phase in phases] == [("ior-easy-write", True), ("ior-easy-read", True)]
 
 
-def test_data_are_read_on_the_next_node(tmp_path: Path) -> None:
+def test_data_is_read_on_the_next_node(tmp_path: Path) -> None:
     translation(tmp_path, MINIMAL)
     plan = translate([str(tmp_path / "config.ini")], 8, 1, 2).plan
     shifts = {phase.name: getattr(phase, "rank_shift", 0) for phase in plan.phases}
@@ -191,7 +189,7 @@ def test_data_are_read_on_the_next_node(tmp_path: Path) -> None:
         ("[debug]\nnothing here\n", 4, "neither [SECTION] nor KEY = VALUE", ""),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_its_line_before_the_target_is_touched(
+def test_unsupported_settings_are_refused_with_their_line_before_any_change(
     tmp_path: Path, text: str, line: int, what: str, remedy: str
 ) -> None:
     with pytest.raises(BadInputError) as refused:
@@ -202,7 +200,7 @@ def test_what_cannot_be_done_is_refused_with_its_line_before_the_target_is_touch
     assert not any((tmp_path / "data").iterdir())
 
 
-def test_phases_that_are_not_to_run_are_left_out_unless_others_need_their_files(tmp_path: Path) -> None:
+def test_disabled_phases_are_left_out_unless_others_need_their_files(tmp_path: Path) -> None:
     off = "".join(f"[{name}]\nrun = FALSE\n" for name in ORDER if name not in ("ior-hard-write", "mdtest-easy-stat"))
     translated = translation(tmp_path, MINIMAL + off)
     assert translated.measured == ("ior-hard-write", "mdtest-easy-stat")
@@ -218,7 +216,7 @@ def test_phases_that_are_not_to_run_are_left_out_unless_others_need_their_files(
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(MIB, 10**15), st.integers(64, 10**9), st.integers(1, 9), st.sampled_from(["4k", "64k", "3m"]))
-def test_amounts_that_no_file_system_has_room_for_are_made_to_fit(
+def test_amounts_beyond_the_free_space_are_reduced_to_fit(
     most_bytes: int, most_items: int, ranks: int, transfer: str
 ) -> None:
     with TemporaryDirectory() as place:
@@ -259,7 +257,7 @@ _RESULT = re.compile(r"^\[RESULT\] +(\S+) +([0-9.]+) (GiB/s|kIOPS) : time ([0-9.
 
 
 @pytest.mark.parametrize("launcher", [[], ["--launcher", "mpi"]])
-def test_a_small_run_does_io500s_amounts_and_its_summary_is_read_as_io500s(
+def test_a_small_run_does_the_configured_amounts_and_its_summary_has_the_format_of_io500(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], launcher: list[str]
 ) -> None:
     (tmp_path / "data").mkdir()
@@ -278,7 +276,7 @@ def test_a_small_run_does_io500s_amounts_and_its_summary_is_read_as_io500s(
         "mdtest-easy-write": (0, 80),
         "ior-hard-write": (40 * 47008, 40),
         "mdtest-hard-write": (60 * 3901, 60),
-        # All files, the two trees of mdtest-easy, the one of mdtest-hard, two files of ior-easy and one of ior-hard.
+        # All files of mdtest, 2 directories of mdtest-easy, 1 of mdtest-hard, 2 files of ior-easy and 1 of ior-hard.
         "find": (0, 80 + 60 + 2 + 1 + 2 + 1),
         "ior-easy-read": (2 * MIB, 32),
         "mdtest-easy-stat": (0, 80),

@@ -1,4 +1,4 @@
-"""The command lines of IOR's own tests, from all of its history: strakes and IOR make the same transfers.
+"""Command lines from the whole history of IOR's test suite: strakes and IOR make the same transfers.
 
 Needs ior and strace on PATH, and a clone of hpc/ior in the directory that IOR_CLONE names. IOR_MPIRUN, as in those
 tests, starts ior on a number of ranks ("mpirun --oversubscribe -n"); it must be of the MPI that ior is built with.
@@ -25,7 +25,7 @@ from strakes.targets.workspace import Workspace
 pytestmark = pytest.mark.long
 
 TRACE = ("-ff", "-qq", "-y", "-s", "0", "-e", "trace=lseek,read,write,pread64,pwrite64,fsync")
-# Interfaces without calls, or of servers that are not here, and scripts, whose tests are lines of their own.
+# Excluded: interfaces that make no system calls or need other servers or libraries, and scripts, which name no test.
 NOT_COMPARABLE = re.compile(r"DUMMY|S3-|MMAP|-f |\$|MPIIO|HDF5|NCMPI|HDFS")
 CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(?:, \"?\"?\.*)?(?:, (\d+))?(?:, (?:(\d+)|SEEK_SET))?\)\s+= (\d+)")
 
@@ -33,7 +33,7 @@ Transfers = Counter[tuple[str, int, int]]
 
 
 def history() -> list[tuple[int, str]]:
-    """Return the number of ranks and the options of each line."""
+    """Return (ranks, options) of each command line in the history of IOR's tests; skip if a program is missing."""
     clone = os.environ.get("IOR_CLONE", "")
     if not clone or not all(map(shutil.which, ("ior", "strace"))):
         pytest.skip("needs ior, strace and IOR_CLONE")
@@ -44,7 +44,7 @@ def history() -> list[tuple[int, str]]:
 
 
 def transfers(place: Path) -> Transfers:
-    """Count the transfers in the traces of all processes by call, bytes and offset; and whether there was an fsync."""
+    """Count the transfers in all traces by (call, bytes, offset); any number of fsync calls counts as one."""
     done: Transfers = Counter()
     for trace in place.glob("trace.*"):
         at: dict[str, int] = {}
@@ -54,7 +54,7 @@ def transfers(place: Path) -> Transfers:
             if name == "lseek":
                 at[path] = int(result)
             elif name == "fsync":
-                # With -Y, IOR calls it twice after each write, and once more at the end.
+                # With -Y, IOR calls fsync twice after each write and once at the end, so the counts are not comparable.
                 done["fsync", 0, 0] = 1
             elif int(result) == int(size or 0) > 0:
                 begin = int(offset) if name.startswith("p") else at.get(path, 0)
@@ -64,7 +64,7 @@ def transfers(place: Path) -> Transfers:
 
 
 def of_ior(ranks: int, words: Sequence[str], place: Path) -> Transfers:
-    # strakes writes the data of a read by itself; IOR needs -w.
+    # strakes writes the data for a read without being asked, IOR only with -w.
     traced = ("strace", *TRACE, "-o", str(place / "trace"), "ior", *words, *([] if "-w" in words else ["-w"]))
     command = [
         *shlex.split(os.environ.get("IOR_MPIRUN", "mpirun -n")),
@@ -96,7 +96,7 @@ def of_strakes(ranks: int, words: Sequence[str], place: Path) -> Transfers:
     return transfers(place)
 
 
-def test_command_lines_of_the_tests_of_ior_make_the_same_transfers(tmp_path: Path) -> None:
+def test_command_lines_of_iors_tests_make_the_same_transfers(tmp_path: Path) -> None:
     different, compared = [], 0
     for index, (ranks, line) in enumerate(history()):
         places = [tmp_path / f"{index}-{tool}" for tool in ("ior", "strakes")]
@@ -106,10 +106,10 @@ def test_command_lines_of_the_tests_of_ior_make_the_same_transfers(tmp_path: Pat
         try:
             own, theirs = of_strakes(ranks, words, places[1]), of_ior(ranks, words, places[0])
         except (BadInputError, subprocess.CalledProcessError):
-            # Refused by one of the two, as mistyped options are.
+            # One of the two refused the options, for example mistyped ones.
             continue
         compared += 1
-        # With -Z, ranks of IOR may choose the same data.
+        # With -Z, several ranks of IOR may read the same data, so offsets are not compared.
         keys = 2 if "-Z" in words else 3
         both = [Counter({key[:keys]: 0 for key in one}) for one in (theirs, own)]
         for one, counts in zip((theirs, own), both, strict=True):

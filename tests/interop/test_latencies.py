@@ -1,4 +1,4 @@
-"""Percentiles of latencies come from the engine's buckets, within what these leave open."""
+"""Latency percentiles computed from the engine's histogram buckets, exact to the width of a bucket."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUB_BITS = 6
 
 
 def bucket(nanoseconds: int) -> int:
-    """As docs/reference/engine.md defines it."""
+    """Return the histogram bucket of a latency, as docs/reference/engine.md defines it."""
     if nanoseconds < 1 << SUB_BITS:
         return nanoseconds
     highest = nanoseconds.bit_length() - 1
@@ -35,7 +35,7 @@ VALUES = st.lists(st.integers(1, 10**12), min_size=1, max_size=200)
 
 
 @given(VALUES, VALUES)
-def test_percentiles_are_those_of_the_values_within_the_width_of_a_bucket(first: list[int], second: list[int]) -> None:
+def test_percentiles_are_exact_to_the_width_of_a_bucket(first: list[int], second: list[int]) -> None:
     found = latencies_by_call([sample_of(read=first), sample_of(read=second)])["read"]
     values = sorted([*first, *second])
     assert found.calls == len(values)
@@ -45,9 +45,7 @@ def test_percentiles_are_those_of_the_values_within_the_width_of_a_bucket(first:
 
 
 @given(VALUES, VALUES)
-def test_all_calls_together_are_reads_and_writes_but_not_what_was_waited_for(
-    reads: list[int], writes: list[int]
-) -> None:
+def test_latencies_of_all_calls_have_reads_and_writes_and_no_waits(reads: list[int], writes: list[int]) -> None:
     sample = sample_of(read=reads, write=writes, gather=[10**15])
     both = latencies_of_all([sample])
     assert both is not None
@@ -56,6 +54,6 @@ def test_all_calls_together_are_reads_and_writes_but_not_what_was_waited_for(
     assert set(latencies_by_call([sample])) == {"read", "write"}
 
 
-def test_what_another_tool_measured_has_no_latencies() -> None:
+def test_samples_without_histograms_have_no_latencies() -> None:
     assert latencies_of_all([Sample("write")]) is None
     assert latencies_by_call([Sample("write")]) == {}

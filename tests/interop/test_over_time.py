@@ -1,4 +1,4 @@
-"""``strakes export --over-time``: the latencies of every second, in each of the formats that have them."""
+"""``strakes export --over-time``: the latencies of every second, in each format that supports them."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def exported(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
-def test_csv_has_a_row_for_every_second_and_kind_of_call_of_every_visit(
-    make_run: MakeRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_csv_has_a_row_per_visit_kind_of_call_and_second(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(seconds=SECONDS)
     table = list(csv.DictReader(exported(capsys, "--format", "csv", "--over-time").splitlines()))
     assert list(table[0]) == list(COLUMNS)
@@ -43,7 +41,7 @@ def test_csv_has_a_row_for_every_second_and_kind_of_call_of_every_visit(
     assert {row["row_s"] for row in mine} == {"1.0"}
 
 
-def test_a_phase_that_two_figures_are_of_is_there_once(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_phase_with_two_figures_is_exported_once(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     make_run(seconds=SECONDS)
     table = list(csv.DictReader(exported(capsys, "--format", "csv", "--over-time").splitlines()))
     keys = [(row["cell"], row["visit"], row["call"], row["t_s"]) for row in table]
@@ -62,7 +60,7 @@ def test_parquet_has_the_same_rows_with_types(
     assert stored == [(int(row["visit"]), float(row["t_s"]), float(row["p99_s"])) for row in table]
 
 
-def test_openmetrics_has_the_times_and_is_taken_by_prometheus(
+def test_openmetrics_has_timestamps_and_is_accepted_by_prometheus(
     make_run: MakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make_run(seconds=SECONDS)
@@ -86,14 +84,14 @@ def test_openmetrics_has_the_times_and_is_taken_by_prometheus(
         assert list((tmp_path / "blocks").iterdir())
 
 
-def test_json_has_them_without_being_asked(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_latencies_over_time_without_the_option(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     make_run(seconds=SECONDS)
     document = json.loads(exported(capsys))
     Draft202012Validator(load_schema("export")).validate(document)
     assert document["visits"][0]["samples"][0]["latency_timeline"]["rows"] == latency_rows(SECONDS)
 
 
-def test_a_run_of_short_phases_is_refused_and_so_is_a_format_that_cannot_hold_them(
+def test_a_run_of_short_phases_and_an_unsuitable_format_are_refused(
     make_run: MakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_run()

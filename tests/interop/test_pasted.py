@@ -1,4 +1,4 @@
-"""``strakes import`` of results as people paste them: quoted, prefixed, coloured, wrapped, several in one file."""
+"""``strakes import`` of pasted results: quoted, prefixed, coloured, wrapped, or several in one file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def figures(results: ResultFile) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def each_line(prefix: str, suffix: str = "") -> Callable[[str], str]:
-    """Prefix every line; ``#`` stands for a number that grows."""
+    """Return a function that adds prefix and suffix to every line; ``#`` becomes a growing number."""
     return lambda text: "\n".join(
         prefix.replace("#", f"{9 + number}") + line + suffix for number, line in enumerate(text.split("\n"))
     )
@@ -70,19 +70,19 @@ def test_pasted_results_have_the_figures_of_the_original(shape: str, sample: str
     assert figures(read_file(path)) == figures(read_file(SAMPLES / sample))
 
 
-def test_text_of_windows_is_read(tmp_path: Path) -> None:
+def test_text_in_utf_16_with_windows_line_ends_is_read(tmp_path: Path) -> None:
     path = tmp_path / "powershell.txt"
     path.write_bytes((SAMPLES / PASTED[0]).read_text().replace("\n", "\r\n").encode("utf-16"))
     assert figures(read_file(path)) == figures(read_file(SAMPLES / PASTED[0]))
 
 
-def test_json_between_lines_of_other_braces_is_read(tmp_path: Path) -> None:
+def test_json_between_other_lines_with_braces_is_read(tmp_path: Path) -> None:
     path = tmp_path / "ticket.txt"
     path.write_text("{noformat}\n" + (SAMPLES / "fio-3.33-write.json").read_text() + "\n{noformat}\n")
     assert figures(read_file(path)) == figures(read_file(SAMPLES / "fio-3.33-write.json"))
 
 
-def test_a_map_of_more_nodes_than_a_number_has_digits_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_node_map_longer_than_the_digit_limit_of_integers_is_read(tmp_path: Path) -> None:
     path = tmp_path / "large.txt"
     path.write_text((SAMPLES / "mdtest-4.1-P.txt").read_text().replace("Path ", f"Nodemap: {'10' * 15600}\nPath ", 1))
     assert figures(read_file(path)) == figures(read_file(SAMPLES / "mdtest-4.1-P.txt"))
@@ -100,7 +100,7 @@ def test_results_of_several_tools_in_one_file_are_all_read(tmp_path: Path) -> No
     assert not results.unread
 
 
-def test_results_that_were_not_read_are_counted_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unread_results_are_counted_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "night.log"
     text = (SAMPLES / "ior-stripes.txt").read_text()
     killed = text.split("access    bw(MiB/s)", maxsplit=1)[0]
@@ -112,7 +112,7 @@ def test_results_that_were_not_read_are_counted_and_named(tmp_path: Path, capsys
     assert expected in Store().open(Store().runs()[-1].id).manifest["options"]["imported"]["notes"]
 
 
-def test_a_second_result_of_a_phase_of_io500_is_named(tmp_path: Path) -> None:
+def test_a_second_result_of_an_io500_phase_is_named(tmp_path: Path) -> None:
     path = tmp_path / "appended.txt"
     row = "[RESULT] BW   phase 1   ior_easy_write   {} GB/s : time 113.25 seconds\n"
     path.write_text("System:  n1\n" + row.format("2.070") + row.format("1.341"))
@@ -122,20 +122,20 @@ def test_a_second_result_of_a_phase_of_io500_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["3;fio-2.2.10;job;0;0;1024\n", "job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n"]
 )
-def test_text_of_fio_is_refused_with_how_to_write_json(tmp_path: Path, text: str) -> None:
+def test_text_of_fio_is_refused_with_a_hint_at_json(tmp_path: Path, text: str) -> None:
     (tmp_path / "fio.out").write_text(text)
     with pytest.raises(BadInputError, match="only fio's JSON"):
         read_file(tmp_path / "fio.out")
 
 
-def test_mdtest_output_of_times_only_is_refused_by_name(tmp_path: Path) -> None:
+def test_mdtest_output_with_times_only_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "times.txt"
     path.write_text((SAMPLES / "mdtest-3.4.txt").read_text().replace("SUMMARY rate", "SUMMARY time"))
     with pytest.raises(BadInputError, match="mdtest -Z prints times without rates"):
         read_file(path)
 
 
-def test_fio_runs_that_a_script_collected_are_all_read(tmp_path: Path) -> None:
+def test_fio_runs_collected_in_one_document_are_all_read(tmp_path: Path) -> None:
     path = tmp_path / "collected.json"
     text = (SAMPLES / "fio-2.2.json").read_text()
     run = json.loads(text[text.index("{") :])

@@ -1,6 +1,4 @@
-"""``strakes run ior …`` and ``strakes run mdtest …``: command lines from manuals and job scripts become plans that the
-engine runs.
-"""
+"""``strakes run ior`` and ``strakes run mdtest``: translation of the tools' command lines to plans."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from strakes.plan import MetadataPhase, TransferPhase
 from strakes.plan.validate import validate_plan_document
 from strakes.units import KIB, MIB
 
-# From the manuals and tutorials of the tools, their own tests, IO500's phases and acceptance tests of sites.
+# From manuals, tutorials and test suites of the tools, the phases of IO500, and acceptance tests of sites.
 IOR_LINES = (
     "-w -r -o filename",
     "-t 1m -b 16m -s 16",
@@ -71,14 +69,14 @@ def metadata(line: str, ranks: int = 4) -> list[MetadataPhase]:
 @pytest.mark.parametrize(
     ("tool", "line"), [*(("ior", line) for line in IOR_LINES), *(("mdtest", line) for line in MDTEST_LINES)]
 )
-def test_command_lines_of_manuals_and_job_scripts_become_plans_unchanged(tool: str, line: str) -> None:
+def test_command_lines_of_manuals_and_job_scripts_are_accepted_unchanged(tool: str, line: str) -> None:
     command = translate(tool, line)
     validate_plan_document(command.plan.to_json())
     assert command.measured
     assert set(command.measured) <= {phase.name for phase in command.plan.phases}
 
 
-def test_wear_out_and_random_stats_are_what_these_tools_do() -> None:
+def test_wear_out_and_random_stats_follow_the_tools() -> None:
     assert [phase.stop.rule for phase in transfers("-w -r -D 2 -O stoneWallingWearOut=1")] == ["wear-out"] * 2
     assert {phase.stop.rule for phase in transfers("-w -D 2 -O stoneWallingWearOut=0")} == {"stonewall"}
     assert {phase.stop.rule for phase in transfers("-w -D 2")} == {"stonewall"}
@@ -89,7 +87,7 @@ def test_wear_out_and_random_stats_are_what_these_tools_do() -> None:
     assert {name for name, order in orders.items() if order == "random"} == {"directory-stat", "file-stat"}
 
 
-def test_ior_without_options_is_what_ior_does_without_options() -> None:
+def test_ior_without_options_has_iors_defaults() -> None:
     write, read = transfers("")
     assert (write.operation, read.operation) == ("write", "read")
     assert (write.layout, write.transfer_bytes, write.block_bytes, write.segments) == ("shared-file", 256 * KIB, MIB, 1)
@@ -102,29 +100,29 @@ def test_segments_of_a_shared_file_hold_one_block_of_every_task_in_turn() -> Non
     assert {phase.access for phase in transfers("-b 2m -t 1m -z")} == {"random"}
 
 
-def test_memory_of_the_node_is_held() -> None:
+def test_the_memory_option_of_ior_is_supported() -> None:
     assert translate("ior", "-M 64m").plan.memory_hog_bytes == 64 * MIB
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert translate("ior", "-M 80%").plan.memory_hog_bytes == memory * 80 // 100
 
 
-def test_data_are_stamped_only_where_they_will_be_verified() -> None:
+def test_data_is_stamped_only_if_it_will_be_verified() -> None:
     assert transfers("-w -r")[0].pattern == "once"
     assert transfers("-w -R")[0].pattern == "stamped"
     assert transfers("-w -W")[0].pattern == "stamped"
 
 
-def test_with_c_ranks_read_data_of_other_nodes_and_the_check_looks_one_node_further() -> None:
+def test_with_c_ranks_read_the_data_of_another_node_and_the_check_one_node_further() -> None:
     plan = tool_of("ior").translate(["-w", "-W", "-r", "-C", "-Q", "2"], 16, 1, 2).plan
     write, check, read = (phase for phase in plan.phases if isinstance(phase, TransferPhase))
     assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 6, 4)
     assert check.verify and not read.verify
-    # On one node IOR does not shift.
+    # On a single node IOR does not shift ranks.
     assert transfers("-C", ranks=8)[1].rank_shift == 0
     assert transfers("-Z", ranks=2)[1].rank_shift == 1
 
 
-def test_direct_fsync_stonewall_and_keep_are_taken_over() -> None:
+def test_direct_fsync_stonewall_and_keep_are_translated() -> None:
     command = translate("ior", "-w -e -D 7 -k --posix.odirect -t 4k -b 64k")
     (write,) = command.plan.phases
     assert isinstance(write, TransferPhase)
@@ -133,7 +131,7 @@ def test_direct_fsync_stonewall_and_keep_are_taken_over() -> None:
     assert not translate("ior", "-w").keep
 
 
-def test_reading_alone_reads_what_was_written_first_without_reporting_that() -> None:
+def test_a_read_alone_writes_its_data_first_without_reporting_the_write() -> None:
     command = translate("ior", "-r -F")
     assert [phase.name for phase in command.plan.phases] == ["write", "read"]
     assert command.measured == ("read",)
@@ -164,7 +162,7 @@ def test_mdtest_phases_follow_its_flags() -> None:
     }
 
 
-def test_mdtest_goes_by_full_paths_and_opens_files_for_both_reading_and_writing() -> None:
+def test_mdtest_uses_full_paths_and_opens_files_for_reading_and_writing() -> None:
     assert {phase.paths for phase in metadata("-n 10")} == {"mdtest"}
     modes = {phase.operation: phase.open_mode for phase in metadata("-n 10 -F")}
     assert modes == {
@@ -176,7 +174,7 @@ def test_mdtest_goes_by_full_paths_and_opens_files_for_both_reading_and_writing(
     assert metadata("-n 10 -F -k")[0].open_mode == "least"
 
 
-def test_y_synchronises_what_is_created_and_nothing_else() -> None:
+def test_y_adds_an_fsync_to_creates_only() -> None:
     assert [phase.fsync for phase in metadata("-n 10 -F -y -w 8")] == [True, False, False, False]
 
 
@@ -185,32 +183,32 @@ def test_the_stride_takes_every_phase_to_another_tasks_items() -> None:
     assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=2)] == [0, 1, 0, 1]
 
 
-def test_items_are_counted_as_mdtest_counts_them() -> None:
+def test_items_are_counted_as_in_mdtest() -> None:
     assert {phase.items for phase in metadata("-b 2 -z 3 -I 10")} == {150}
     assert {phase.items for phase in metadata("-b 2 -z 3 -I 10 -L")} == {80}
     assert {phase.items for phase in metadata("-n 1000 -z 2 -b 3")} == {988}
 
 
-def test_fsync_after_each_write_is_done() -> None:
+def test_fsync_after_each_write_is_translated() -> None:
     assert transfers("-w -Y -e")[0].sync == "fsync-each"
     assert transfers("-w -O fsyncPerWrite=1")[0].sync == "fsync-each"
 
 
-def test_options_given_twice_are_not_taken_for_single_ones_in_silence() -> None:
+def test_options_given_twice_get_a_note() -> None:
     for line, said in (("-z -z", "-z twice"), ("-O randomOffset=2", "-z twice"), ("-C -C", "-C twice")):
         assert any(note.startswith(said) for note in translate("ior", line).notes), line
     assert any(note.startswith("-C twice") for note in translate("ior", "-O reorderTasks=2").notes)
 
 
-def test_a_depth_of_0_needs_no_branches() -> None:
+def test_a_depth_of_0_allows_0_branches() -> None:
     assert {phase.items for phase in metadata("-n 10 -z 0 -b 0")} == {10}
 
 
-def test_what_mdtest_does_too_is_no_difference() -> None:
+def test_options_with_the_same_effect_get_no_note() -> None:
     assert translate("mdtest", "-n 1000 -z 2 -b 3 -C -E -L").notes == ()
 
 
-def test_a_script_of_ior_with_one_test_is_run_and_of_several_each_command_is_named(tmp_path: Path) -> None:
+def test_an_ior_script_with_one_test_is_run_and_one_with_several_is_refused_with_their_commands(tmp_path: Path) -> None:
     script = tmp_path / "tests.ior"
     script.write_text("# nightly\nIOR START\n  api=POSIX\n  blockSize = 4m\n transferSize=1m\n RUN\nIOR STOP\n")
     assert transfers(f"-f {script}")[0].block_bytes == 4 * MIB
@@ -223,12 +221,12 @@ def test_a_script_of_ior_with_one_test_is_run_and_of_several_each_command_is_nam
         translate("ior", f"-f {script}")
 
 
-def test_md_workbench_is_named_as_not_supported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_md_workbench_is_refused_with_an_alternative(capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["run", "md-workbench", "/tmp"]) == 2
     assert "md-workbench is not supported: use mdtest" in capsys.readouterr().err
 
 
-def test_what_differs_is_said_once() -> None:
+def test_each_difference_is_noted_once() -> None:
     notes = translate("ior", "-i 3 -i 3 -g -O summaryFormat=JSON -O summaryFile=x", ranks=None).notes
     assert len(set(notes)) == len(notes)
     assert any(note.startswith("-i 3: strakes repeats until") for note in notes)
@@ -253,13 +251,13 @@ def test_what_differs_is_said_once() -> None:
         ("ior", "file", "'file'", "--help"),
     ],
 )
-def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_one(
+def test_an_unknown_or_unsupported_option_is_refused_with_the_nearest_one(
     tool: str, line: str, named: str, nearest: str
 ) -> None:
     with pytest.raises(BadInputError) as refused:
         translate(tool, line)
     assert named in refused.value.what
-    if nearest != "-l":  # IOR's -l exists but is refused itself: it is no help
+    if nearest != "-l":  # IOR's -l exists but is not supported, so it is not suggested
         assert nearest in refused.value.remedy
 
 
@@ -290,13 +288,13 @@ def test_an_unknown_or_unsupported_option_is_refused_by_name_with_the_nearest_on
         ("mdtest", "-n 10 -a MPIIO", "-a MPIIO"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_touched(tool: str, line: str, what: str) -> None:
+def test_invalid_values_are_refused_before_any_change(tool: str, line: str, what: str) -> None:
     with pytest.raises(BadInputError) as refused:
         translate(tool, line)
     assert what in f"{refused.value}"
 
 
-def test_started_by_a_launcher_it_says_how_it_is_started_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_by_a_launcher_is_refused_with_the_right_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PMI_SIZE", "16")
     with pytest.raises(BadInputError, match="strakes run -n 16 ior"):
         translate("ior", "-w")
@@ -332,7 +330,7 @@ def test_started_by_a_launcher_it_says_how_it_is_started_instead(monkeypatch: py
     ),
     tool=st.sampled_from(["ior", "mdtest"]),
 )
-def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[str], tool: str) -> None:
+def test_any_words_give_a_valid_plan_or_a_refusal_with_its_place(words: list[str], tool: str) -> None:
     try:
         command = tool_of(tool).translate(words, 3, 1)
     except BadInputError as error:
@@ -344,16 +342,14 @@ def test_any_words_become_a_valid_plan_or_a_refusal_that_says_where(words: list[
 
 
 @pytest.mark.parametrize(("tool", "wanted"), [("ior", "abtsFcwrWRegidDokzCQZO"), ("mdtest", "bzInNiduFDCTErweWxyLv")])
-def test_every_option_people_have_in_their_fingers_is_in_the_table(
-    tool: str, wanted: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_common_options_are_supported(tool: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert set(wanted) <= set(tool_of(tool).options)
     assert strakes(["run", tool, "--help"]) == 0
     shown = capsys.readouterr().out
     assert all(f"  -{letter}" in shown for letter in wanted)
 
 
-def test_the_help_of_io500_names_what_a_configuration_may_have(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_io500_lists_supported_and_refused_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["run", "io500", "--help"]) == 0
     shown = capsys.readouterr().out
     assert "io500 CONFIG.ini" in shown
@@ -365,7 +361,7 @@ def test_the_help_of_io500_names_what_a_configuration_may_have(capsys: pytest.Ca
     assert "uniquedir" in effective
 
 
-def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_ior_command_line_runs_with_intervals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = f"-a POSIX -w -r -F -t 64k -b 256k -Z -o {tmp_path}/file"
     assert strakes(["run", "-n", "2", "--budget", "3s", "-q", "--json", "-", "ior", *line.split()]) == 0
     output = capsys.readouterr()
@@ -373,7 +369,7 @@ def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pyte
     cells = {cell["id"]: cell for cell in document["cells"]}
     assert set(cells) == {"plan:write", "plan:read"}
     assert all(cell["runs"] >= 5 for cell in cells.values())
-    # Runs of a millisecond beside other work may resemble each other too much for an interval; then that is said.
+    # On a busy machine runs of a millisecond may be too autocorrelated for an interval; a warning then says so.
     said = {warning["code"] for warning in document["warnings"]}
     assert "dependent-runs" in said or all(cell["low"] is not None for cell in cells.values())
     assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}
@@ -381,7 +377,7 @@ def test_ior_runs_on_our_engine_with_our_statistics(tmp_path: Path, capsys: pyte
     assert list(tmp_path.iterdir()) == []
 
 
-def test_mdtest_runs_on_our_engine_and_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_mdtest_command_line_runs_and_leaves_no_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = f"-n 20 -b 2 -z 1 -u -N 1 -w 100 -e 100 -d {tmp_path}"
     assert strakes(["run", "--ranks=2", "--budget", "1s", "-q", "--json", "-", "mdtest", *line.split()]) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]
@@ -390,10 +386,10 @@ def test_mdtest_runs_on_our_engine_and_leaves_nothing(tmp_path: Path, capsys: py
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_follows_the_word_is_the_tools_own_also_where_we_have_such_an_option(
+def test_options_after_the_name_of_the_tool_belong_to_the_tool(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # -n and -q are ours before the word and the tool's after it; a value that is a tool's name is no tool.
+    # -n before the name of the tool belongs to strakes. A tool's name as the value of an option is not a tool.
     assert strakes(["run", "-n", "1", "mdtest", "-n", "0", "-d", str(tmp_path)]) == 2
     assert "no item to work on" in capsys.readouterr().err
     assert strakes(["run", "--resume", "mdtest", "-n", "0"]) == 2
@@ -403,7 +399,7 @@ def test_what_follows_the_word_is_the_tools_own_also_where_we_have_such_an_optio
 
 
 @pytest.mark.parametrize("line", ["ior -o {}/absent/dir/file", "mdtest -n 1 -d {}/absent/dir/new", "ior -o {}/file/f"])
-def test_a_directory_that_is_not_there_is_refused_not_looked_for_higher_up(
+def test_a_missing_directory_is_refused_and_not_replaced_by_its_parent(
     line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -412,11 +408,11 @@ def test_a_directory_that_is_not_there_is_refused_not_looked_for_higher_up(
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
-def test_mdtest_may_name_a_directory_that_is_still_to_be_made(tmp_path: Path) -> None:
+def test_mdtest_may_name_a_new_directory(tmp_path: Path) -> None:
     assert tool_of("mdtest").translate(["-n", "1", "-d", str(tmp_path / "new")], 1, 1).directory == tmp_path
 
 
-def test_a_plan_still_needs_its_directory_and_takes_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_needs_a_directory_and_takes_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         'ranks = 1\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\ndirectory = '

@@ -1,4 +1,4 @@
-"""One plan on several directories, which the ranks take in turn: mdtest -d A@B, ior -F -o A/F@B/F, and plans."""
+"""One plan on several directories, assigned to ranks round-robin: mdtest -d A@B, ior -F -o A/F@B/F, and plans."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def holds_only_theirs(places: list[Path]) -> bool:
     return all([entry.name for entry in place.iterdir()] == ["theirs"] for place in places)
 
 
-def test_mdtest_and_ior_measure_on_all_of_their_directories_and_leave_nothing(
+def test_mdtest_and_ior_use_all_of_their_directories_and_leave_no_files(
     places: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     joined = "@".join(map(str, places))
@@ -46,12 +46,12 @@ def test_mdtest_and_ior_measure_on_all_of_their_directories_and_leave_nothing(
     assert Store().open(Store().runs()[-1].id).manifest["options"]["beside"] == [str(place) for place in places[1:]]
 
 
-def test_ranks_share_a_tree_with_those_of_their_directory(places: list[Path]) -> None:
+def test_ranks_of_one_directory_share_a_tree(places: list[Path]) -> None:
     assert strakes("-n", "4", "mdtest", "-n", "20", "-z", "1", "-b", "2", "-d", f"{places[0]}@{places[1]}") == 0
     assert holds_only_theirs(places)
 
 
-def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
+def test_several_files_in_one_directory_count_as_one_directory(places: list[Path]) -> None:
     assert strakes("-n", "2", "ior", "-F", "-b", "128k", "-t", "64k", "-o", f"{places[0]}/x@{places[0]}/y") == 0
     assert "beside" not in Store().open(Store().runs()[-1].id).manifest["options"]
 
@@ -70,7 +70,7 @@ def test_files_of_one_directory_are_one_place(places: list[Path]) -> None:
         ("{plan} {a} {a}/missing", "no such directory"),
     ],
 )
-def test_what_needs_one_directory_is_refused_and_nothing_is_left(
+def test_work_that_needs_one_directory_is_refused_and_leaves_no_files(
     places: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
 ) -> None:
     plan = tmp_path / "shared.toml"
@@ -96,10 +96,10 @@ segments = 1
 
 
 @pytest.mark.parametrize("tight", ["a", "b"])
-def test_a_lack_of_room_is_told_of_the_directory_that_lacks_it(
+def test_a_lack_of_space_names_the_directory(
     places: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tight: str
 ) -> None:
-    # No room for files in one, and fewer bytes, but enough, in the other.
+    # One directory lacks inodes; the other has fewer, but enough bytes.
     monkeypatch.setattr(
         choosing, "room_of", lambda _, facts: (1 << 40, 1) if Path(facts["path"]).name == tight else (1 << 30, 1 << 20)
     )
@@ -109,7 +109,7 @@ def test_a_lack_of_room_is_told_of_the_directory_that_lacks_it(
     assert holds_only_theirs(places)
 
 
-def test_what_a_dead_engine_left_is_swept_from_all_directories(places: list[Path]) -> None:
+def test_files_of_a_dead_engine_are_removed_from_all_directories(places: list[Path]) -> None:
     plan = Plan(
         2,
         (
@@ -139,9 +139,7 @@ def test_what_a_dead_engine_left_is_swept_from_all_directories(places: list[Path
     assert holds_only_theirs(places)
 
 
-def test_directories_that_mdtest_would_make_are_to_be_made_first(
-    places: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_new_directories_of_mdtest_must_exist(places: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     new = [places[0] / "new one", places[0] / "other"]
     assert strakes("-n", "2", "mdtest", "-n", "20", "-d", "@".join(map(str, new))) == 2
     assert "no such directory" in capsys.readouterr().err
@@ -152,7 +150,7 @@ def test_directories_that_mdtest_would_make_are_to_be_made_first(
 
 def test_the_screen_names_all_directories(places: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", f"{places[0]}@{places[1]}") == 0
-    # Paths that are longer than the screen are broken.
+    # Paths longer than the terminal are wrapped.
     assert f"Rankstakeinturn:{places[0]},{places[1]}(" in "".join(capsys.readouterr().out.split())
 
 
@@ -163,7 +161,7 @@ def test_later_commands_name_all_directories(places: list[Path], capsys: pytest.
     capsys.readouterr()
     all_of_them = f"{places[0]}, {places[1]}"
     run(["compare", "latest~1", "latest"])
-    # Paths that are longer than the screen are broken.
+    # Paths longer than the terminal are wrapped.
     assert f"target:{places[0]},{places[1]}inA,{places[0]}inB" in "".join(capsys.readouterr().out.split())
     assert run(["export", "latest~1", "--format", "openmetrics"]) == 0
     assert f'target="{all_of_them}"' in capsys.readouterr().out

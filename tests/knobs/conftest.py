@@ -7,6 +7,6 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def own_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is held is this test's, not the machine's."""
+    """Keep the machine-wide records of changed knobs in a directory of the test, and return it."""
     monkeypatch.setenv("STRAKES_RUN", str(tmp_path / "run"))
     return tmp_path / "run" / "knobs"

@@ -1,4 +1,4 @@
-"""A Lustre client with a memory: what is set is read back, as far as recordings say what became of it."""
+"""A simulated Lustre client whose parameters can be set; refusals and adjustments come from recordings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from strakes.targets.lustre.tool import read_params
 from targets.lustre.recorded import recording
 from targets.lustre.replay import Replay
 
-# What was set -> the recording of its refusal.
+# (parameter, value) -> the recording of its refusal.
 _REFUSED = {
     ("max_dirty_mb", "2000"): "client/set_param_dirty_2000.txt",
     ("max_read_ahead_mb", "10000000"): "client/err_set_param_ra.txt",
     ("max_pages_per_rpc", "4096"): "client/set_param_pages_4096.txt",
 }
-# Accepted, and read back in the same recording.
+# (parameter, value) -> the recording of the adjusted value that was read back.
 _READ_BACK = {("max_pages_per_rpc", "100000"): "client/set_param_pages_100000.txt"}
 
 
 @dataclass
 class Machine:
-    """``values`` are those that differ from the recorded ones."""
+    """Runner of ``lctl`` commands; ``values`` has the parameters that differ from the recorded ones."""
 
     replay: Replay
     values: dict[str, str] = field(default_factory=dict)
@@ -35,10 +35,10 @@ class Machine:
         return self.replay(argv, timeout_s)
 
     def made(self, parameter: str, value: str) -> str:
-        """What the recorded client made of a value."""
+        """Return the value that the recorded client reports after ``value`` was set."""
         if (parameter, value) not in _READ_BACK:
             return value
-        # Four lines of what was set, then what was read.
+        # Line 5 is the first value read back; lines 1 to 4 are the output of set_param.
         return recording(_READ_BACK[parameter, value]).done.stdout.splitlines()[4].partition("=")[2]
 
     def _set(self, name: str, value: str) -> Completed:
@@ -53,6 +53,6 @@ class Machine:
 
     @staticmethod
     def recorded(name: str, parameter: str) -> Completed:
-        """A recorded refusal of ``set_param``."""
+        """Return a recorded refusal as the result of setting ``parameter``."""
         done = recording(name).done
         return replace(done, argv=("lctl", "set_param", parameter), status=done.status or 34, stdout="")

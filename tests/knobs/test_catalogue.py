@@ -1,4 +1,4 @@
-"""The catalogue of knobs is consistent, and a wrong entry is named."""
+"""The catalogue of knobs is consistent, and an invalid entry is named."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def test_every_file_system_has_knobs(file_system: str) -> None:
 
 
 @pytest.mark.parametrize("file_system", ["lustre", "ceph", "fuse.glusterfs", "beegfs", "gpfs", "cvfs"])
-def test_every_parameter_of_stornext_has_a_counterpart(file_system: str) -> None:
+def test_every_stornext_parameter_has_a_counterpart(file_system: str) -> None:
     assert {knob.counterpart for knob in of(file_system).values()} >= set(COUNTERPARTS)
 
 
-def test_good_files_are_read() -> None:
+def test_a_valid_file_is_read() -> None:
     threads, cache = load(GOOD, "any.toml")
     assert (threads.least, threads.changeable, cache.kind, cache.write) == (
         1,
@@ -61,7 +61,7 @@ def test_good_files_are_read() -> None:
     )
 
 
-def test_what_a_file_says_at_its_top_is_said_for_every_knob_that_does_not_say_otherwise() -> None:
+def test_values_at_the_top_of_a_file_are_defaults_for_its_knobs() -> None:
     top = 'root = true\nread = ["any", "get", "{name}"]\nwrite = ["any", "set", "{name}={value}"]\n'
     threads, cache, page, own = load(
         f"""file_systems = ["anyfs"]
@@ -110,7 +110,7 @@ write = ["other", "set", "{{value}}"]
         ('[[knob]]\nname = "threads"', '[[nob]]\nname = "threads"', "nob"),
     ],
 )
-def test_an_entry_with_a_wrong_or_missing_key_is_named(old: str, new: str, says: str) -> None:
+def test_an_entry_with_an_invalid_or_missing_key_is_named(old: str, new: str, says: str) -> None:
     with pytest.raises(BadInputError) as caught:
         load(GOOD.replace(old, new, 1), "any.toml")
     assert caught.value.where.startswith("any.toml") and says in caught.value.why
@@ -135,11 +135,11 @@ def test_every_knob_of_the_catalogue_is_consistent(knob: Knob) -> None:
     assert knob.not_from is None or len(knob.not_from) == 2
 
 
-def test_no_two_knobs_have_one_name() -> None:
+def test_names_of_knobs_are_unique() -> None:
     assert len({knob.name for knob in catalogue()}) == len(catalogue())
 
 
-def test_names_that_are_almost_right_are_understood_in_the_message() -> None:
+def test_an_ambiguous_name_is_refused_with_the_full_names() -> None:
     with pytest.raises(BadInputError) as caught:
         find("max_rpcs_in_flight")
     assert "osc.max_rpcs_in_flight" in caught.value.remedy and "mdc.max_rpcs_in_flight" in caught.value.remedy
@@ -148,7 +148,7 @@ def test_names_that_are_almost_right_are_understood_in_the_message() -> None:
 @given(
     st.sampled_from([knob for knob in catalogue() if knob.kind in ("integer", "bytes")]), st.integers(-(10**12), 10**12)
 )
-def test_values_are_taken_within_the_range_and_nowhere_else(knob: Knob, value: int) -> None:
+def test_values_are_accepted_only_within_their_range(knob: Knob, value: int) -> None:
     inside = (knob.least is None or value >= knob.least) and (knob.most is None or value <= knob.most)
     if inside:
         assert knob.parse(value) == knob.parse(str(value)) == str(value)
@@ -159,13 +159,13 @@ def test_values_are_taken_within_the_range_and_nowhere_else(knob: Knob, value: i
 
 
 @pytest.mark.parametrize("value", ["", "1.5", "abc", "1 2", "0x10", "nan", "1e400", "--1"])
-def test_what_is_no_whole_number_is_refused(value: str) -> None:
+def test_a_value_that_is_not_a_whole_number_is_refused(value: str) -> None:
     with pytest.raises(BadInputError):
         find("osc.max_rpcs_in_flight").parse(value)
 
 
 @pytest.mark.parametrize("value", ["", "a b", "a\nb", "x" * 300])
-def test_words_stay_one_word(value: str) -> None:
+def test_a_text_value_must_be_one_word(value: str) -> None:
     with pytest.raises(BadInputError):
         find("queue.scheduler").parse(value)
 

@@ -1,4 +1,4 @@
-"""Changes of knobs and their journal, on a system whose values lie in a file."""
+"""Changes of knobs and their journal, on a simulated system that keeps its values in a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def the_open_one(root: Path) -> JournalState:
 
 
 def abandon(world: World, root: Path, **values: int | str) -> None:
-    """A process that dies with its changes made."""
+    """Make the changes in a process that is killed before it can undo them."""
 
     def body() -> None:
         with change.changed(world.target(), values, store=root):
@@ -57,20 +57,20 @@ def test_a_change_lasts_as_long_as_the_body(world: World, root: Path) -> None:
     assert open_journals(root) == ((), ()) and closed_journals(root)[0].closed == "restored"
 
 
-def test_an_exception_in_the_body_restores_too(world: World, root: Path) -> None:
+def test_an_exception_in_the_body_restores_the_values(world: World, root: Path) -> None:
     with pytest.raises(ZeroDivisionError), change.changed(world.target(), {"number": 16}, store=root):
         _ = 1 / 0
     assert world.values["number"] == "8"
 
 
-def test_what_the_system_silently_makes_of_a_value_is_told(world: World, root: Path) -> None:
+def test_a_silently_adjusted_value_is_reported(world: World, root: Path) -> None:
     with change.changed(world.target(), {"number": 500}, store=root) as effective:
         assert effective["number"].values == {"number": "100"} and not effective["number"].as_wanted
         assert effective.remarks == ("number is 100 instead of 500: more than 100 becomes 100",)
     assert world.values["number"] == "8"
 
 
-def test_what_somebody_else_changed_is_left_and_told(world: World, root: Path) -> None:
+def test_a_change_by_somebody_else_is_kept_and_reported(world: World, root: Path) -> None:
     with change.changed(world.target(), {"number": 16, "option": "fast"}, store=root) as effective:
         world.write("number", "33")
     assert world.values == {"number": "33", "option": None}
@@ -79,7 +79,7 @@ def test_what_somebody_else_changed_is_left_and_told(world: World, root: Path) -
     assert "left at 33, not put back to 8" in str(other)
 
 
-def test_a_refused_value_takes_those_before_it_back(world: World, root: Path) -> None:
+def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) -> None:
     with (
         pytest.raises(BadInputError, match="no setting 'nothing'"),
         change.changed(world.target(), {"number": 16, "nothing": 1}, store=root),
@@ -92,7 +92,7 @@ def test_a_refused_value_takes_those_before_it_back(world: World, root: Path) ->
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
 
 
-def test_set_stays_until_restore(world: World, root: Path) -> None:
+def test_set_values_stay_until_restore(world: World, root: Path) -> None:
     change.set_values(world.target(), {"number": 16}, store=root)
     restore_abandoned(root, pytest.fail, world.ask)
     assert world.values["number"] == "16" and the_open_one(root).held
@@ -100,7 +100,7 @@ def test_set_stays_until_restore(world: World, root: Path) -> None:
     assert done.outcome == "restored" and world.values["number"] == "8"
 
 
-def test_changes_piled_on_each_other_come_off_in_the_reverse_order(world: World, root: Path) -> None:
+def test_successive_changes_are_undone_in_reverse_order(world: World, root: Path) -> None:
     for value in (16, 32, 48):
         change.set_values(world.target(), {"number": value}, store=root)
     with change.changed(world.target(), {"number": 64}, store=root):
@@ -111,26 +111,26 @@ def test_changes_piled_on_each_other_come_off_in_the_reverse_order(world: World,
     assert world.values["number"] == "8"
 
 
-def test_keep_forgets_also_what_was_set_before(world: World, root: Path) -> None:
+def test_set_with_keep_also_forgets_the_original_value(world: World, root: Path) -> None:
     change.set_values(world.target(), {"number": 16, "option": "fast"}, store=root)
     change.set_values(world.target(), {"number": 16}, keep=True, store=root)
     restore(root, ask=world.ask)
     assert world.values == {"number": "16", "option": None} and open_journals(root) == ((), ())
 
 
-def test_restore_with_keep_closes_and_leaves(world: World, root: Path) -> None:
+def test_restore_with_keep_closes_the_journal_and_keeps_the_value(world: World, root: Path) -> None:
     change.set_values(world.target(), {"number": 16}, store=root)
     (done,) = restore(root, keep=True, ask=world.ask)
     assert (done.outcome, world.values["number"], open_journals(root)) == ("kept", "16", ((), ()))
 
 
-def test_restore_can_be_of_one_directory(world: World, root: Path) -> None:
+def test_restore_can_be_limited_to_one_directory(world: World, root: Path) -> None:
     change.set_values(world.target(), {"number": 16}, store=root)
     assert restore(root, target="/elsewhere", ask=world.ask) == () and world.values["number"] == "16"
     assert len(restore(root, target=str(world.place), ask=world.ask)) == 1 and world.values["number"] == "8"
 
 
-def test_what_a_living_process_changed_is_refused_to_others_and_not_put_back(world: World, root: Path) -> None:
+def test_a_knob_changed_by_a_living_process_is_neither_changed_nor_restored(world: World, root: Path) -> None:
     with change.changed(world.target(), {"number": 16}, store=root):
         for value in (16, 32):
             with pytest.raises(BadInputError, match=f"process {os.getpid()}"):
@@ -141,7 +141,7 @@ def test_what_a_living_process_changed_is_refused_to_others_and_not_put_back(wor
     assert world.values == {"number": "8", "option": "fast"}
 
 
-def test_the_next_command_puts_back_what_a_killed_one_left(world: World, root: Path) -> None:
+def test_the_next_command_restores_the_values_of_a_killed_one(world: World, root: Path) -> None:
     abandon(world, root, number=16, option="fast")
     assert world.values == {"number": "16", "option": "fast"}
     said: list[str] = []
@@ -150,7 +150,9 @@ def test_the_next_command_puts_back_what_a_killed_one_left(world: World, root: P
     assert "ended without putting back" in said[0] and "number: put back to 8" in said[2]
 
 
-def test_a_system_that_does_not_answer_is_not_asked_again_at_once_and_nothing_is_lost(world: World, root: Path) -> None:
+def test_a_system_that_does_not_answer_is_not_asked_again_at_once_and_can_be_restored_later(
+    world: World, root: Path
+) -> None:
     abandon(world, root, number=16, option="fast")
     asked = []
 
@@ -167,7 +169,7 @@ def test_a_system_that_does_not_answer_is_not_asked_again_at_once_and_nothing_is
     assert [one.outcome for one in restore(root, ask=world.ask)] == ["restored", "restored"]
 
 
-def test_a_value_that_cannot_be_put_back_at_the_end_is_an_error_that_says_what_to_do(world: World, root: Path) -> None:
+def test_a_value_that_cannot_be_restored_raises_an_error_with_a_remedy(world: World, root: Path) -> None:
     with (
         pytest.raises(MeasurementError, match="strakes knobs restore"),
         change.changed(world.target(), {"number": 16}, store=root),
@@ -178,7 +180,7 @@ def test_a_value_that_cannot_be_put_back_at_the_end_is_an_error_that_says_what_t
     assert world.values["number"] == "8"
 
 
-def test_a_command_that_outlived_its_strakes_is_waited_for(tmp_path: Path) -> None:
+def test_restore_waits_for_a_command_that_outlived_its_process(tmp_path: Path) -> None:
     place = KnobPlace(
         "x",
         "x",
@@ -192,14 +194,14 @@ def test_a_command_that_outlived_its_strakes_is_waited_for(tmp_path: Path) -> No
     journal.give_up()
     journal.release()
     orphan = subprocess.Popen(["sh", "-c", f"sleep 0.5; echo 16 > {tmp_path}/x"])
-    while not place.still_writing("16"):  # a process just begun does not show its words yet
+    while not place.still_writing("16"):  # a new process has no command line yet
         time.sleep(0.01)
     (done,) = restore(tmp_path / "store")
     assert done.outcome == "restored" and (tmp_path / "x").read_text() == "8\n"
     orphan.wait()
 
 
-def test_a_torn_last_line_does_not_count_and_is_cut_off(world: World, root: Path) -> None:
+def test_a_torn_last_line_is_ignored_and_removed(world: World, root: Path) -> None:
     abandon(world, root, number=16)
     with the_open_one(root).path.open("a") as file:
         file.write('{"is":"settled","num')
@@ -207,7 +209,7 @@ def test_a_torn_last_line_does_not_count_and_is_cut_off(world: World, root: Path
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
 
 
-def test_a_damaged_journal_is_named_and_the_others_are_put_back(world: World, root: Path) -> None:
+def test_a_damaged_journal_is_named_and_the_others_are_restored(world: World, root: Path) -> None:
     abandon(world, root, number=16)
     damaged = directory(root, "open") / "000000-damaged.jsonl"
     damaged.write_text('{"is":"journal","format":1}\n{"is":"will"}\n')
@@ -216,7 +218,7 @@ def test_a_damaged_journal_is_named_and_the_others_are_put_back(world: World, ro
     assert world.values["number"] == "8" and str(damaged) in said[0]
 
 
-def test_a_journal_of_another_user_is_not_obeyed(world: World, root: Path) -> None:
+def test_a_journal_of_another_user_is_ignored(world: World, root: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("giving files away needs root")
     abandon(world, root, number=16)
@@ -227,7 +229,7 @@ def test_a_journal_of_another_user_is_not_obeyed(world: World, root: Path) -> No
     assert world.values["number"] == "16"
 
 
-def test_one_made_on_another_host_waits_for_that_host(world: World, root: Path) -> None:
+def test_a_change_made_on_another_host_must_be_restored_there(world: World, root: Path) -> None:
     abandon(world, root, number=16)
     path = the_open_one(root).path
     lines = path.read_text().splitlines(keepends=True)
@@ -242,34 +244,34 @@ def test_one_made_on_another_host_waits_for_that_host(world: World, root: Path) 
     )
 
 
-def test_one_of_before_a_reboot_is_put_back(world: World, root: Path) -> None:
+def test_a_change_from_before_a_reboot_is_restored(world: World, root: Path) -> None:
     abandon(world, root, number=16)
     path = the_open_one(root).path
     path.write_text(path.read_text().replace('"boot":"', '"boot":"0'))
-    # As if a process of today had its number.
+    # The process ID is in use again, by this process.
     (done,) = restore(root, ask=world.ask)
     assert done.outcome == "restored" and world.values["number"] == "8"
 
 
-def test_a_store_that_cannot_be_written_changes_nothing(world: World, tmp_path: Path) -> None:
+def test_no_value_is_changed_if_the_store_cannot_be_written(world: World, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(BadInputError, match="STRAKES_STORE"):
         change.set_values(world.target(), {"number": 16}, store=tmp_path / "file")
     assert world.values["number"] == "8"
 
 
-def test_root_is_asked_for_before_anything_is_written(tmp_path: Path) -> None:
+def test_missing_privileges_are_reported_before_anything_is_written(tmp_path: Path) -> None:
     from strakes.knobs.loader import catalogue
     from strakes.targets.calls import mount_of
     from strakes.targets.local import LocalTarget
 
-    catalogue()  # the other user may not import modules
+    catalogue()  # loads modules that the other user cannot read
     with other_user(), pytest.raises(EnvironmentLacksError, match="needs root"):
         change.set_values(LocalTarget(Path("/"), mount_of(Path("/"))), {"vm.swappiness": 10}, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
 
-def test_only_so_many_closed_journals_are_kept_and_their_order_is_that_of_their_making(
+def test_the_newest_closed_journals_are_kept_in_order_even_if_the_clock_goes_back(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strakes.knobs.journal._MOST_CLOSED_FILES", 3)
@@ -282,8 +284,8 @@ def test_only_so_many_closed_journals_are_kept_and_their_order_is_that_of_their_
     assert [state.id for state in closed_journals(root)] == made[-3:] == sorted(made)[-3:]
 
 
-def test_what_is_kept_of_changes_is_for_their_user_alone(world: World, root: Path) -> None:
-    """Command lines stand in it."""
+def test_journals_are_readable_by_their_user_only(world: World, root: Path) -> None:
+    """Check the file modes, as journals contain command lines."""
     change.set_values(world.target(), {"number": 64}, store=root)
     files = [path for path in (root / "knobs").rglob("*") if path.is_file()]
     assert len(files) == 2 and {path.stat().st_mode & 0o077 for path in files} == {0}

@@ -1,4 +1,4 @@
-"""Whatever is killed whenever: every value comes back, and what somebody else wrote is never overwritten."""
+"""A kill at any step: every value is restored, and values written by somebody else are never overwritten."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ from strakes.knobs import change
 from strakes.knobs.journal import open_journals
 from strakes.knobs.restore import restore, restore_abandoned
 
-# One set of changes takes some 30 steps at which it can die.
+# The step at which the process is killed, or None. One set of changes has about 30 such steps.
 STEPS = st.one_of(st.none(), st.integers(1, 60))
 CHANGES = st.dictionaries(st.sampled_from(["number", "option"]), st.integers(1, MOST + 50), min_size=1)
 _MEMORY = Path("/dev/shm")
 
 
 class Crashes(RuleBasedStateMachine):
-    """``base`` is what each setting is to be in the end; ``doubtful`` are those of which nobody can tell whose value 100 is."""
+    """State machine of processes that change, restore and crash.
+
+    ``base`` has the final value expected of each setting. For a setting in ``doubtful`` 100 is also right: a process
+    may have been killed after the system had adjusted its value to 100 and before it could record that.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +50,7 @@ class Crashes(RuleBasedStateMachine):
     @rule(values=CHANGES, step=STEPS, keep=st.booleans())
     def somebody_sets(self, values: dict[str, int], step: int | None, keep: bool) -> None:
         before = self.world.values
-        # What a killed "for good" had made final, and what not, is another test's question.
+        # A change with ``keep`` is not killed, as the expected values would depend on the step.
         status = in_child(lambda: self._set(values, keep=keep), self.world, None if keep else step)
         assert status in (0, REFUSED, -signal.SIGKILL)
         if status == REFUSED:
@@ -160,7 +164,7 @@ class Crashes(RuleBasedStateMachine):
             pass
 
     def _doubt(self, values: dict[str, int], status: int) -> None:
-        # Killed before it could look, and the system had made something else of it.
+        # The process may have been killed before it could read back the adjusted value.
         if status == -signal.SIGKILL and values.get("number", 0) > MOST:
             self.doubtful.add("number")
 

@@ -1,4 +1,4 @@
-"""Two stores of one machine."""
+"""Two stores on one machine: a place changed by one of them is refused to the other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def other(tmp_path: Path) -> Path:
     return tmp_path / "other store"
 
 
-def test_of_two_stores_one_changes_a_place_and_the_original_value_comes_back(
+def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_restored(
     world: World, root: Path, other: Path
 ) -> None:
     change.set_values(world.target(), {"number": 64}, store=root)
@@ -46,7 +46,7 @@ def test_of_two_stores_one_changes_a_place_and_the_original_value_comes_back(
     assert world.values["number"] == "8"
 
 
-def test_while_a_place_is_changed_by_a_living_run_another_store_is_refused(
+def test_a_place_changed_by_a_living_run_is_refused_to_another_store(
     world: World, root: Path, other: Path, own_records: Path
 ) -> None:
     with change.changed(world.target(), {"number": 64, "option": "fast"}, store=root):
@@ -58,7 +58,7 @@ def test_while_a_place_is_changed_by_a_living_run_another_store_is_refused(
     assert not records(own_records)
 
 
-def test_what_a_killed_process_changed_is_held_until_its_store_puts_it_back(
+def test_a_place_changed_by_a_killed_process_is_held_until_its_store_restores_it(
     world: World, root: Path, other: Path
 ) -> None:
     abandon(world, root, number=64)
@@ -68,7 +68,7 @@ def test_what_a_killed_process_changed_is_held_until_its_store_puts_it_back(
     change.set_values(world.target(), {"number": 32}, store=other)
 
 
-def test_changes_piled_on_each_other_in_one_store_are_held_until_the_last_is_undone(
+def test_a_place_with_successive_changes_is_held_until_the_last_is_undone(
     world: World, root: Path, other: Path, own_records: Path
 ) -> None:
     change.set_values(world.target(), {"number": 64}, store=root)
@@ -79,14 +79,14 @@ def test_changes_piled_on_each_other_in_one_store_are_held_until_the_last_is_und
     assert not records(own_records)
 
 
-def test_the_record_of_a_store_that_was_removed_holds_nobody_up(world: World, root: Path, other: Path) -> None:
+def test_the_record_of_a_removed_store_is_ignored(world: World, root: Path, other: Path) -> None:
     abandon(world, root, number=64)
     shutil.rmtree(root)
     change.set_values(world.target(), {"number": 32}, store=other)
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"\xff" * 100, b"[" * 60000, b'{"store": 5}'])
-def test_a_record_that_is_none_refuses_and_is_named(
+def test_a_damaged_record_refuses_the_change_and_is_named(
     world: World, root: Path, own_records: Path, content: bytes
 ) -> None:
     with change.changed(world.target(), {"number": 64}, store=root):
@@ -100,7 +100,7 @@ def test_a_record_that_is_none_refuses_and_is_named(
         assert world.values["number"] == "8"
 
 
-def test_a_record_is_whole_or_not_there_whenever_its_maker_is_killed(
+def test_a_record_is_complete_or_absent_at_whatever_step_its_writer_is_killed(
     world: World, root: Path, own_records: Path, other: Path
 ) -> None:
     place = KnobPlace("number", "number", read_words=("world", "get", "number"))
@@ -110,7 +110,7 @@ def test_a_record_is_whole_or_not_there_whenever_its_maker_is_killed(
         status = in_child(lambda: hold.take(place, "8", root, root / "journal"), world, step)
         kept = [path.read_text() for path in own_records.glob("[!.]*")]
         assert all(json.loads(text)["before"] == "8" for text in kept)
-        # Its store is gone: the next one takes the place, and nobody else then.
+        # The first store has no journal, so the second may take the place, and then the first may not.
         hold.take(place, "8", other, other / "journal")
         with pytest.raises(BadInputError):
             hold.take(place, "8", root, root / "journal")
@@ -120,9 +120,7 @@ def test_a_record_is_whole_or_not_there_whenever_its_maker_is_killed(
     assert step > 1
 
 
-def test_restore_says_with_its_status_that_a_journal_is_damaged(
-    world: World, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restore_fails_if_a_journal_is_damaged(world: World, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(root))
     directory(root, "open").mkdir(parents=True)
     path = directory(root, "open") / "000001-x.jsonl"
@@ -134,9 +132,7 @@ def test_restore_says_with_its_status_that_a_journal_is_damaged(
     assert result.return_value == 0 and "nothing to put back" in result.output
 
 
-def test_a_setting_whose_value_cannot_be_recorded_is_not_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_value_that_cannot_be_recorded_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() != 0:
         pytest.skip("mounting needs root")
     place = KnobPlace("size", "size", file=str(tmp_path / "size"))

@@ -1,4 +1,4 @@
-"""The journal by itself: what is in it, who may write it, and what is put away."""
+"""The journal of knob changes: content, exclusive writers, and the removal of old files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write(path: Path, *rows: object) -> Path:
     return path
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_entries_are_read_back_as_written(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     assert journal.id == journal.path.stem
     assert [journal.will(place("size"), "1", "2"), journal.will(place("depth"), None, "3")] == [1, 2]
@@ -44,7 +44,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     journal.release()
 
 
-def test_that_not_everything_could_be_put_back_is_kept(tmp_path: Path) -> None:
+def test_a_failed_restore_is_recorded(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     before = time.time()
     journal.tried()
@@ -55,27 +55,27 @@ def test_that_not_everything_could_be_put_back_is_kept(tmp_path: Path) -> None:
     assert state.given_up and state.life() == "dead"
 
 
-def test_journals_of_this_format_are_read_and_of_others_refused(tmp_path: Path) -> None:
+def test_journals_of_another_format_are_refused(tmp_path: Path) -> None:
     assert read_journal(write(tmp_path / "1.jsonl", _HEAD)).created_unix_s == 1.5
     with pytest.raises(BadInputError, match="format 2"):
         read_journal(write(tmp_path / "2.jsonl", {**_HEAD, "format": 2}))
 
 
-def test_a_place_is_changed_by_one_journal_of_a_store_at_a_time(tmp_path: Path) -> None:
+def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> None:
     first, second = begin(tmp_path), begin(tmp_path)
     number = first.will(place(), "1", "2")
-    assert first.will(place(), "2", "3") == number + 1  # its own change is no conflict
+    assert first.will(place(), "2", "3") == number + 1  # a journal does not conflict with itself
     second.will(place("depth"), "1", "2")
     with pytest.raises(BadInputError, match="being changed") as refused:
         second.will(place(), "2", "3")
     assert refused.value.remedy == "Wait until it ends."
     first.hold()
-    second.will(place(), "2", "3")  # on one that was left open on purpose others may be piled
+    second.will(place(), "2", "3")  # a held journal allows further changes of the place
     first.release()
     second.release()
 
 
-def test_of_a_process_that_gave_up_the_change_is_to_be_put_back_first(tmp_path: Path) -> None:
+def test_a_change_left_by_a_process_that_gave_up_must_be_restored_first(tmp_path: Path) -> None:
     first, second = begin(tmp_path), begin(tmp_path)
     first.will(place(), "1", "2")
     first.give_up()
@@ -86,7 +86,7 @@ def test_of_a_process_that_gave_up_the_change_is_to_be_put_back_first(tmp_path: 
     second.release()
 
 
-def test_who_claims_a_journal_goes_on_counting_and_nobody_else_writes_it(tmp_path: Path) -> None:
+def test_a_claimed_journal_continues_its_numbers_and_has_one_writer(tmp_path: Path) -> None:
     first = begin(tmp_path)
     first.will(place(), "1", "2")
     (state,), _ = open_journals(tmp_path)
@@ -102,7 +102,7 @@ def test_who_claims_a_journal_goes_on_counting_and_nobody_else_writes_it(tmp_pat
     assert closed.closed == "restored" and [entry.number for entry in closed.entries] == [1, 2]
 
 
-def test_what_was_torn_or_closed_is_put_away(tmp_path: Path) -> None:
+def test_unfinished_files_are_removed_and_closed_journals_moved(tmp_path: Path) -> None:
     begin(tmp_path).close("restored")
     opened, closed = directory(tmp_path, "open"), directory(tmp_path, "closed")
     (name,) = (path.name for path in closed.iterdir())
@@ -117,7 +117,7 @@ def test_what_was_torn_or_closed_is_put_away(tmp_path: Path) -> None:
     journal.release()
 
 
-def test_of_closed_journals_the_last_two_hundred_are_kept(tmp_path: Path) -> None:
+def test_the_last_two_hundred_closed_journals_are_kept(tmp_path: Path) -> None:
     closed = directory(tmp_path, "closed")
     closed.mkdir(parents=True)
     for number in range(1, 201):
@@ -127,7 +127,7 @@ def test_of_closed_journals_the_last_two_hundred_are_kept(tmp_path: Path) -> Non
     assert (len(names), names[0], names[-1]) == (200, "000002", "000201")
 
 
-def test_a_store_that_cannot_be_is_told_in_words(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store").touch()
     with pytest.raises(StrakesError), locked(tmp_path / "store"):
         pass
@@ -136,7 +136,7 @@ def test_a_store_that_cannot_be_is_told_in_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "rows", [[], [5], [{**_HEAD, "owner": []}], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]]
 )
-def test_a_journal_that_is_none_is_named(tmp_path: Path, rows: list[object]) -> None:
+def test_a_damaged_journal_is_named(tmp_path: Path, rows: list[object]) -> None:
     (tmp_path / "knobs" / "open").mkdir(parents=True)
     path = write(tmp_path / "knobs" / "open" / "x.jsonl", *rows)
     states, (error,) = open_journals(tmp_path)

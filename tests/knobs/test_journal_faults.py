@@ -1,4 +1,4 @@
-"""The journal where its system, its store or its other writers do not do what they should."""
+"""The journal under faults of the file system, the store, and other writers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_files() -> int:
 
 
 def is_free(path: Path) -> bool:
-    """Whether nobody has locked the file."""
+    """Return whether no process holds a lock on the file."""
     descriptor = os.open(path, os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -35,13 +35,13 @@ def is_free(path: Path) -> bool:
     return True
 
 
-def test_only_one_process_at_a_time_makes_and_closes_journals(tmp_path: Path) -> None:
+def test_the_lock_of_the_store_is_held_inside_the_block_only(tmp_path: Path) -> None:
     with locked(tmp_path):
         assert not is_free(tmp_path / "knobs" / "lock")
     assert is_free(tmp_path / "knobs" / "lock")
 
 
-def test_who_makes_a_journal_waits_for_whoever_makes_one_just_now(tmp_path: Path) -> None:
+def test_creating_a_journal_waits_for_the_lock_of_the_store(tmp_path: Path) -> None:
     begun: list[KnobJournal] = []
     with locked(tmp_path):
         beginning = threading.Thread(target=lambda: begun.append(begin(tmp_path)))
@@ -52,11 +52,11 @@ def test_who_makes_a_journal_waits_for_whoever_makes_one_just_now(tmp_path: Path
     begun[0].release()
 
 
-def test_of_another_container_of_this_machine_the_lock_tells_who_lives(tmp_path: Path) -> None:
+def test_a_process_in_another_container_is_alive_while_it_holds_the_lock(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     head = json.loads(journal.path.read_text())
     head["owner"]["namespace"] = "another"
-    journal.path.write_text(json.dumps(head) + "\n")  # the same file: its lock stays
+    journal.path.write_text(json.dumps(head) + "\n")  # overwrites the file in place, so the lock stays
     before = open_files()
     assert read_journal(journal.path).life() == "alive"
     assert open_files() == before
@@ -70,7 +70,7 @@ def test_of_another_container_of_this_machine_the_lock_tells_who_lives(tmp_path:
     assert read_journal(journal.path).life() in ("dead", "elsewhere")
 
 
-def test_a_closed_journal_is_locked_no_more_and_its_names_are_durable(
+def test_closing_a_journal_releases_its_lock_and_syncs_both_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     durable: list[int] = []
@@ -91,13 +91,13 @@ def test_a_closed_journal_is_locked_no_more_and_its_names_are_durable(
     assert open_files() == before and is_free(directory(tmp_path, "closed") / journal.path.name)
 
 
-def test_a_journal_that_was_closed_but_not_put_away_has_nothing_to_be_put_back(tmp_path: Path) -> None:
+def test_a_closed_journal_in_the_open_directory_is_ignored(tmp_path: Path) -> None:
     directory(tmp_path, "open").mkdir(parents=True)
     write(directory(tmp_path, "open") / "000001-x.jsonl", _HEAD, {"is": "closed", "how": "restored"})
     assert open_journals(tmp_path) == ((), ())
 
 
-def test_a_store_without_journals_has_none_and_one_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_a_store_without_journals_is_empty_and_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
     assert open_journals(tmp_path / "none") == ((), ())
     (tmp_path / "knobs").mkdir()
     (tmp_path / "knobs" / "open").touch()
@@ -105,7 +105,7 @@ def test_a_store_without_journals_has_none_and_one_that_is_a_file_is_told(tmp_pa
         open_journals(tmp_path)
 
 
-def test_what_cannot_be_read_is_told_as_what_it_is(tmp_path: Path) -> None:
+def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_journal(tmp_path / "none.jsonl")
     (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
@@ -118,7 +118,7 @@ def test_what_cannot_be_read_is_told_as_what_it_is(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_a_journal_of_another_user_is_not_read_and_keeps_nobody_from_changing(tmp_path: Path) -> None:
+def test_a_journal_of_another_user_is_not_read_and_blocks_no_change(tmp_path: Path) -> None:
     directory(tmp_path, "open").mkdir(parents=True)
     theirs = write(directory(tmp_path, "open") / "000001-x.jsonl", _HEAD)
     os.chown(theirs, NOBODY, NOBODY)
@@ -129,7 +129,7 @@ def test_a_journal_of_another_user_is_not_read_and_keeps_nobody_from_changing(tm
     journal.release()
 
 
-def test_a_move_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_rename_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = begin(tmp_path)
 
     def fail(*_: object, **__: object) -> None:
@@ -142,7 +142,7 @@ def test_a_move_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EAGAIN])
-def test_a_file_system_that_says_otherwise_that_somebody_has_the_lock(
+def test_a_lock_refused_with_another_error_number_counts_as_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     begin(tmp_path).release()
@@ -158,7 +158,7 @@ def test_a_file_system_that_says_otherwise_that_somebody_has_the_lock(
     assert open_files() == before
 
 
-def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -168,7 +168,7 @@ def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "x")])
-def test_a_journal_whose_beginning_is_interrupted_is_left_open_by_nobody(
+def test_an_interrupted_creation_leaks_no_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def fail(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What the journal promises to whoever reads it later: its numbers, its names, who lives, and what is on the disk."""
+"""Guarantees of the journal to later readers: numbering, liveness of owners, durability, permissions and size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_journals_and_changes_are_numbered_from_one_without_a_gap(tmp_path: Path
     claimed.release()
 
 
-def test_what_the_system_made_of_a_change_is_known_even_when_it_is_nothing(tmp_path: Path) -> None:
+def test_an_effective_value_of_none_counts_as_known(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     journal.did(journal.will(place(), "1", "2"), None)
     journal.will(place("depth"), "1", "2")
@@ -35,19 +35,19 @@ def test_what_the_system_made_of_a_change_is_known_even_when_it_is_nothing(tmp_p
     assert [entry.known for entry in read_journal(journal.path).entries] == [True, False]
 
 
-def test_a_process_that_lives_is_alive_also_when_it_does_not_hold_the_lock(tmp_path: Path) -> None:
+def test_a_living_process_is_alive_even_without_the_lock(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     journal.release()
     assert read_journal(journal.path).life() == "alive"
 
 
-def test_a_process_of_another_host_is_elsewhere_whoever_has_the_lock(tmp_path: Path) -> None:
+def test_a_process_of_another_host_is_elsewhere(tmp_path: Path) -> None:
     state = read_journal(write(tmp_path / "1.jsonl", _HEAD))
     assert state.life() == "elsewhere"
 
 
 @pytest.mark.parametrize("claimed", [False, True])
-def test_every_line_is_on_the_disk_before_the_next_step(
+def test_every_line_is_synced_before_the_next_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: bool
 ) -> None:
     journal: KnobJournal | None = begin(tmp_path)
@@ -65,7 +65,7 @@ def test_every_line_is_on_the_disk_before_the_next_step(
     journal.release()
 
 
-def test_other_files_among_the_journals_are_none(tmp_path: Path) -> None:
+def test_other_files_in_the_directory_are_ignored(tmp_path: Path) -> None:
     begin(tmp_path).release()
     for name in ("notes.txt", ".hidden.jsonl"):
         (directory(tmp_path, "open") / name).write_text("no journal\n")
@@ -73,7 +73,7 @@ def test_other_files_among_the_journals_are_none(tmp_path: Path) -> None:
     assert len(states) == 1 and errors == ()
 
 
-def test_what_somebody_else_puts_away_at_the_same_moment_is_no_failure(
+def test_files_removed_concurrently_by_another_process_cause_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MOST_CLOSED_FILES", 1)
@@ -92,15 +92,15 @@ def test_what_somebody_else_puts_away_at_the_same_moment_is_no_failure(
     assert not torn.exists() and [state.id[:6] for state in closed_journals(tmp_path)] == ["000002"]
 
 
-def test_only_its_user_may_touch_the_lock_and_the_journal(tmp_path: Path) -> None:
+def test_the_lock_and_the_journal_are_accessible_by_their_user_only(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     for path in (tmp_path / "knobs" / "lock", journal.path):
         assert path.stat().st_mode & 0o7777 == 0o600
     journal.release()
 
 
-def test_locks_are_asked_for_as_network_file_systems_want_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """NFS gives a lock for oneself only on a file that is open for writing (flock(2))."""
+def test_locks_are_taken_on_files_open_for_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFS grants an exclusive lock only on a file that is open for writing, see flock(2)."""
     lock = fcntl.flock
 
     def as_nfs(descriptor: int, how: int) -> None:
@@ -115,7 +115,7 @@ def test_locks_are_asked_for_as_network_file_systems_want_it(tmp_path: Path, mon
     assert not module._is_locked(journal.path)
 
 
-def test_why_there_are_no_locks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_for_missing_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
@@ -126,9 +126,9 @@ def test_why_there_are_no_locks_is_told(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(("more", "words"), [(0, "damaged"), (1, "too large")])
-def test_a_journal_has_at_most_64_mib(tmp_path: Path, more: int, words: str) -> None:
+def test_a_journal_larger_than_64_mib_is_refused(tmp_path: Path, more: int, words: str) -> None:
     path = tmp_path / "1.jsonl"
     path.touch()
-    os.truncate(path, (64 << 20) + more)  # a file of holes
+    os.truncate(path, (64 << 20) + more)  # a sparse file
     with pytest.raises(BadInputError, match=words):
         read_journal(path)

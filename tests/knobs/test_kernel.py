@@ -1,4 +1,4 @@
-"""Knobs of this machine's kernel: a loop device of our own, and processes that are killed while they change it."""
+"""Knobs of this machine's kernel: a loop device of the test, changed by processes that are killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strakes.targets.registry import detect
 
 
 def change_until_killed(place: Path) -> int:
-    """A process of its own; gives its number once it has changed its knobs for the first time."""
+    """Start a process that keeps changing two knobs, and return its process ID after its first change."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -62,7 +62,7 @@ def value(path: Path) -> str:
     return path.read_text().strip()
 
 
-def test_values_are_read_as_the_kernel_has_them(place: Path, queue: Path) -> None:
+def test_values_are_read_from_the_kernel(place: Path, queue: Path) -> None:
     readings = {reading.knob.name: reading for reading in read(detect(place))}
     assert readings["queue.read_ahead_kb"].value == value(queue / "read_ahead_kb")
     assert f"[{readings['queue.scheduler'].value}]" in value(queue / "scheduler")
@@ -78,25 +78,27 @@ def test_a_change_is_made_read_back_and_undone(place: Path, queue: Path) -> None
     assert value(queue / "read_ahead_kb") == before
 
 
-def test_what_the_kernel_refuses_is_said_in_its_words(place: Path, queue: Path) -> None:
+def test_a_value_refused_by_the_kernel_is_reported_with_its_error(place: Path, queue: Path) -> None:
     with pytest.raises(BadInputError) as caught, changed(detect(place), {"queue.scheduler": "nosuch"}):
         pass
     assert caught.value.where == str(queue / "scheduler") and caught.value.why == "Invalid argument"
 
 
-def test_a_knob_whose_device_went_away_needs_no_restoring(queue: Path, tmp_path: Path) -> None:
+def test_a_knob_can_be_restored_after_its_file_system_is_unmounted(queue: Path, tmp_path: Path) -> None:
     with loop_mounted("ext4") as mounted:
         gone = changed(detect(mounted), {"queue.read_ahead_kb": 256}, store=tmp_path)
         effective = gone.__enter__()
         subprocess.run(["umount", mounted], check=True)
         device = next(iter(effective["queue.read_ahead_kb"].values))
-        # The device itself stays; what is left of it has its old value.
+        # The loop device still exists after the unmount, so its knob is restored.
         gone.__exit__(None, None, None)
         assert effective.restored[0].good and device.startswith("/sys/block/loop")
         subprocess.run(["mount", "-t", "tmpfs", "none", mounted], check=True)
 
 
-def test_killed_at_twenty_moments_every_value_comes_back(place: Path, queue: Path, strakes: StrakesRunner) -> None:
+def test_every_value_is_restored_after_kills_at_twenty_random_times(
+    place: Path, queue: Path, strakes: StrakesRunner
+) -> None:
     knobs = {name: value(queue / name) for name in ("read_ahead_kb", "nomerges")}
     draw = random.Random(20)
     found_changed = 0
@@ -106,7 +108,7 @@ def test_killed_at_twenty_moments_every_value_comes_back(place: Path, queue: Pat
         os.kill(worker, signal.SIGKILL)
         os.waitpid(worker, 0)
         found_changed += any(value(queue / name) != before for name, before in knobs.items())
-        # By the command, by any other command that comes first, and by what both call.
+        # Every fifth time by a command, otherwise by the function that the commands call.
         if moment % 5 == 0:
             done = strakes(*draw.choice([("knobs", "restore"), ("runs",)]))
             assert done.returncode == 0, done.stderr
@@ -136,7 +138,9 @@ def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: 
     assert "nothing to put back" in strakes("knobs", "restore").stdout
 
 
-def test_the_command_tells_of_others_and_ends_with_status_one(place: Path, queue: Path, strakes: StrakesRunner) -> None:
+def test_the_command_reports_changes_by_others_and_exits_with_status_one(
+    place: Path, queue: Path, strakes: StrakesRunner
+) -> None:
     before = value(queue / "read_ahead_kb")
     strakes("knobs", "set", place, "queue.read_ahead_kb=512")
     (queue / "read_ahead_kb").write_text("1024")
@@ -156,14 +160,14 @@ def test_the_command_tells_of_others_and_ends_with_status_one(place: Path, queue
         (("bdi.read_ahead_kb=1",), "queue.read_ahead_kb"),
     ],
 )
-def test_bad_usage_is_refused_before_anything_is_touched(
+def test_wrong_usage_is_refused_before_any_change(
     place: Path, strakes: StrakesRunner, words: tuple[str, ...], says: str
 ) -> None:
     done = strakes("knobs", "set", place, *words)
     assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
 
 
-def test_lists_of_a_place_and_of_everything(place: Path, strakes: StrakesRunner) -> None:
+def test_knobs_of_a_directory_and_of_all_file_systems_are_listed(place: Path, strakes: StrakesRunner) -> None:
     import json
 
     here = json.loads(strakes("knobs", "list", place, "--json").stdout)

@@ -1,4 +1,4 @@
-"""A command that a killed process has left running may still change the setting: it is outlived before restoring."""
+"""Commands left running by a killed process may still change a knob; they are recognised by their mark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.processes import commands_of, process_start
 _KILLED = "from strakes.targets.command import run; print(flush=True); run(['sleep', '3'])"
 
 
-def test_a_command_that_outlives_its_process_is_known_by_its_mark() -> None:
+def test_a_command_that_outlives_its_process_is_recognised_by_its_mark() -> None:
     with subprocess.Popen([sys.executable, "-c", _KILLED], stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None and worker.stdout.readline()
         started = process_start(worker.pid)

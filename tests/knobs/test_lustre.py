@@ -1,4 +1,4 @@
-"""Knobs of Lustre, on a client that answers, refuses and adjusts as the recorded one did."""
+"""Knobs of Lustre, on a simulated client that answers, refuses and adjusts as the recorded one did."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def machine() -> Machine:
 
 
 def hybrid_io() -> Recording:
-    """What was recorded later, of another mount."""
+    """Return the recording of the hybrid I/O parameters, made later on another mount."""
     text = (PLACE / "wave2" / "llite_hybrid_io.txt").read_text().replace("ffff888104cfa800", INSTANCE)
     words = ("lctl", "get_param", "llite.*.*")
     return Recording("wave2", " ".join(words), as_user=False, done=Completed(words, 0, text, ""))
@@ -36,20 +36,20 @@ def target(machine: Machine, servers: Servers | None = None) -> LustreTarget:
     return LustreTarget(Path("/mnt/labfs"), MOUNT, servers=servers, runner=machine)
 
 
-def test_values_are_read_target_by_target(machine: Machine) -> None:
+def test_values_are_read_for_each_target(machine: Machine) -> None:
     (rpcs, cached, age) = read(target(machine), ["osc.max_rpcs_in_flight", "llite.max_cached_mb", "ldlm.lru_max_age"])
     assert dict(rpcs.values) == {f"{OSC.format(number)}.max_rpcs_in_flight": "8" for number in range(4)}
     assert cached.value == "983" and age.value == "600000" and len(age.values) == 8
 
 
-def test_every_client_knob_of_the_catalogue_is_there_or_was_not_recorded(machine: Machine) -> None:
+def test_every_client_knob_of_the_catalogue_is_in_the_recordings(machine: Machine) -> None:
     absent = {
         reading.knob.name: reading.why
         for reading in read(target(machine))
         if reading.why and reading.knob.where == "client"
     }
     lustre = {name: why for name, why in absent.items() if name.startswith(("osc", "mdc", "llite", "ldlm"))}
-    # Of this one only the name was recorded; the locks' number cannot be put back.
+    # The recording has no value of short_io_bytes, and lru_size cannot be restored.
     assert set(lustre) == {"osc.short_io_bytes", "ldlm.lru_size"}
 
 
@@ -62,7 +62,7 @@ HYBRID = {
 }
 
 
-def test_what_makes_direct_calls_of_large_buffered_ones_is_read_and_changed(machine: Machine) -> None:
+def test_the_hybrid_io_knobs_are_read_and_changed(machine: Machine) -> None:
     assert {reading.knob.name: reading.value for reading in read(target(machine), list(HYBRID))} == HYBRID
     with changed(target(machine), {"llite.hybrid_io": 0}):
         assert set(machine.values.values()) == {"0"}
@@ -76,7 +76,7 @@ def test_a_change_reaches_every_target_and_is_undone(machine: Machine) -> None:
     assert not machine.values
 
 
-def test_a_value_that_is_silently_made_another_is_told(machine: Machine) -> None:
+def test_a_silently_adjusted_value_is_reported(machine: Machine) -> None:
     with changed(target(machine), {"osc.max_pages_per_rpc": 100000}) as effective:
         pass
     assert len(effective.remarks) == 4
@@ -88,7 +88,7 @@ def test_a_value_that_is_silently_made_another_is_told(machine: Machine) -> None
     ("knob", "value"),
     [("osc.max_dirty_mb", 2000), ("osc.max_pages_per_rpc", 4096), ("llite.max_read_ahead_mb", 10000000)],
 )
-def test_a_refused_value_is_told_in_the_words_of_lctl_and_nothing_stays(
+def test_a_refused_value_is_reported_with_the_message_of_lctl_and_all_changes_are_undone(
     machine: Machine, knob: str, value: int
 ) -> None:
     with pytest.raises(BadInputError) as caught, changed(target(machine), {"osc.max_rpcs_in_flight": 16, knob: value}):
@@ -97,7 +97,7 @@ def test_a_refused_value_is_told_in_the_words_of_lctl_and_nothing_stays(
     assert not machine.values
 
 
-def test_ranges_of_the_catalogue_are_those_that_were_refused(machine: Machine) -> None:
+def test_values_outside_the_range_of_the_catalogue_are_refused(machine: Machine) -> None:
     for value in (0, 100000):
         with (
             pytest.raises(BadInputError, match="1 to 256"),
@@ -106,7 +106,7 @@ def test_ranges_of_the_catalogue_are_those_that_were_refused(machine: Machine) -
             pass
 
 
-def test_an_unprivileged_user_is_told_so() -> None:
+def test_missing_privileges_are_reported() -> None:
     def as_user(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         replay = Replay(Path("/mnt/labfs"), AS_USER)
         if list(argv[:2]) == ["lctl", "set_param"]:
@@ -121,14 +121,14 @@ def test_an_unprivileged_user_is_told_so() -> None:
         pass
 
 
-def test_knobs_of_servers_need_the_way_to_servers(machine: Machine) -> None:
+def test_knobs_of_servers_need_the_servers_option(machine: Machine) -> None:
     (without,) = read(target(machine), ["ost_io.threads_max"])
     assert "--servers" in without.why
     (within,) = read(target(machine, Servers("at {host}")), ["ost_io.threads_max"])
     assert dict(within.values) == {"192.168.77.1: ost.OSS.ost_io.threads_max": "80"}
 
 
-def test_the_number_of_locks_is_told_to_be_for_hands(machine: Machine) -> None:
+def test_the_number_of_locks_is_refused_with_the_command_to_set_it_by_hand(machine: Machine) -> None:
     with pytest.raises(BadInputError) as caught, changed(target(machine), {"ldlm.lru_size": 100}):
         pass
     assert "lctl set_param" in caught.value.remedy

@@ -1,7 +1,7 @@
-"""A system with two settings, kept in a file, that any process can be killed in the middle of changing.
+"""A simulated system with two settings in a file, and processes that are killed at a given step of changing them.
 
-``number`` silently makes 100 of what is more, but takes four digits, which are for somebody else to write; ``option`` may have no value of
-its own, as in a cluster's database.
+``number`` silently adjusts 101 to 999 to 100, but accepts values of four digits, which stand for changes by somebody
+else. ``option`` may be unset, as in the configuration database of a cluster.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def knobs() -> tuple[Knob, ...]:
 
 
 class World:
-    """``ask`` runs its commands; ``on_step`` is called before and after each change of it."""
+    """The system: ``ask`` runs its commands, and ``on_step`` is called before and after each change of a value."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -105,7 +105,11 @@ class World:
 
 @contextmanager
 def killed_at(step: int | None, world: World) -> Iterator[None]:
-    """From now on this process dies of SIGKILL at its ``step``-th write, fsync, renaming or change of the world; never for None."""
+    """Kill this process by SIGKILL at its ``step``-th step inside the block; None never kills.
+
+    A write is one step, which writes half of the data. Before and after each fsync, rename, replace, link and change of
+    the world are two steps.
+    """
     count = 0
 
     def passed() -> bool:
@@ -152,7 +156,10 @@ REFUSED = 3
 
 
 def in_child(body: Callable[[], None], world: World, step: int | None = None) -> int:
-    """Run ``body`` in a process of its own, killed at ``step``. Its status: 0, REFUSED for a StrakesError, -9 when killed."""
+    """Run ``body`` in a child process that is killed at ``step``.
+
+    Return its status: 0, REFUSED after a StrakesError, 1 after another exception, or -9 if it was killed.
+    """
     from strakes.errors import StrakesError
 
     pid = os.fork()

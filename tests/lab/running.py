@@ -1,4 +1,4 @@
-"""Labs for tests: in a root of their own, one test at a time on the machine, removed whatever happens, and what is left of them found."""
+"""Labs for tests: in a directory of the test, one test at a time on a machine, removed afterwards, with a leak check."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from strakes.processes import process_start
 from strakes.targets.mountinfo import read_mounts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
-# Others work on the machine too; servers are patient.
+# At low priority, as other tests run on the machine and servers tolerate delays.
 _COMMAND = ["nice", "-n", "10", sys.executable, "-m", "strakes", "lab"]
 _UP_S, _SHORT_S = 300, 60
 
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a lab is known by while it is up, to be looked for when it is down."""
+    """The ids, processes (ID and start time) and network namespaces of labs, to look for after their end."""
 
     ids: frozenset[str]
     pids: frozenset[tuple[int, int]]
@@ -40,7 +40,7 @@ class Footprint:
 
 
 class Labs:
-    """The command line, with a root that nobody else uses."""
+    """The command ``strakes lab`` with its own directory of labs, ``root``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -58,7 +58,7 @@ class Labs:
         )
 
     def begin(self, *words: str | Path) -> subprocess.Popen[str]:
-        """One to be watched: the steps of an ``up`` come on standard error."""
+        """Start a command and return its process; ``up`` writes its steps to standard error."""
         return subprocess.Popen(
             [*_COMMAND, *map(str, words)],
             env=self.environment,
@@ -69,7 +69,7 @@ class Labs:
         )
 
     def up(self, *words: str | Path) -> Path:
-        """Bring one up; its mount point."""
+        """Start a lab and return its mount point."""
         done = self.run("up", *words, timeout_s=_UP_S)
         assert done.returncode == 0, done.stderr
         return Path(done.stdout.strip())
@@ -85,12 +85,12 @@ class Labs:
         return document
 
     def pids(self, name: str, role: str) -> list[int]:
-        """The living processes whose role begins so."""
+        """Return the IDs of the living processes whose role starts with ``role``."""
         return [one["pid"] for one in self.status(name)["processes"] if one["alive"] and one["role"].startswith(role)]
 
     def footprint(self) -> Footprint:
-        """Of everything that is there now."""
-        # Nothing here may look into what is mounted: its servers may have been stopped.
+        """Return the footprint of all labs that are up."""
+        # Must not access the mounts, which block if their servers are stopped.
         journals = [path.read_text().splitlines() for path in self.root.glob("strakes/lab/*/lab.jsonl")]
         records = [json.loads(line) for lines in journals for line in lines]
         ids = frozenset(one["id"] for one in records if one["is"] == "lab")
@@ -105,7 +105,7 @@ class Labs:
         )
 
     def remains(self, *footprints: Footprint) -> list[str]:
-        """What is still there of labs that should be gone."""
+        """Return a line for each file, mount, device, process, control group and interface left by labs."""
         found = [str(path) for path in (self.root, *self.root.glob("strakes/lab/*")) if os.path.lexists(path)]
         found += [f"mounted: {one.mount_point}" for one in read_mounts() if one.mount_point.startswith(str(self.root))]
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
@@ -126,10 +126,10 @@ class Labs:
 
 @contextmanager
 def own_labs() -> Iterator[Labs]:
-    """Labs that are all gone in the end, which is asserted."""
+    """Yield labs for one test, remove them afterwards, and assert that nothing is left of them."""
     with Path(tempfile.gettempdir(), "strakes-lab-tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        # Short, for the names of sockets. Removed as well when the lab that made it takes it along.
+        # The path is short because the names of Unix sockets are limited.
         root = Path(tempfile.mkdtemp(prefix="sl-"))
         root.chmod(0o755)
         labs = Labs(root / "s")
@@ -147,7 +147,7 @@ def own_labs() -> Iterator[Labs]:
 
 
 def need(kind: str, *programs: str) -> None:
-    """Skip where a lab of this kind, with these programs of its options, cannot be."""
+    """Skip the test if a lab of this kind cannot run here or one of the programs is missing."""
     lab = load(kind)
     if lab.needs_root and os.geteuid() != 0:
         pytest.skip(f"a lab of {kind} needs root")

@@ -23,12 +23,12 @@ from strakes.lab.options import require_bounds
         (CephOptions(beacon_grace=1.4, beacon_interval=0.5), "never be replaced"),
     ],
 )
-def test_what_contradicts_itself_is_refused(options: CephOptions, complaint: str) -> None:
+def test_contradicting_options_are_refused(options: CephOptions, complaint: str) -> None:
     with pytest.raises(BadInputError, match=complaint):
         check(options)
 
 
-def test_what_was_measured_to_fail_over_is_accepted() -> None:
+def test_beacon_times_that_are_known_to_fail_over_are_accepted() -> None:
     for grace, interval in ((1.5, 0.25), (3.0, 0.5), (15.0, 4.0)):
         check(CephOptions(beacon_grace=grace, beacon_interval=interval))
 
@@ -46,7 +46,7 @@ def test_placement_groups_are_a_power_of_two_and_enough() -> None:
     assert CephOptions(osds=3, pool_size=2).placement_groups == 128
 
 
-def test_the_configuration_keeps_everything_in_the_directory_and_on_loopback() -> None:
+def test_the_configuration_keeps_files_in_the_directory_and_traffic_on_loopback() -> None:
     text = config_text(
         Path("/lab"),
         "an-id",
@@ -69,7 +69,7 @@ def test_the_configuration_keeps_everything_in_the_directory_and_on_loopback() -
     assert all(path.startswith(("/lab/", "/dev/loop9")) for path in paths) and len(paths) > 8
 
 
-def test_the_object_gateway_has_a_section_of_its_own_and_is_no_monitor() -> None:
+def test_the_object_gateway_has_its_own_section_and_is_not_listed_as_a_monitor() -> None:
     ports = {"a": 20001, "client.rgw.a": 20009}
     parsed = configparser.ConfigParser(interpolation=None)
     parsed.read_string(config_text(Path("/lab"), "an-id", ports, CephOptions(s3=True), {}))
@@ -80,6 +80,6 @@ def test_the_object_gateway_has_a_section_of_its_own_and_is_no_monitor() -> None
     assert "client.rgw.a" not in parsed
 
 
-def test_the_gateways_packages_are_needed_only_with_it() -> None:
+def test_the_packages_of_the_gateway_are_needed_only_with_s3() -> None:
     names = [{one.name for one in CephLab.packages_for(CephOptions(s3=s3))} for s3 in (False, True)]
     assert names[1] - names[0] == {"radosgw"}

@@ -34,7 +34,7 @@ def test_a_share_of_a_processor_is_set_and_everything_is_removed() -> None:
     assert not group.path.exists()
 
 
-def test_small_shares_keep_to_what_the_kernel_takes() -> None:
+def test_the_kernel_accepts_a_small_share() -> None:
     if cgroup.hierarchy_of("cpu") is None or os.geteuid() != 0:
         pytest.skip("no control group with the controller cpu can be written here")
     group = cgroup.make_group("cpu", "cgroup-test", "small")
@@ -44,7 +44,7 @@ def test_small_shares_keep_to_what_the_kernel_takes() -> None:
         assert cgroup.remove_groups("cgroup-test") == ()
 
 
-def test_a_limit_that_cannot_be_had_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unavailable_limit_is_refused_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroup, "read_mounts", lambda: ())
     with pytest.raises(EnvironmentLacksError, match="--mds-cpu is not possible here"):
         cgroup.require("cpu", "--mds-cpu")

@@ -16,7 +16,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="refused before withou
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_says_what_can_be_chosen(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_every_kind_lists_its_options(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lab", "up", kind, "--help"]) == 0
     text = capsys.readouterr().out
     assert "--install" in text and "--at" in text and ("TIME" if kind == "ha" else "SIZE") in text
@@ -48,7 +48,7 @@ def test_the_help_lists_kinds_and_commands(capsys: pytest.CaptureFixture[str]) -
         (["down", "ceph", "--all"], "not both"),
     ],
 )
-def test_bad_input_ends_with_2_and_says_what_is_wrong(
+def test_bad_input_exits_with_2_and_an_explanation(
     words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["lab", *words]) == 2
@@ -56,7 +56,7 @@ def test_bad_input_ends_with_2_and_says_what_is_wrong(
     assert complaint in captured.err and not captured.out
 
 
-def test_without_labs_there_is_nothing_to_tell_and_nothing_to_remove(strakes: StrakesRunner) -> None:
+def test_status_and_down_succeed_without_labs(strakes: StrakesRunner) -> None:
     assert json.loads(strakes("lab", "status", "--json").stdout) == []
     assert "No lab is up" in strakes("lab", "status").stdout
     for words in (["ceph"], ["--all"], []):
@@ -64,7 +64,7 @@ def test_without_labs_there_is_nothing_to_tell_and_nothing_to_remove(strakes: St
         assert done.returncode == 0 and not done.stderr
 
 
-def test_missing_packages_end_with_3_and_leave_nothing(
+def test_missing_packages_exit_with_3_and_leave_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(TmpfsLab, "packages", (Package("strakes-no-such-package", "strakes-no-such-program"),))

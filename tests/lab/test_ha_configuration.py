@@ -1,4 +1,4 @@
-"""The lab's pair is planned as any other: what it changes is what its nodes cannot have, and Pacemaker accepts it."""
+"""The configuration of the lab's pair: the planned one, except for features that its nodes lack."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cib(kind: str, directory: Path) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pacemaker_accepts_it(kind: str, tmp_path: Path) -> None:
+def test_pacemaker_accepts_the_configuration(kind: str, tmp_path: Path) -> None:
     if shutil.which("crm_simulate", path="/usr/sbin") is None:
         pytest.skip("pacemaker-cli-utils is not installed")
     (tmp_path / "cib.xml").write_text(cib(kind, tmp_path))
@@ -46,7 +46,7 @@ def test_pacemaker_accepts_it(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fencing_stays_as_planned_but_for_what_the_software_bmc_knows_and_namespaces_need_not_wait_for(
+def test_fencing_has_the_method_and_cipher_of_the_software_bmc_and_the_delay_of_its_kind(
     kind: str, tmp_path: Path
 ) -> None:
     devices = [one for one in Xml.fromstring(cib(kind, tmp_path)).iter("primitive") if one.get("class") == "stonith"]
@@ -58,7 +58,7 @@ def test_fencing_stays_as_planned_but_for_what_the_software_bmc_knows_and_namesp
         assert values.get("pcmk_delay_base", "") == delay
 
 
-def test_machines_have_the_planned_replication_and_namespaces_a_stand_in(tmp_path: Path) -> None:
+def test_machines_have_the_planned_replication_and_namespaces_a_substitute(tmp_path: Path) -> None:
     types = {kind: {one.get("type") for one in Xml.fromstring(cib(kind, tmp_path)).iter("primitive")} for kind in KINDS}
     assert {"drbd", "Filesystem", "IPaddr2", "anything"} <= types["machines"]
     assert "Stateful" in types["namespaces"] and not types["namespaces"] & {"drbd", "Filesystem", "IPaddr2"}
@@ -67,7 +67,7 @@ def test_machines_have_the_planned_replication_and_namespaces_a_stand_in(tmp_pat
     assert "protocol C;" in resource and "fencing resource-and-stonith;" in resource
 
 
-def test_alerts_are_the_planned_programs_and_a_notice_between_copies_is_none(tmp_path: Path) -> None:
+def test_alerts_run_the_planned_programs_and_notify_actions_send_no_mail(tmp_path: Path) -> None:
     planned = cluster(tmp_path, 1.0, device="/dev/null", mount="/none", drbd="9")
     for path in (one.get("path", "") for one in Xml.fromstring(cib("namespaces", tmp_path)).iter("alert")):
         assert Path(path).parent == tmp_path

@@ -1,4 +1,4 @@
-"""The service of the lab's pair keeps what it acknowledges, also on a full disk."""
+"""The journal service of the lab's pair keeps acknowledged records, even on a full disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from strakes.lab.ha.journal import AcknowledgedJournal
 from strakes.lab.ha.pair import read_journal
 
 
-def test_a_record_that_fits_only_in_part_is_not_acknowledged_and_does_not_damage_the_next(tmp_path: Path) -> None:
+def test_a_partly_written_record_is_not_acknowledged_and_does_not_damage_the_next(tmp_path: Path) -> None:
     journal = AcknowledgedJournal(str(tmp_path))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     acknowledged = []

@@ -1,4 +1,4 @@
-"""What the pair says of itself is taken for what it is: nothing that ran before a node was lost counts as running."""
+"""The status of the lab's pair: resources shown as running do not count while a node is fenced or joining."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from xml.etree import ElementTree as Xml
 
 from strakes.lab.ha.pair import is_being_fenced, lacking
 
-# As crm_mon of Pacemaker 2.1.5 writes it: mds-a was lost, and came back while mds-b was still having it powered off.
+# Output of crm_mon of Pacemaker 2.1.5: mds-a was lost and came back while its fencing by mds-b was pending.
 _STATUS = """\
 <pacemaker-result api-version="2.25">
   <summary><current_dc present="true" name="mds-b" id="2" with_quorum="true"/></summary>
@@ -35,7 +35,7 @@ def lacking_of(tmp_path: Path, status: str) -> str:
     return lacking(["sh", "-c", f"cat {path}", "crm_mon"])
 
 
-def test_a_pair_is_not_whole_while_a_node_is_being_fenced(tmp_path: Path) -> None:
+def test_a_pair_is_not_complete_while_a_node_is_being_fenced(tmp_path: Path) -> None:
     assert lacking_of(tmp_path, _STATUS) == "the fencing of mds-a is not over"
     assert lacking_of(tmp_path, _WHOLE) == ""
     silent = _WHOLE.replace("<fence_history>", '<fence_history status="102">')
@@ -48,13 +48,13 @@ def test_a_node_that_is_joining_or_unclean_is_not_online(tmp_path: Path) -> None
         assert lacking_of(tmp_path, status) == "not online: mds-a"
 
 
-def test_a_node_is_left_off_while_the_other_one_has_it_fenced_or_is_about_to() -> None:
+def test_a_node_counts_as_being_fenced_while_its_peer_fences_it_or_must_do_so() -> None:
     def fenced(status: str) -> list[str]:
         return [node for node in ("mds-a", "mds-b") if is_being_fenced(Xml.fromstring(status), node)]
 
     assert fenced(_STATUS) == ["mds-a"] and fenced(_WHOLE) == []
     unclean = _WHOLE.replace('unclean="false"', 'unclean="true"', 1)
     assert fenced(unclean) == ["mds-a"]
-    # One that has just started, alone, knows nobody, and fences nobody: waiting for it would never end.
+    # A node that has just started alone has no quorum and fences nobody, so waiting for it would never end.
     assert fenced(unclean.replace('with_quorum="true"', 'with_quorum="false"')) == []
     assert fenced(unclean.replace('present="true" name="mds-b" id="2" with_quorum="true"', 'present="false"')) == []

@@ -19,7 +19,7 @@ def refusal(*, install: bool) -> EnvironmentLacksError:
     return caught.value
 
 
-def test_only_what_is_missing_is_missing(tmp_path: Path) -> None:
+def test_only_missing_packages_are_reported(tmp_path: Path) -> None:
     directory = Package("some-data", str(tmp_path))
     assert missing((THERE, NOT_THERE, directory)) == (NOT_THERE,)
     require_packages("ceph", (THERE, directory), install=False, say=lambda _text: None)
@@ -35,19 +35,19 @@ def test_missing_packages_are_named_with_the_command_that_installs_them() -> Non
     )
 
 
-def test_only_root_installs() -> None:
+def test_only_root_can_install() -> None:
     with other_user():
         error = refusal(install=True)
     assert "sudo apt-get install" in error.remedy
 
 
-def test_a_machine_without_apt_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_apt_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.lab.packages._SEARCH", "/nowhere")
     monkeypatch.setattr("strakes.lab.packages.os.geteuid", lambda: 0)
     assert "no apt-get" in refusal(install=True).remedy
 
 
-def test_packages_of_both_registries_are_named_with_their_own_commands() -> None:
+def test_packages_of_debian_and_pypi_are_named_with_their_commands() -> None:
     of_pypi = Package("strakes-no-such-wheel", "strakes-no-such-wheel", "PyPI")
     with pytest.raises(EnvironmentLacksError) as caught:
         require_packages("juicefs", (NOT_THERE, of_pypi), install=False, say=lambda _text: None)
@@ -55,12 +55,12 @@ def test_packages_of_both_registries_are_named_with_their_own_commands() -> None
     assert apt.endswith(NOT_THERE.name) and pip == f"{sys.executable} -I -m pip install {of_pypi.name}"
 
 
-def test_a_program_of_pypi_is_found_beside_python() -> None:
+def test_a_program_from_pypi_is_found_in_the_directory_of_python() -> None:
     beside = Path(sys.executable).name
     assert Package("python", beside, "PyPI").program == str(Path(sys.executable).parent / beside)
 
 
-def test_a_wheel_that_cannot_be_installed_is_named_with_what_pip_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wheel_that_cannot_be_installed_is_reported_with_the_message_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     of_pypi = Package("strakes-no-such-wheel", "strakes-no-such-wheel", "PyPI")
     with pytest.raises(EnvironmentLacksError) as caught:

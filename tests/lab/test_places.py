@@ -27,7 +27,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state/strakes/lab"
 
 
-def test_labs_are_in_the_users_state_unless_root_is_the_user(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_labs_are_in_the_state_directory_of_the_user_or_in_var_lib_for_root(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert default_root() == root
     monkeypatch.delenv("XDG_STATE_HOME")
     with other_user():
@@ -41,7 +43,7 @@ def test_a_name_that_could_be_a_path_is_refused(name: str) -> None:
         place_of(name)
 
 
-def test_what_is_made_is_removed_and_what_was_there_stays(root: Path, tmp_path: Path) -> None:
+def test_directories_made_for_a_lab_are_removed_and_existing_ones_stay(root: Path, tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     place = place_of("ceph")
     with working_in(place, make=True) as there:
@@ -52,7 +54,7 @@ def test_what_is_made_is_removed_and_what_was_there_stays(root: Path, tmp_path: 
     assert not list((tmp_path / "state").iterdir())
 
 
-def test_a_root_stays_while_another_lab_is_in_it(root: Path) -> None:
+def test_the_directory_of_labs_stays_while_it_contains_another_lab(root: Path) -> None:
     one, other = place_of("one"), place_of("other")
     for place in (one, other):
         with working_in(place, make=True):
@@ -65,7 +67,7 @@ def test_a_root_stays_while_another_lab_is_in_it(root: Path) -> None:
     assert not root.exists()
 
 
-def test_a_lab_elsewhere_is_found_by_its_name_alone(root: Path, tmp_path: Path) -> None:
+def test_a_lab_in_another_directory_is_found_by_its_name_alone(root: Path, tmp_path: Path) -> None:
     place = place_of("ceph", tmp_path / "big/disk")
     with working_in(place, make=True):
         pass
@@ -76,7 +78,7 @@ def test_a_lab_elsewhere_is_found_by_its_name_alone(root: Path, tmp_path: Path) 
     assert not root.exists() and not (tmp_path / "big").exists()
 
 
-def test_one_name_is_not_for_two_labs(tmp_path: Path) -> None:
+def test_two_labs_cannot_have_the_same_name(tmp_path: Path) -> None:
     with working_in(place_of("ceph", tmp_path / "a"), make=True):
         pass
     with pytest.raises(BadInputError, match="in another directory"):
@@ -89,7 +91,7 @@ def test_one_name_is_not_for_two_labs(tmp_path: Path) -> None:
         pass
 
 
-def test_a_link_to_a_lab_that_was_never_made_is_no_obstacle(root: Path, tmp_path: Path) -> None:
+def test_a_dangling_link_to_a_lab_is_replaced(root: Path, tmp_path: Path) -> None:
     root.mkdir(parents=True)
     (root / "ceph").symlink_to(tmp_path / "a/ceph")
     refuse_other_lab(place_of("ceph", tmp_path / "b"))
@@ -109,7 +111,7 @@ def test_only_one_command_works_in_a_lab() -> None:
     assert not is_being_worked_in(place)
 
 
-def test_somebody_who_only_looks_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_does_not_block_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     place = place_of("ceph")
     with working_in(place, make=True):
         pass
@@ -122,7 +124,7 @@ def test_somebody_who_only_looks_stops_nobody(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
-def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
     directory = tmp_path / "shared/ceph"
     directory.mkdir(parents=True)
     os.chown(directory, 65534, -1)
@@ -133,13 +135,13 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_file_where_the_lab_should_be_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_lab_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ceph").touch()
     with pytest.raises(BadInputError, match="not the directory"), working_in(place_of("ceph", tmp_path), make=True):
         pass
 
 
-def test_a_directory_that_cannot_be_made_says_why() -> None:
+def test_a_directory_that_cannot_be_created_is_refused_with_the_reason() -> None:
     with pytest.raises(BadInputError) as caught, working_in(place_of("ceph", Path("/proc/nowhere")), make=True):
         pass
     assert caught.value.why and "--at" in caught.value.remedy

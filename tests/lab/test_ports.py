@@ -8,7 +8,7 @@ from strakes.errors import EnvironmentLacksError
 from strakes.lab import network
 
 
-def test_a_port_that_somebody_listens_on_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_is_never_returned(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind((network.LOOPBACK, 0))
         taken.listen()
@@ -22,5 +22,5 @@ def test_a_port_that_somebody_listens_on_is_never_given(monkeypatch: pytest.Monk
     assert not network.is_listening(number)
 
 
-def test_several_ports_differ() -> None:
+def test_several_ports_are_distinct() -> None:
     assert len(set(network.free_ports(50))) == 50

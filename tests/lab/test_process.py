@@ -28,7 +28,7 @@ def wait_for(condition: object, seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-def test_nothing_runs_before_the_gate_is_opened(tmp_path: Path) -> None:
+def test_the_program_does_not_run_before_its_release(tmp_path: Path) -> None:
     process = gated(tmp_path, "touch", str(tmp_path / "made"))
     time.sleep(0.2)
     assert not (tmp_path / "made").exists() and process.status() is None
@@ -37,7 +37,7 @@ def test_nothing_runs_before_the_gate_is_opened(tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
 
 
-def test_who_dies_before_opening_the_gate_has_started_nothing(tmp_path: Path) -> None:
+def test_a_program_whose_starter_dies_before_its_release_never_runs(tmp_path: Path) -> None:
     script = f"""
         import os, sys
         from pathlib import Path
@@ -58,7 +58,7 @@ def test_who_dies_before_opening_the_gate_has_started_nothing(tmp_path: Path) ->
     assert not (tmp_path / "made").exists()
 
 
-def test_the_number_stays_when_the_gate_opens(tmp_path: Path) -> None:
+def test_the_release_keeps_the_process_id_and_start_time(tmp_path: Path) -> None:
     process = gated(tmp_path, "sleep", "60")
     process.release()
     wait_for(lambda: Path(f"/proc/{process.pid}/comm").read_text().strip() == "sleep")
@@ -67,7 +67,7 @@ def test_the_number_stays_when_the_gate_opens(tmp_path: Path) -> None:
     wait_for(lambda: process.status() == -signal.SIGKILL)
 
 
-def test_everything_a_lab_started_is_found_and_ended_also_what_its_daemons_started(tmp_path: Path) -> None:
+def test_all_processes_of_a_lab_and_their_descendants_are_found_and_killed(tmp_path: Path) -> None:
     process = gated(tmp_path, "/bin/sh", "-c", "setsid sleep 61 & setsid sleep 62 & wait", lab="find-test")
     process.release()
     wait_for(lambda: len(members("find-test", (), ())) == 3)
@@ -81,30 +81,30 @@ def test_a_process_without_the_mark_is_found_by_its_record(tmp_path: Path) -> No
     process = subprocess.Popen(["sleep", "63"])
     record = ProcessRecord("client", process.pid, process_start(process.pid) or 0)
     assert members("no-such-lab", (record,), ()) == {record.pid: record.started}
-    # A later process of the same number is somebody else's.
+    # A process with the same ID and another start time is a different one.
     assert not members("no-such-lab", (ProcessRecord("client", record.pid, record.started - 1),), ())
     assert not kill_all("no-such-lab", (record,), (), patience_s=20)
     assert process.wait() == -signal.SIGKILL
 
 
-def test_a_command_that_takes_too_long_is_ended_with_its_children() -> None:
+def test_a_command_that_takes_too_long_is_killed_with_its_children() -> None:
     done = run(["/bin/sh", "-c", "sleep 64 & sleep 64"], limit_s=0.3, lab_id="limit-test")
     assert done.status is None and "in time" in done.complaint
     wait_for(lambda: not members("limit-test", (), ()))
 
 
-def test_a_program_that_is_not_there_is_a_complaint_not_a_crash() -> None:
+def test_a_missing_program_is_reported_without_a_crash() -> None:
     done = run(["no-such-program"], limit_s=1)
     assert done.status == 127 and "no-such-program" in done.complaint
 
 
-def test_settings_of_the_users_own_clusters_do_not_reach_the_labs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_for_other_clusters_do_not_reach_labs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEPH_CONF", "/etc/ceph/production.conf")
     monkeypatch.setenv("KEPT", "yes")
     assert run(["/bin/sh", "-c", "echo $CEPH_CONF/$KEPT"], limit_s=10).stdout == "/yes\n"
 
 
-def test_who_works_in_a_directory_is_named(tmp_path: Path) -> None:
+def test_processes_working_in_a_directory_are_named(tmp_path: Path) -> None:
     inside = tmp_path / "a"
     inside.mkdir()
     (tmp_path / "ab").mkdir()

@@ -1,4 +1,4 @@
-"""A lab pins no mount of the machine: what is unmounted outside is gone inside, too."""
+"""A lab does not pin mounts of the machine: an unmount outside reaches its mount namespaces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.lab.device import detach_below
 
 LAB = Path(strakes.lab.__file__).parent
 PATIENCE_S = 20.0
-# A program that says again and again what is mounted where it is.
+# A program that keeps writing the mounts of its namespace to a file.
 _STUB = """#!/bin/sh
 while :; do
     cat /proc/self/mountinfo >{seen}.next
@@ -53,7 +53,7 @@ def running(command: list[str], path: str) -> Iterator[None]:
 
 
 def namespaces_node(site: Path, program: Path) -> list[str]:
-    """The lab's script as the lab copies it; Corosync and Pacemaker are our program."""
+    """Return the command that starts a node of the lab's script, with ``program`` as Corosync and Pacemaker."""
     shutil.copy(LAB / "ha/namespaces.sh", site / "ha.sh")
     shutil.copy(LAB / "ha/common.sh", site / "common.sh")
     (site / "ha.sh").chmod(0o755)
@@ -69,7 +69,7 @@ def namespaces_node(site: Path, program: Path) -> list[str]:
 
 
 def user_mode_node(site: Path, program: Path) -> list[str]:
-    """The lab's way to switch a machine on; the kernel is our program."""
+    """Return the command by which the lab switches a virtual machine on, with ``program`` as its kernel."""
     shutil.copy(LAB / "ha/user_mode.sh", site / "machine.sh")
     shutil.copy(program, site / "linux.uml")
     script = 'here=$1; number_of() { echo 1; }; . "$here/machine.sh"; power_on a'
@@ -77,7 +77,7 @@ def user_mode_node(site: Path, program: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("node", [namespaces_node, user_mode_node])
-def test_a_node_of_a_lab_lets_go_of_what_is_unmounted_outside(
+def test_a_node_of_a_lab_releases_mounts_that_are_unmounted_outside(
     tmp_path: Path, node: Callable[[Path, Path], list[str]]
 ) -> None:
     site = tmp_path / "lab"
@@ -89,7 +89,7 @@ def test_a_node_of_a_lab_lets_go_of_what_is_unmounted_outside(
     shared, disk = tmp_path / "shared", tmp_path / "shared" / "disk"
     shared.mkdir()
     with tmpfs_mounted(place=shared):
-        # As it is on machines with systemd: mounts below are passed on to namespaces that listen.
+        # As under systemd, so that mounts and unmounts propagate to slave namespaces.
         subprocess.run(["mount", "--make-shared", str(shared)], check=True)
         disk.mkdir()
         with ExitStack() as stack, ExitStack() as before:
@@ -108,11 +108,11 @@ def loop_on(image: Path) -> str:
     return done.stdout.strip()
 
 
-# With processes of its own, it has a /proc of its own, as a node of a pair.
+# The third case has its own PID namespace and /proc, as a node of the pair has.
 @pytest.mark.parametrize(
     ("used", "processes"), [(False, ()), (True, ()), (False, ("--pid", "--fork", "--kill-child=KILL", "--mount-proc"))]
 )
-def test_the_device_of_a_lab_goes_though_another_namespace_has_a_copy_of_its_mount(
+def test_the_device_of_a_lab_is_detached_even_if_another_namespace_has_a_copy_of_its_mount(
     tmp_path: Path, used: bool, processes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
@@ -137,13 +137,13 @@ def test_the_device_of_a_lab_goes_though_another_namespace_has_a_copy_of_its_mou
 
 
 def running_in(where: Path) -> AbstractContextManager[None]:
-    """Somebody in a namespace of mounts of its own, who works in the directory."""
+    """Run a process in its own mount namespace with ``where`` as its working directory."""
     script = f"cd {where} && exec sleep 60"
     return running(["unshare", "--mount", "--propagation", "private", "sh", "-c", script], os.environ["PATH"])
 
 
-def test_no_namespace_of_mounts_is_made_without_saying_what_it_passes_on() -> None:
-    """``unshare --mount`` alone means private: every mount of the machine would be held."""
+def test_every_unshare_of_mounts_in_the_lab_states_its_propagation() -> None:
+    """Require ``--propagation slave``: with the default, private, a namespace would pin every mount of the machine."""
     started = 0
     for path in [*LAB.rglob("*.sh"), *LAB.rglob("*.py")]:
         for match in re.finditer(r"unshare\b[^\n]*?--mount\b[^\n]*", path.read_text()):

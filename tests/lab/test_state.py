@@ -13,7 +13,7 @@ def journal_in(directory: Path) -> LabJournal:
     return journal
 
 
-def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_journal_is_read_back_as_written(tmp_path: Path) -> None:
     journal = journal_in(tmp_path)
     journal.step("monitors")
     journal.process(ProcessRecord("mon.a", 10, 20))
@@ -31,7 +31,7 @@ def test_a_journal_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert state is not None and (state.ready_after_s, state.facts) == (1.25, {"keyring": "/k"})
 
 
-def test_a_torn_last_line_was_never_a_step(tmp_path: Path) -> None:
+def test_a_torn_last_line_is_ignored(tmp_path: Path) -> None:
     journal = journal_in(tmp_path)
     journal.step("monitors")
     journal.close()
@@ -41,7 +41,7 @@ def test_a_torn_last_line_was_never_a_step(tmp_path: Path) -> None:
     assert state is not None and state.last_step == "monitors"
 
 
-def test_zeros_that_a_power_cut_left_are_passed_over(tmp_path: Path) -> None:
+def test_zeros_left_by_a_power_cut_are_ignored(tmp_path: Path) -> None:
     journal = journal_in(tmp_path)
     journal.step("monitors")
     journal.close()
@@ -51,19 +51,19 @@ def test_zeros_that_a_power_cut_left_are_passed_over(tmp_path: Path) -> None:
     assert state is not None and state.last_step == "monitors"
 
 
-def test_nothing_or_a_torn_head_is_no_lab(tmp_path: Path) -> None:
+def test_a_missing_journal_or_a_torn_head_means_no_lab(tmp_path: Path) -> None:
     assert read_state(tmp_path) is None
     (tmp_path / JOURNAL).write_text('{"is": "lab"')
     assert read_state(tmp_path) is None
 
 
-def test_a_journal_of_another_version_is_not_guessed_at(tmp_path: Path) -> None:
+def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).write_text('{"is": "lab", "format": 99}\n')
     with pytest.raises(BadInputError, match="another version"):
         read_state(tmp_path)
 
 
-def test_two_journals_are_never_made_in_one_directory(tmp_path: Path) -> None:
+def test_a_directory_cannot_have_two_journals(tmp_path: Path) -> None:
     journal_in(tmp_path).close()
     with pytest.raises(FileExistsError):
         journal_in(tmp_path)

@@ -13,7 +13,7 @@ from strakes.lab.undo import undo
 from strakes.processes import process_start
 
 
-def test_after_a_reboot_numbers_of_processes_mean_nothing(tmp_path: Path) -> None:
+def test_process_ids_recorded_before_a_reboot_are_ignored(tmp_path: Path) -> None:
     process = subprocess.Popen(["sleep", "66"])
     (tmp_path / "ceph").mkdir()
     journal, _ = LabJournal.create(tmp_path / "ceph", "ceph", "ceph", {})
@@ -28,7 +28,7 @@ def test_after_a_reboot_numbers_of_processes_mean_nothing(tmp_path: Path) -> Non
     process.wait()
 
 
-def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_not_made_by_strakes_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "ceph").mkdir()
     (tmp_path / "ceph/thesis.tex").touch()
     with pytest.raises(BadInputError, match="not made by strakes"):
@@ -37,7 +37,7 @@ def test_a_directory_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("journal", [None, "", '{"is": "la'])
-def test_what_was_killed_at_its_very_beginning_is_removed(tmp_path: Path, journal: str | None) -> None:
+def test_a_lab_killed_at_its_start_is_removed(tmp_path: Path, journal: str | None) -> None:
     (tmp_path / "ceph").mkdir()
     if journal is not None:
         (tmp_path / "ceph" / JOURNAL).write_text(journal)

@@ -1,4 +1,4 @@
-"""A machine of User-mode Linux: another kernel, on this machine's files, for what this machine's kernel cannot do."""
+"""User-mode Linux: a virtual machine with another kernel on this machine's files, for features this kernel lacks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 _KERNELS = Path("/usr/lib/uml/modules")
 _SOURCES = Path(__file__).resolve().parents[2] / "src/strakes/lab/ha"
-# What it writes goes to a disk of its own, over this machine's files.
+# An overlay sends all writes to the virtual disk; the lower layer is this machine's root file system.
 _INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8
 here=$(dirname "$0")
@@ -34,7 +34,7 @@ echo "the script ended with status $?"
 echo o >"$node/proc/sysrq-trigger"
 while :; do sleep 1; done
 """
-# In namespaces of its own: it reads this machine's files and writes none but its own, and ends with the test.
+# Runs in its own namespaces, with all files but those of the test read-only, and ends with the test.
 _OUTSIDE = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro / || exit 1
 export TMPDIR=/dev/shm LD_PRELOAD="$1/xstate.so"
@@ -44,9 +44,10 @@ exec linux.uml mem=1536M root=/dev/root rootfstype=hostfs rootflags=/ ro "init=$
 
 
 def run_in_machine(directory: Path, script: str, modules: tuple[str, ...], limit_s: float) -> str:
-    """Boot one, run a shell script as its root, return all that was printed; its last line has the script's status.
+    """Boot a virtual machine, run a shell script in it as root, and return the output.
 
-    Skips where there is no User-mode Linux.
+    A line of the output has the exit status of the script. Skip the test without User-mode Linux, and fail it if the
+    machine runs longer than ``limit_s`` seconds.
     """
     lacking = [name for name in ("linux.uml", "modprobe", "mkfs.ext4", "cc") if shutil.which(name) is None]
     if os.geteuid() != 0 or lacking:

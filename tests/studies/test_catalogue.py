@@ -1,4 +1,4 @@
-"""What holds for every study: its plans are valid, bounded and told apart, and a flat file system earns no advice it does not deserve."""
+"""Properties of every study: valid and bounded plans, unique keys, and no advice for a flat file system."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_every_plan_is_valid_with_any_team_and_at_any_speed(study: Study, ranks:
 
 
 @each_study
-def test_keys_tell_cells_apart_and_their_measures_too(study: Study) -> None:
+def test_keys_of_cells_and_ids_of_their_measures_are_unique(study: Study) -> None:
     cells = cells_of(study, full=True)
     keys = [cell.key for cell in cells]
     ids = [f"{cell.key}:{measure.suffix}" for cell in cells for measure in cell.measures]
@@ -55,7 +55,7 @@ def test_keys_tell_cells_apart_and_their_measures_too(study: Study) -> None:
 
 
 @each_study
-def test_no_plan_exceeds_the_room_there_is(study: Study) -> None:
+def test_no_plan_exceeds_the_available_room(study: Study) -> None:
     for room in (4 * MIB, 64 * MIB):
         for cell in cells_of(study, max_bytes=room, max_items=2000):
             if study.name != "data-per-process":
@@ -101,7 +101,7 @@ def test_too_few_runs_decide_nothing(study: Study) -> None:
     assert all(finding.verdict in ("inconclusive", "unknown") and finding.needs for finding in study.findings(results))
 
 
-def test_an_unknown_study_is_refused_with_those_there_are() -> None:
+def test_an_unknown_study_is_refused_with_the_names_of_the_others() -> None:
     with pytest.raises(BadInputError) as caught:
         study_named("striping-guide")
     assert "transfer-size" in caught.value.remedy

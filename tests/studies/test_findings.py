@@ -1,4 +1,4 @@
-"""Studies on made-up file systems whose truth is known."""
+"""Answers and findings of studies on simulated file systems of known behaviour."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_transfer_size_chooses_the_smallest_that_is_enough() -> None:
     assert answer.against.low < 256 < answer.against.high
 
 
-def test_where_all_settings_are_alike_the_least_demanding_is_enough() -> None:
+def test_of_equal_settings_the_least_demanding_is_chosen() -> None:
     study = TransferSize()
     answer = answered(study, measured(study, lambda phase, ranks: 1000.0 * MIB))["write-buffered"]
     assert (answer.chosen, answer.grade) == ("4 KiB", "alike")
@@ -73,7 +73,7 @@ def test_the_overview_answers_every_question_of_a_small_file_system() -> None:
     assert len(answers) == 14
 
 
-def test_the_cells_of_the_overview_move_the_same_amount_whatever_the_setting() -> None:
+def test_all_cells_of_the_overview_move_the_same_amount() -> None:
     cells = [cell for cell in Overview().cells(context()) if isinstance(cell, Cell)]
     moving = [cell for cell in cells if any(isinstance(phase, TransferPhase) for phase in cell.plan.phases)]
     assert len({cell.plan.bytes_on_target() for cell in moving}) == 1
@@ -96,13 +96,13 @@ def test_data_per_process_does_not_guess_the_cache_knee() -> None:
     assert "48 GiB" in found.needs
 
 
-def test_the_cache_knee_is_found_by_what_was_in_the_cache() -> None:
+def test_the_cache_knee_is_found_from_the_cached_bytes() -> None:
     study = DataPerProcess()
     cells = [one for one in study.cells(context(full=True)) if isinstance(one, Cell)]
     visits = visits_of(cells, lambda phase, ranks: 1000.0 * MIB, 6, 0.01)
     for visit in visits:
         for sample in visit["samples"]:
-            # 64 MiB of the page cache are ours.
+            # The page cache holds up to 64 MiB of the file.
             sample["cache"] = {"method": "cachestat", "resident_before_bytes": min(sample["bytes"], 64 * MIB)}
     found = finding(study, results_of(cells, visits), "data-per-process-knee")
     assert found.verdict == "measured"
@@ -117,7 +117,7 @@ def test_processes_per_node_finds_the_saturating_number() -> None:
 
 def test_open_close_states_how_the_cost_grows() -> None:
     study = OpenClose()
-    # One queue for everybody: 16 ranks take 16 times as long.
+    # The rate does not grow with the ranks, so 16 ranks take 16 times as long.
     answer = answered(study, measured(study, lambda phase, ranks: 10_000.0))["create"]
     assert (answer.chosen, answer.against.option) == ("1 rank", "16 ranks")
     assert answer.against.ratio == pytest.approx(16, rel=0.05)

@@ -1,4 +1,4 @@
-"""What is said of nodes: how their number counts, whose link is the bottleneck, and which one is slow."""
+"""Findings of the study `nodes`: scaling with the number of nodes, the bottleneck, and slow nodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ STUDY = NodesStudy()
 def findings(
     rate_of_node: float, limit: float, link: float | None, slow: Mapping[str, float] | None = None
 ) -> dict[str, Finding]:
-    """On a file system that gives each node ``rate_of_node`` until all together have ``limit``, with some nodes so many times slower."""
+    """Return the findings by id for a simulated file system.
+
+    ``rate_of_node``: bytes per second for each node, up to ``limit`` for all. ``link``: measured rate of the links.
+    ``slow``: factor of the time by node.
+    """
     cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
 
     def rates(phase: Phase, ranks: int) -> float:
@@ -58,7 +62,7 @@ def test_there_is_nothing_to_measure_on_one_node() -> None:
     assert isinstance(skipped, SkippedCell) and "--hosts" in skipped.reason
 
 
-def test_every_level_has_as_many_ranks_on_each_node() -> None:
+def test_every_level_has_the_same_number_of_ranks_on_each_node() -> None:
     cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
     assert [(one.settings["nodes"], one.plan.ranks, one.plan.ranks_per_node) for one in cells] == [
         (1, 2, 2),
@@ -67,16 +71,16 @@ def test_every_level_has_as_many_ranks_on_each_node() -> None:
     ]
 
 
-def test_nodes_that_together_get_more_than_a_link_carries_show_that_the_link_limits() -> None:
+def test_nodes_that_together_exceed_the_rate_of_a_link_show_that_the_link_limits() -> None:
     found = findings(1000 * MIB, 3000 * MIB, 1100 * MIB)["nodes-bottleneck"]
     assert found.verdict == "holds" and "x < y*n" in found.statement and "4 nodes" in found.statement
 
 
-def test_nodes_that_together_get_less_than_a_link_carries_show_that_it_does_not() -> None:
+def test_nodes_that_together_stay_below_the_rate_of_a_link_show_that_it_does_not_limit() -> None:
     assert findings(300 * MIB, 500 * MIB, 1100 * MIB)["nodes-bottleneck"].verdict == "does-not"
 
 
-def test_without_a_measured_link_nothing_is_said_of_it() -> None:
+def test_without_measured_links_the_bottleneck_is_unknown() -> None:
     found = findings(300 * MIB, 500 * MIB, None)["nodes-bottleneck"]
     assert found.verdict == "unknown" and "TCP" in found.needs
 
@@ -87,7 +91,7 @@ def test_the_slowest_node_is_named(operation: str) -> None:
     assert found.verdict == "measured" and "n3 is slow" in found.statement and "50%" in found.statement
 
 
-def test_of_alike_nodes_none_is_called_slow() -> None:
+def test_no_node_of_equal_nodes_is_called_slow() -> None:
     assert "No node is shown" in findings(500 * MIB, 5000 * MIB, None)["nodes-slowest-write"].statement
 
 

@@ -25,7 +25,7 @@ from strakes.units import GIB, KIB, MIB
 
 
 def parts(data: int, metadata: int, pools: tuple[str, ...] = (), **client: str) -> Description:
-    """A file system of so many targets; the pools share the data targets out."""
+    """Return a file system with these numbers of targets; each data target is in one of the pools."""
     return Description(
         "lab",
         "1",
@@ -51,7 +51,7 @@ def lustre(data: int, metadata: int, pools: tuple[str, ...] = ()) -> dict[str, A
     }
 
 
-# Kind of file system -> what the context of a study says of it.
+# Changes of the context by kind of file system.
 FILE_SYSTEMS: dict[str, dict[str, Any]] = {
     "xfs": {"file_system": "xfs", "remote": False, "description": Description("", ""), "striping": None},
     "tmpfs": {"file_system": "tmpfs", "remote": False, "description": None, "striping": None},
@@ -64,7 +64,7 @@ FILE_SYSTEMS: dict[str, dict[str, Any]] = {
     "gluster": {"file_system": "fuse.glusterfs", "remote": True, "description": parts(3, 0), "striping": None},
 }
 _NODES = {"n1": 2, "n2": 2, "n3": 2}
-# Factor -> its levels; a level is a set of changes to the context.
+# The levels of each factor; a level is a set of changes to the context.
 FACTORS: tuple[Sequence[Mapping[str, Any]], ...] = (
     tuple(FILE_SYSTEMS.values()),
     ({"full": False}, {"full": True}),
@@ -82,15 +82,15 @@ FACTORS: tuple[Sequence[Mapping[str, Any]], ...] = (
     tuple({"data_per_rank": data} for data in (None, 4096, 3 * MIB)),
 )
 REQUEST = Request("survey", "", Path("/"), STUDIES, 60.0, 0.9, 0.1, 1, "")
-# At least as many as there are factors and levels of one, and a prime number.
+# A prime number, at least the number of factors and the largest number of levels.
 ORDER = 11
 
 
 def contexts() -> Iterator[Context]:
-    """Yield contexts that have each pair of levels of any two factors.
+    """Yield contexts that together have each pair of levels of any two factors.
 
-    They are the rows of an orthogonal array of strength 2 (Bose 1938): of rows (a x i + b) mod p any two columns show
-    each pair of symbols once.
+    They are the rows of an orthogonal array of strength 2 (Bose 1938): in any two columns of (a x i + b) mod p each
+    pair of symbols occurs once.
     """
     for row in rows():
         changes: dict[str, Any] = {"memory_bytes": 24 * GIB, "seed": 1}
@@ -100,7 +100,7 @@ def contexts() -> Iterator[Context]:
 
 
 def rows() -> list[list[int]]:
-    """Return the levels of each context, by factor."""
+    """Return, for each context, the index of the level of each factor."""
     return [
         [(a * i + b) % ORDER % len(levels) for i, levels in enumerate(FACTORS)]
         for a in range(ORDER)
@@ -109,7 +109,10 @@ def rows() -> list[list[int]]:
 
 
 def plans() -> Iterator[tuple[str, Plan]]:
-    """Yield every plan with the name of what makes it, the cells' plans also as --libcephfs and a resumed run have them."""
+    """Yield every plan with the name of its cell, probe or pilot.
+
+    Plans of cells are also those of --libcephfs, and those of kept directories are grown as in a resumed run.
+    """
     yield "neighbour", probe_plan(60.0)
     for context in contexts():
         yield "pilot", pilot_plan(context.team, context.max_bytes, context.max_items, 0.5, 1)
@@ -122,7 +125,7 @@ def plans() -> Iterator[tuple[str, Plan]]:
 
 
 def refusals(engine: Path, named: Iterator[tuple[str, Plan]]) -> list[str]:
-    """Return what the engine has against each plan, and nothing for one that only another node could run."""
+    """Return the engine's complaints about the plans, except about what only this node lacks."""
     names, lines, seen = {}, [], set()
     for number, (name, plan) in enumerate(named):
         document = json.dumps(plan.to_json())

@@ -1,4 +1,4 @@
-"""Where reads of new data came from is said only as far as the client can tell."""
+"""The stated origin of reads (device, cache, other node) does not exceed the client's knowledge."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from studies.world import answered, flat, measured
 
 
 def cell_with(cache: dict[str, Any]) -> Measured:
-    """Return a buffered cell whose reads met this page cache."""
+    """Return a buffered cell whose first run had this state of the page cache."""
     cell = next(cell for cell in measured(TransferSize(), flat).measured if cell.settings.get("io") == "buffered")
     seen = cell.observations[0]
     told = replace(seen, sample=replace(seen.sample, cache=replace(seen.sample.cache, **cache)))
@@ -30,13 +30,13 @@ def cell_with(cache: dict[str, Any]) -> Measured:
         ("xfs", "cachestat", 0, "after cache drop"),
         ("xfs", "cachestat", 500_000, "partly from this node's cache"),
         ("xfs", "", 0, "possibly from a cache"),
-        # Their clients have a cache that nobody can drop.
+        # These clients have a cache of their own, which cannot be dropped.
         ("gpfs", "cachestat", 0, "possibly from a cache"),
         ("fuse.glusterfs", "cachestat", 0, "possibly from a cache"),
         ("fuse.ceph-fuse", "cachestat", 0, "possibly from a cache"),
     ],
 )
-def test_a_cache_is_called_dropped_only_where_it_was_seen_to_be(
+def test_a_cache_is_called_dropped_only_if_that_was_observed(
     file_system: str, method: str, resident: int, told: str
 ) -> None:
     cell = cell_with({"method": method, "file_bytes": 1_000_000, "resident_before_bytes": resident})
@@ -58,7 +58,7 @@ NODES: dict[str, Any] = {"nodes": {"n1": 2, "n2": 2}, "most_ranks": 4, "file_sys
 
 
 def by_size(phase: Phase, ranks: int) -> float:
-    """Return rates that grow with the size of calls up to 1 MiB."""
+    """Return a rate in B/s that grows with the request size up to 1 MiB."""
     assert isinstance(phase, TransferPhase)
     return 400.0 * MIB * min(1.0, phase.transfer_bytes / MIB)
 
@@ -80,14 +80,14 @@ def test_other_file_systems_need_no_remark(file_system: str) -> None:
     assert not any(answer.remark for answer in answers.values())
 
 
-def test_an_answer_on_names_that_the_kernel_remembers_says_so() -> None:
+def test_an_answer_from_the_kernels_dentry_cache_says_so() -> None:
     facts = {"file_system": "xfs", "remote": False}
     answers = answered(Overview(), measured(Overview(), lambda phase, ranks: 1e6, facts=facts))
     assert answers["directories-file-stat"].remark == "from this client's cache"
     assert answers["directories-file-create"].remark == ""
 
 
-def test_where_several_nodes_take_part_each_reads_what_another_one_wrote() -> None:
+def test_with_several_nodes_each_reads_the_data_of_another() -> None:
     results = measured(TransferSize(), by_size, facts=CEPH, **NODES)
     reads = results.where(operation="read")
     assert {read_from(cell, CEPH) for cell in reads} == {"written by another node"}

@@ -1,4 +1,4 @@
-"""Recovery against clients, on a made-up service whose truth is known."""
+"""Recovery time against the number of clients, on a simulated service of known behaviour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from studies.world import answered, context, measured
 
 
 def one_after_the_other(phase: Phase, ranks: int) -> float:
-    """Every client takes as long as every other, so many take so many times as long."""
+    """Return a constant rate in op/s: the clients are served one after the other."""
     return 10.0
 
 
@@ -18,13 +18,13 @@ def results(blocks: int = 8) -> Results:
     return measured(RecoveryStudy(), one_after_the_other, blocks=blocks, file_system="fuse.ceph-fuse")
 
 
-def test_a_service_that_takes_its_clients_back_one_after_the_other_is_told_by_the_ratio() -> None:
+def test_a_service_that_readmits_its_clients_one_by_one_is_recognised_by_the_ratio() -> None:
     growth = answered(RecoveryStudy(), results())["growth"]
     assert (growth.grade, growth.chosen, growth.against.option) == ("sure", "1 client", "200 clients")
     assert 190 < growth.against.low < growth.against.high < 210
 
 
-def test_every_number_of_clients_has_its_first_median_and_last_and_the_published_times_stand_apart() -> None:
+def test_the_figure_has_first_median_and_last_client_and_published_times_as_a_reference() -> None:
     (figure,) = RecoveryStudy().figures(results())
     assert [(one.name, [point.x for point in one.points]) for one in figure.series] == [
         (who, [1.0, 10.0, 50.0, 200.0]) for who in ("first client", "median client", "last client")
@@ -33,7 +33,7 @@ def test_every_number_of_clients_has_its_first_median_and_last_and_the_published
     assert figure.references[0].points[-1] == (2000.0, 420.0)
 
 
-def test_the_number_of_ranks_asked_for_is_a_number_of_clients() -> None:
+def test_the_requested_number_of_ranks_is_one_of_the_numbers_of_clients() -> None:
     cells = RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", most_ranks=60))
     assert [cell.settings["clients"] for cell in cells] == [1, 10, 50, 60, 200, 50]
     assert [cell.settings["files"] for cell in cells] == [0, 0, 0, 0, 0, 50_000]
@@ -46,21 +46,21 @@ def test_the_wait_of_2_000_clients_is_forecast_from_three_drills_and_marked_as_s
     few, enough = (by_drills[drills]["recovery-forecast"] for drills in (2, 3))
     assert few.verdict == "inconclusive" and "3 drills" in few.needs
     assert enough.verdict == "forecast" and enough.interval is not None
-    # 0.1 s a creation, one after the other: 7 creations of each client.
+    # 7 creations for each of 2,000 clients, 0.1 s each, one after the other.
     assert enough.interval.low < 1400 < enough.interval.high and "S2, published: 420 s" in enough.statement
 
 
-def test_files_in_flight_are_a_factor_of_their_own() -> None:
+def test_files_in_flight_are_a_separate_factor() -> None:
     answer = answered(RecoveryStudy(), results())["in-flight"]
     assert {answer.chosen, answer.against.option} == {"0 files just created", "50,000 files just created"}
 
 
-def test_nothing_lost_is_claimed_only_after_enough_drills() -> None:
+def test_no_data_loss_is_claimed_only_after_enough_drills() -> None:
     by_runs = {blocks: RecoveryStudy().findings(results(blocks))[-1].verdict for blocks in (2, 8)}
     assert by_runs == {2: "inconclusive", 8: "holds"}
 
 
-def test_where_a_client_is_a_mount_there_is_one_and_the_rest_say_why() -> None:
+def test_without_libcephfs_one_client_is_measured_and_the_others_are_skipped_with_a_reason() -> None:
     one, *others = RecoveryStudy().cells(context())
     assert not isinstance(one, SkippedCell) and one.plan.ranks == 1
     assert len(others) == 3 and all(

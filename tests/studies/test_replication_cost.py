@@ -1,4 +1,4 @@
-"""replication-cost says what DRBD counted, holds it against a device without replication, and keeps S2's figures apart."""
+"""The study replication-cost: DRBD's counters, comparison with an unreplicated device, and the figures of S2."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _SENT_PER_FILE = 4096.0
 
 
 def run(study: Study, *, counted: bool, blocks: int = 12) -> Results:
-    """Synced creations take five times as long with replication, batches as long as without; DRBD is at A."""
+    """Return results for A with DRBD and B without: fsynced creations take five times as long on A, batches the same.
+
+    ``counted``: whether DRBD's counters are available.
+    """
     cells = [one for one in study.cells(context()) if isinstance(one, Cell)]
 
     def rates(phase: Phase, ranks: int) -> float:
@@ -43,13 +46,13 @@ def said(study: Study, results: Results) -> Mapping[str, Any]:
     return {one.id.removeprefix("replication-cost-"): one for one in study.findings(results)}
 
 
-def test_bytes_of_a_file_are_those_that_the_device_counted() -> None:
+def test_the_bytes_of_a_file_are_from_the_counters_of_the_device() -> None:
     study = ReplicationCost()
     found = said(study, run(study, counted=True))
     one = found["bytes-empty file, synced/1"]
     assert one.verdict == "measured" and one.interval.low == one.interval.high == _SENT_PER_FILE
     assert "4,096 bytes" in one.statement and "S2: 2,560, published" in one.statement
-    # 10,000 files of 4 KiB each at 200 MB/s, with S2's own prediction, and where S2 contradicts itself.
+    # 10,000 files of 4 KiB at 200 MB/s, the prediction of S2, and the contradiction in S2.
     arithmetic = found["arithmetic"].statement
     assert (
         "0.195 s by the bytes of a synced file" in arithmetic
@@ -63,7 +66,7 @@ def test_the_published_table_is_measured_up_to_100_000_files_and_forecast_beyond
     study = ReplicationCost()
     found = said(study, run(study, counted=True))
     small, large, forecast = (found[f"table-{row}"] for row in ("10000", "100000", "forecast"))
-    # 20,000 files a second, and 10 ms for the two ranks that wait.
+    # 10,000 files at 20,000 files a second, and 10 ms for the two ranks that wait.
     assert small.verdict == large.verdict == "measured"
     assert "10,000 files are made and on the device after 0.51 s, 39.1 MiB of them sent to the peer" in small.statement
     assert "S2, published: 4.88 s for 244.1 MiB" in large.statement

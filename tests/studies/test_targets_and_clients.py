@@ -1,4 +1,4 @@
-"""Studies that tell targets, clients and populations apart, on made-up file systems whose truth is known."""
+"""Studies of targets, clients and numbers of files, on simulated file systems of known behaviour."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def measured_by_cell(
     seed: int = 0,
     **changes: Any,
 ) -> Results:
-    """Every cell at a rate of its own, also by block."""
+    """Return the results of a study whose rates are multiplied by ``rate(cell, block)``."""
     cells = [one for one in study.cells(context(**changes)) if isinstance(one, Cell)]
     visits = []
     for number, cell in enumerate(cells):
@@ -74,7 +74,7 @@ def found(study: Study, results: Results) -> dict[str, Finding]:
     return {one.id: one for one in (*study.findings(results), *judged(study.claims(results), results))}
 
 
-def test_the_one_slow_target_is_found_by_name_and_no_other() -> None:
+def test_slow_targets_are_named_and_no_others() -> None:
     def rate(cell: Cell, block: int) -> float:
         return 1e8 * (0.5 if cell.settings["target"] in ("mds.1", "osd.2") else 1.0)
 
@@ -86,7 +86,7 @@ def test_the_one_slow_target_is_found_by_name_and_no_other() -> None:
 
 
 def scaled(results: Results, factors: Mapping[str, float]) -> Results:
-    """The same with some operations on osd.1 at other rates."""
+    """Return the results with the rates of osd.1 multiplied by a factor for each operation."""
     measured = []
     for one in results.measured:
         factor = factors.get(str(one.settings["operation"]), 1.0) if one.settings["target"] == "osd.1" else 1.0
@@ -117,7 +117,7 @@ def test_equal_targets_raise_no_alarm(noise: float) -> None:
         assert not [one for one in findings.values() if one.verdict == "does-not"]
 
 
-def test_where_targets_cannot_be_told_apart_the_reason_is_given() -> None:
+def test_targets_that_cannot_be_measured_separately_have_a_reason() -> None:
     cells = TargetBaseline().cells(context(description=Description("", ""), file_system="ext4"))
     assert all(isinstance(one, SkippedCell) and "ext4" in one.reason for one in cells)
     (only,) = NamespaceScaling().cells(context(description=None))
@@ -132,7 +132,7 @@ def test_a_single_target_is_not_measured_because_there_is_no_other() -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
-def test_directories_on_targets_are_of_as_many_ranks_as_were_asked_for(ranks: int) -> None:
+def test_namespace_scaling_uses_the_requested_number_of_ranks(ranks: int) -> None:
     cells = NamespaceScaling().cells(context(most_ranks=ranks))
     measured = [cell for cell in cells if isinstance(cell, Cell)]
     assert {cell.plan.ranks for cell in measured} == {ranks}
@@ -142,7 +142,7 @@ def test_directories_on_targets_are_of_as_many_ranks_as_were_asked_for(ranks: in
 
 
 def scaling(automatic: float) -> Callable[[Cell, int], float]:
-    """By hand as good as linear; automatic reaches this share of that."""
+    """Return rates that scale linearly with manual placement, and reach the share ``automatic`` of that otherwise."""
 
     def rate(cell: Cell, block: int) -> float:
         targets = float(cell.settings["metadata_targets"])
@@ -188,7 +188,7 @@ def test_the_expected_imbalance_of_few_directories_is_stated_with_the_requests()
     assert "with 215 directories or more" in automatic
 
 
-def test_who_served_how_many_requests_comes_from_the_servers() -> None:
+def test_the_split_of_requests_is_from_the_counters_of_the_servers() -> None:
     def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
         even = cell.settings["placement"] == "manual"
         return {f"mds.{n}": {"md.create": 100.0 if even or n == 0 else 0.0, "client.md.create": 5.0} for n in range(3)}
@@ -200,22 +200,22 @@ def test_who_served_how_many_requests_comes_from_the_servers() -> None:
 
 
 def counted_by_a_client() -> dict[str, dict[str, float]]:
-    """What a real client counted for its two metadata targets."""
+    """Return the recorded counters of a real client for its two metadata targets."""
     text = (RECORDINGS / "wave2" / "client_stats.txt").read_text()
     answers = Answers(lambda argv, timeout_s=10: Completed(tuple(argv), 0, text, ""))
     return client_counters(answers, ClientName("labfs", "ffff888104cfa800"))
 
 
-def test_without_counters_of_servers_the_split_is_that_of_the_client_s_own_requests() -> None:
+def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests() -> None:
     study = NamespaceScaling()
     findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted_by_a_client()))
     statement = findings["namespace-scaling-served-automatic"].statement
     assert statement.startswith("Requests that this node sent, automatic placement over 3 metadata targets: ")
-    # 4,130 and 8,525 of them.
+    # 4,130 and 8,525 requests.
     assert "labfs-MDT0000 33%, labfs-MDT0001 67% of " in statement
 
 
-def test_without_any_counters_the_split_is_unknown_and_says_what_it_takes() -> None:
+def test_without_any_counters_the_split_is_unknown_and_names_the_option() -> None:
     study = NamespaceScaling()
     counted = {"client": {"client.md.create": 100.0}, "labfs-MDT0000": {"client.data.read_bytes": 0.0}}
     finding = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))[
@@ -230,7 +230,7 @@ SILENT = {"client.md.requests": 300.0}
 @pytest.mark.parametrize(
     "asked", [{"md.create": 300.0}, {"md.create": 300.0, "client.md.requests": 300.0}, {"md.requests": 9.0, **SILENT}]
 )
-def test_a_target_whose_server_did_not_tell_makes_no_false_split(asked: dict[str, float]) -> None:
+def test_a_target_without_counters_of_its_server_gives_no_false_split(asked: dict[str, float]) -> None:
     counted: Mapping[str, Mapping[str, float]] = {
         "labfs-MDT0000": asked,
         "labfs-MDT0001": SILENT,
@@ -248,7 +248,7 @@ def test_a_target_whose_server_did_not_tell_makes_no_false_split(asked: dict[str
             assert finding.verdict == "unknown" and "no counters of labfs-MDT0001, labfs-MDT000a" in finding.statement
 
 
-def test_fewer_targets_than_were_used_make_no_split() -> None:
+def test_counters_of_fewer_targets_than_were_used_give_no_split() -> None:
     study = NamespaceScaling()
     counted = {"labfs-MDT0000": {"md.create": 300.0}, "labfs-MDT0001": {"md.create": 5.0}}
     findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))
@@ -278,7 +278,7 @@ def test_every_rank_gets_a_directory_on_its_target() -> None:
     assert automatic is not None and automatic.count == 2 and automatic.inherited
 
 
-def test_a_population_that_bends_is_said_to_bend_there() -> None:
+def test_the_bend_of_a_population_is_found_where_it_is() -> None:
     def bends(cell: Cell, block: int) -> float:
         return 10_000.0 if int(cell.key.rpartition("/")[2]) <= 6 else 4_000.0
 
@@ -292,7 +292,7 @@ def test_a_population_that_bends_is_said_to_bend_there() -> None:
     assert "times as fast as they were created" in findings["population-clean-up"].statement
 
 
-def test_the_servers_memory_stands_on_the_axis_of_the_population() -> None:
+def test_the_memory_of_the_servers_is_marked_on_the_axis_of_the_population() -> None:
     def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
         return {
             "mds.0": {"now.memory_bytes": 1e9 + 10 * float(cell.settings["files"])},
@@ -315,7 +315,7 @@ def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown()
     assert findings["population-clean-up"].verdict == "unknown"
 
 
-def test_a_population_grows_to_the_number_asked_for_or_says_what_fits() -> None:
+def test_a_population_grows_to_the_requested_number_or_says_what_fits() -> None:
     cells = [one for one in Population().cells(context(files=60_000)) if isinstance(one, Cell)]
     assert cells[-1].settings["files"] == 60_000
     fits = Population().cells(context(files=10_000_000, max_items=100_000))
@@ -337,7 +337,7 @@ def test_clients_that_queue_are_described_by_the_law() -> None:
     assert "scalability law, fitted" in labels
 
 
-def test_published_values_of_s3_stand_beside_as_points_of_their_own() -> None:
+def test_published_values_of_s3_are_separate_points_in_the_figures() -> None:
     for study in (Stream(), SmallFiles(), Population()):
         figure = study.figures(measured_by_cell(study, lambda cell, block: 1e6))[0]
         assert all(reference.label.startswith("S3, published") and reference.points for reference in figure.references)
@@ -345,7 +345,7 @@ def test_published_values_of_s3_stand_beside_as_points_of_their_own() -> None:
 
 def test_a_second_file_system_is_compared_block_by_block() -> None:
     def rate(cell: Cell, block: int) -> float:
-        # A noisy neighbour slows whole blocks by half; B is a tenth slower throughout.
+        # A noisy neighbour halves the rate of every third block; B is 10 % slower throughout.
         return (1.0 if block % 3 else 0.5) * (0.9 if cell.settings["target"] == "B" else 1.0) * 1000.0
 
     study = Against(OpenClose())
@@ -376,7 +376,7 @@ def test_the_mean_of_the_six_operations_is_compared_between_two_devices() -> Non
     assert (mean.chosen, mean.grade) == ("A", "sure") and mean.against.ratio == pytest.approx(1.65, rel=0.05)
 
 
-def test_few_writers_are_advised_where_they_are_faster() -> None:
+def test_few_writers_are_recommended_where_they_are_faster() -> None:
     def rate(cell: Cell, block: int) -> float:
         few = cell.settings["writers"] in (2, 4)
         return 1e8 * (2.0 if few and cell.settings["data_bytes"] == 64 * KIB else 1.0)
@@ -388,7 +388,7 @@ def test_few_writers_are_advised_where_they_are_faster() -> None:
     assert (small.chosen, small.grade) == ("2", "sure") and small.against.low > 1.8
 
 
-def test_a_restart_dump_is_told_as_a_speed_up_with_its_interval() -> None:
+def test_a_restart_dump_has_a_speed_up_with_its_interval() -> None:
     def rate(cell: Cell, block: int) -> float:
         return (
             1e8
@@ -404,13 +404,13 @@ def test_a_restart_dump_is_told_as_a_speed_up_with_its_interval() -> None:
     assert answers["best-writing restart dumps"].chosen == "2 writers of this node, stripe count 4"
 
 
-def test_without_layouts_a_restart_dump_says_what_is_left_out() -> None:
+def test_without_layouts_a_restart_dump_gives_the_reason() -> None:
     cells = RestartDump().cells(context(striping=None, no_striping="no way to set layouts"))
     assert [one.reason for one in cells if isinstance(one, SkippedCell)] == ["no way to set layouts"]
 
 
 def crush_at(rate: float) -> Callable[[Cell, int], float]:
-    """A crush hash that is ``rate`` times as fast as the usual automatic placement; other ways are like that."""
+    """Return rates for which placement by the hash crush is ``rate`` times as fast as any other placement."""
 
     def rates(cell: Cell, block: int) -> float:
         return (
@@ -420,7 +420,7 @@ def crush_at(rate: float) -> Callable[[Cell, int], float]:
     return rates
 
 
-def test_hashes_and_other_ways_to_spread_directories_are_compared_on_lustre_with_what_to_paste() -> None:
+def test_directory_hashes_are_compared_on_lustre_with_the_command_to_use() -> None:
     study = NamespaceScaling()
     keys = {cell.key: cell for cell in study.cells(context(file_system="lustre")) if isinstance(cell, Cell)}
     crush = Placement("automatic", count=-1, hash="crush", inherited=True)
@@ -434,7 +434,7 @@ def test_hashes_and_other_ways_to_spread_directories_are_compared_on_lustre_with
     assert answers["placement"].chosen.startswith("crush (lfs mkdir -c 3 -H crush DIR")
 
 
-def test_kinds_of_layouts_are_held_against_one_stripe_each_with_what_to_paste() -> None:
+def test_kinds_of_layouts_are_compared_with_one_stripe_with_the_options_to_use() -> None:
     study = Layouts()
     kinds = {**layout_kinds(4), "pool flash": "-c -1 -p flash"}
 

@@ -1,4 +1,4 @@
-"""A made-up file system with known rates: what studies say of it can be checked against the truth."""
+"""A simulated file system with known rates, against which the results of studies are checked."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from strakes.targets.description import DataTarget, Description, MetadataTarget,
 from strakes.targets.lustre.target import layout_kinds
 from strakes.units import GIB, KIB, MIB
 
-# Rate of one phase: B/s for transfers, op/s for metadata.
+# Returns the rate of a phase by its number of ranks: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]
 
-# Three metadata targets and three data targets, each alone in a pool of its own.
+# Three metadata targets, and three data targets, each alone in one pool and together in another.
 PARTS = Description(
     "lab",
     "1",
@@ -31,7 +31,7 @@ PARTS = Description(
     metadata_targets=tuple(MetadataTarget(f"mds.{n}", n, "n1", "active", 0, 0, 0, 0) for n in range(3)),
 )
 
-# What a study needs to have anything to measure at all.
+# Changes of the context by study, without which it has nothing to measure.
 NEEDS: dict[str, dict[str, Any]] = {
     "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
     "hybrid-io": {"description": replace(PARTS, client={"llite.hybrid_io": "1"})},
@@ -58,7 +58,7 @@ def context(**changes: Any) -> Context:
 
 
 def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
-    """A sample message as the engine would send it for that rate (the keys that results are made of)."""
+    """Return the engine's sample message for a phase at a rate, with the keys that results need."""
     moves = isinstance(phase, TransferPhase | StreamPhase)
     if isinstance(phase, TransferPhase):
         amount = phase.block_bytes * phase.segments * ranks
@@ -68,7 +68,7 @@ def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
         amount, operations = phase.block_bytes * phase.count * ranks, phase.count * ranks
         elapsed_s = amount / rate
     else:
-        # What small-files phases do depends on the pool; as many as there are files will do here.
+        # The number of operations of a small-files phase depends on its pool; 100 for each rank will do.
         amount = operations = phase.operations(ranks) or 100 * ranks
         elapsed_s = operations / rate
     return {
@@ -88,7 +88,7 @@ def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
             "devices": {"vda": {"busy_s": 0.2 * elapsed_s}},
         },
         "effective": {},
-        # Of a drill: all clients wait as long as this phase of the made-up file system takes.
+        # For drills: each client waits for the duration of the phase.
         **{f"recovery_{who}_s": elapsed_s for who in ("first", "median", "last")},
     }
 
@@ -101,7 +101,7 @@ def measured(
     facts: Mapping[str, Any] | None = None,
     **changes: Any,
 ) -> Results:
-    """The study measured on the made-up file system, every cell in every block."""
+    """Return the results of a study on the simulated file system, with every cell in every block."""
     cells = [one for one in study.cells(context(**NEEDS.get(study.name, {}), **changes)) if isinstance(one, Cell)]
     return results_of(cells, visits_of(cells, rates, blocks, noise), facts)
 
@@ -130,7 +130,7 @@ def visits_of(
 
 
 def answered(study: Study, results: Results) -> dict[str, Answer]:
-    """The answers to the study's questions by id, without the study's name."""
+    """Return the answers to the study's questions by id without the name of the study."""
     return {
         answer.id.removeprefix(f"{study.name}-"): answer
         for answer in answers_of(questions_of([study], results), results)
@@ -138,7 +138,7 @@ def answered(study: Study, results: Results) -> dict[str, Answer]:
 
 
 def stored(records: Sequence[Mapping[str, Any]]) -> list[Visit]:
-    """The visits as the store gives them back."""
+    """Return the visits as read from the store."""
     return [from_record(Visit, record) for record in records]
 
 
@@ -154,5 +154,5 @@ def results_of(
 
 
 def flat(phase: Phase, ranks: int) -> float:
-    """Every setting is as good as every other."""
+    """Return the same rate for every setting."""
     return 20_000.0 if isinstance(phase, MetadataPhase | SmallFilesPhase) else 1000.0 * MIB

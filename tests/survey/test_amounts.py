@@ -1,4 +1,4 @@
-"""How much is measured at a time: by the budget, or as asked for; what does not fit is refused with what would."""
+"""Amounts for each phase, from the budget or as requested; amounts that do not fit are refused with those that do."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_two_minutes_ask_every_question_of_a_usual_file_system(write: int, read:
     assert context.phase_s >= LONG_ENOUGH_S
 
 
-def test_the_head_of_the_report_tells_how_many_cells_wait_for_a_larger_budget(tmp_path: Path) -> None:
+def test_the_report_states_how_many_cells_need_a_larger_budget(tmp_path: Path) -> None:
     run = survey(EQUAL, log_normal(0.05), 1, tmp_path, budget_s=20.0)
     waiting = sum("a larger --budget also measures it" in event.reason for event in run.events_of(CellSkipped))
     assert waiting
@@ -79,13 +79,13 @@ def test_the_head_of_the_report_tells_how_many_cells_wait_for_a_larger_budget(tm
     assert told in study_portrait(run).scope
 
 
-def test_data_per_rank_is_what_every_rank_moves() -> None:
+def test_data_per_rank_is_the_amount_of_each_rank() -> None:
     _, cells, _ = chosen(budget_s=7200.0, data_per_rank=GIB)
     moving = [cell for cell in cells if transfers([cell])]
     assert {cell.plan.bytes_on_target() for cell in moving} == {2 * GIB}
 
 
-def test_phases_that_were_asked_for_are_long_enough_to_move_what_was_asked_for() -> None:
+def test_phases_are_long_enough_for_the_requested_data() -> None:
     asked = request(studies=(TransferSize(),), kind="study", full=True, budget_s=1e6, data_per_rank=4 * GIB)
     context = make_context(asked, facts(), PILOT, ROOM)
     seconds = context.stonewall().seconds
@@ -93,7 +93,7 @@ def test_phases_that_were_asked_for_are_long_enough_to_move_what_was_asked_for()
     assert seconds > 2 * 4 * GIB / PILOT.write_bytes_per_s
 
 
-def test_data_per_process_goes_up_to_what_was_asked_for() -> None:
+def test_data_per_process_goes_up_to_the_requested_amount() -> None:
     context = Context(**{**vars(chosen()[0]), "full": True, "data_per_rank": 3 * GIB})
     levels = [cell.settings["data_bytes"] for cell in DataPerProcess().cells(context) if isinstance(cell, Cell)]
     assert levels[-1] == 3 * GIB
@@ -101,7 +101,7 @@ def test_data_per_process_goes_up_to_what_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 4])
-def test_files_are_those_of_all_ranks_together(ranks: int) -> None:
+def test_the_number_of_files_is_that_of_all_ranks_together(ranks: int) -> None:
     context = replace(chosen()[0], files=1000, most_ranks=ranks)
     for cell in MetadataOps().cells(context):
         assert isinstance(cell, Cell)
@@ -120,13 +120,13 @@ def test_amounts_beyond_the_budget_are_refused_with_a_budget_that_suffices(asked
     assert context.phase_s >= asked.get("phase_s", 1.0)
 
 
-def test_more_data_than_there_is_room_for_is_refused_with_what_fits() -> None:
+def test_more_data_than_the_available_room_is_refused_with_an_amount_that_fits() -> None:
     with pytest.raises(BadInputError, match="more than may be used here") as caught:
         chosen(budget_s=7200.0, data_per_rank=40 * GIB)
     assert "--data-per-rank 32GiB" in caught.value.remedy
 
 
-def test_all_amounts_that_do_not_fit_are_told_at_once_and_what_is_told_fits() -> None:
+def test_all_amounts_that_do_not_fit_are_reported_together_and_the_suggested_ones_fit() -> None:
     where = {key: value for key, value in facts().items() if key not in ("cpus", "memory_bytes")}
     asked = request(studies=SURVEY, budget_s=120.0, data_per_rank=1 << 50, files=1 << 50, phase_s=7200.0)
     with pytest.raises(BadInputError, match="do not fit") as caught:
@@ -144,6 +144,6 @@ def test_all_amounts_that_do_not_fit_are_told_at_once_and_what_is_told_fits() ->
         refuse_amounts(replace(fitting, budget_s=0.9 * fitting.budget_s), where, 2)
 
 
-def test_amounts_are_part_of_what_a_run_is_resumed_by() -> None:
+def test_amounts_are_part_of_the_fingerprint() -> None:
     assert request(data_per_rank=GIB).fingerprint() != request().fingerprint() != request(phase_s=1.0).fingerprint()
     assert request(files=9, phase_s=2.0).options()["phase_s"] == 2.0

@@ -1,4 +1,4 @@
-"""A fail-over in the middle of a survey: the runs it disturbed are marked and made again, and the report says when it was."""
+"""A fail-over during a survey: disturbed runs are marked and repeated, and the report names the interruption."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from strakes.targets.local import LocalTarget
 
 class Silent:
     def update(self, text: str, fraction: float, detail: str) -> None:
-        """Nobody looks."""
+        """Show nothing."""
 
     def cells(self, done: int, total: int) -> None:
         del done, total
 
     def note(self, text: str) -> None:
-        """Nobody reads."""
+        """Print nothing."""
 
 
 class FailingOver(LocalTarget):
-    """A file system that remembers an interruption from the look ``first`` on, for ``looks`` times as if it had just ended."""
+    """A file system that reports a new interruption in ``looks`` queries, from the query ``first`` on."""
 
     looked = 0
     first, looks = 3, 1
@@ -57,7 +57,7 @@ def survey(target: LocalTarget, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 @pytest.mark.parametrize("place", [PLAIN, Place(kept="drawn", drawn=True)], ids=["plain", "drawn"])
-def test_a_run_during_a_fail_over_is_marked_and_made_again(
+def test_a_run_during_a_fail_over_is_marked_and_repeated(
     place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = OpenClose.cells
@@ -80,11 +80,9 @@ def test_a_run_during_a_fail_over_is_marked_and_made_again(
     assert "1 run was disturbed by that and repeated." in warning.text
 
 
-def test_a_service_that_is_interrupted_again_and_again_ends_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repeated_interruptions_of_the_service_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = FailingOver(tmp_path, mount_of(tmp_path))
-    # In each visit, and before the next.
+    # An interruption in each visit, and before the next one.
     target.looks = 2 * MOST_INTERRUPTED
     with pytest.raises(MeasurementError, match="interrupted in each of") as caught:
         survey(target, monkeypatch)
@@ -92,7 +90,7 @@ def test_a_service_that_is_interrupted_again_and_again_ends_the_run(
 
 
 class Counting(LocalTarget):
-    """One whose counters are set by the test."""
+    """A file system whose counters are set by the test."""
 
     sign, value = SERVER, 1.0
 
@@ -114,7 +112,7 @@ def test_a_server_that_was_taken_over_or_lost_shows_in_its_counters(sign: str, t
     assert watch.interruptions(10.0, 20.0) == (Interruption("mds.0", 10.0, 20.0),)
 
 
-def test_only_interruptions_of_the_time_in_question_count(tmp_path: Path) -> None:
+def test_only_interruptions_during_the_run_count(tmp_path: Path) -> None:
     class Remembering(LocalTarget):
         def interruptions(self) -> tuple[Interruption, ...]:
             return (Interruption("a", 100, 110), Interruption("b", 200, None))
@@ -132,7 +130,7 @@ def test_only_interruptions_of_the_time_in_question_count(tmp_path: Path) -> Non
 
 
 class SlowToRead(LocalTarget):
-    """One whose servers take long to be read, as by ssh to a small machine."""
+    """A file system whose servers take 0.1 s to read, as over ssh to a small machine."""
 
     looks = 0
 
@@ -142,12 +140,12 @@ class SlowToRead(LocalTarget):
         return {"mds.0": {"md.requests": float(self.looks)}}
 
 
-def test_servers_that_are_slow_to_read_are_read_where_it_is_needed(tmp_path: Path) -> None:
+def test_servers_that_are_slow_to_read_are_read_only_when_needed(tmp_path: Path) -> None:
     target = SlowToRead(tmp_path, mount_of(tmp_path))
     watch = TargetWatch(target)
     watch.begin()
     assert watch.end()[0]
     watch.begin()
-    assert watch.end() == ({}, ())  # a look would cost more than its share
+    assert watch.end() == ({}, ())  # a reading would take more than its share of the time
     watch.begin(needed=True)
     assert watch.end()[0] == {"mds.0": {"md.requests": 1.0}}

@@ -1,4 +1,4 @@
-"""What is left of a plan where the engine is without some of its interfaces."""
+"""The part of a plan that remains if the engine lacks some of its backends."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def cell(*phases: Any) -> Cell:
     return found
 
 
-def test_a_plan_of_interfaces_that_are_there_is_left_as_it_is() -> None:
+def test_a_plan_of_available_interfaces_is_unchanged() -> None:
     whole = cell(transfer("w", "write"), transfer("r", "read"))
     assert without_absent([whole], ABSENT) == ([whole], [])
 
 
-def test_a_phase_of_an_absent_interface_is_skipped_with_the_reason_and_the_others_are_measured() -> None:
+def test_a_phase_of_an_absent_interface_is_skipped_with_the_reason() -> None:
     (kept,), skipped = without_absent(
         [cell(transfer("w", "write"), transfer("r", "read", "mpiio"), transfer("p", "read"))], ABSENT
     )
@@ -43,7 +43,7 @@ def test_a_phase_of_an_absent_interface_is_skipped_with_the_reason_and_the_other
     assert [(one.settings["phase"], one.reason) for one in skipped] == [("r", "mpiio: there is no MPI")]
 
 
-def test_phases_that_need_the_files_of_a_skipped_one_are_skipped_too_until_they_are_written_again() -> None:
+def test_phases_that_need_files_of_a_skipped_phase_are_skipped_until_a_phase_writes_them() -> None:
     phases = (
         transfer("w", "write", "mpiio"),
         transfer("r", "read"),

@@ -1,4 +1,4 @@
-"""Layouts are given or not used; counters are looked at around visits, and looking costs little."""
+"""Directories with layouts, which are used only if the layout is exact; counters read around visits at little cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cell(layout: Layout | None) -> Cell:
 
 
 class Clamping(LocalTarget):
-    """Gives at most four stripes, as Lustre does where there are four targets, and refuses five."""
+    """A file system that gives at most four stripes, as Lustre with four targets does, but refuses exactly five."""
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         if wanted.stripe_count == 5:
@@ -35,7 +35,7 @@ class Clamping(LocalTarget):
 
 
 class Counting(LocalTarget):
-    """A server that has served one more request at each look, and takes its time for it."""
+    """A file system whose server counts one more request at each reading; a reading takes ``slow_s``."""
 
     looks = 0
     slow_s = 0.0
@@ -57,7 +57,7 @@ def counting(tmp_path: Path) -> Counting:
     return Counting(tmp_path, mount_of(tmp_path))
 
 
-def test_plans_run_where_their_layout_was_given_and_nowhere_else(clamping: Clamping, tmp_path: Path) -> None:
+def test_plans_run_only_in_directories_with_exactly_their_layout(clamping: Clamping, tmp_path: Path) -> None:
     good, clamped, refused = Layout(65536, 4), Layout(65536, 99), Layout(65536, 5)
     places = Places(tmp_path, clamping)
     found = places.make([cell(None), cell(good), cell(clamped), cell(good), cell(refused)])
@@ -74,16 +74,16 @@ def test_plans_run_where_their_layout_was_given_and_nowhere_else(clamping: Clamp
     assert places.make([cell(good)]) == []
 
 
-def test_what_was_counted_between_two_looks_goes_with_the_visit(counting: Counting) -> None:
+def test_the_difference_between_two_readings_is_stored_with_the_visit(counting: Counting) -> None:
     watch = TargetWatch(counting)
     for looks in (2, 3):
         watch.begin()
         assert watch.end() == ({"mds": {"md.requests": 1.0}}, ())
-        # What was seen after one visit holds before the next.
+        # The reading after one visit is also the one before the next.
         assert counting.looks == looks
 
 
-def test_a_server_that_changed_is_said_and_not_counted(counting: Counting) -> None:
+def test_the_counters_of_a_restarted_server_are_left_out_and_reported(counting: Counting) -> None:
     watch = TargetWatch(counting)
     watch.begin()
     counting.restarted = True
@@ -91,7 +91,7 @@ def test_a_server_that_changed_is_said_and_not_counted(counting: Counting) -> No
     assert counted == {} and "mds" in disturbed[0]
 
 
-def test_looks_that_take_long_are_rare(counting: Counting) -> None:
+def test_slow_readings_are_rare(counting: Counting) -> None:
     counting.slow_s = 0.05
     watch = TargetWatch(counting)
     for _ in range(50):
@@ -100,7 +100,7 @@ def test_looks_that_take_long_are_rare(counting: Counting) -> None:
     assert counting.looks <= 4
 
 
-def test_where_nothing_is_counted_nobody_looks_twice(clamping: Clamping) -> None:
+def test_a_target_without_counters_gives_empty_readings(clamping: Clamping) -> None:
     watch = TargetWatch(clamping)
     for _ in range(2):
         watch.begin()

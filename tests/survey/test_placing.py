@@ -1,4 +1,4 @@
-"""Directories on chosen metadata targets: those that matter most first, and as many as the budget has time for."""
+"""Creation of directories on chosen metadata targets, in order of priority and within the budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.targets.local import LocalTarget
 
 
 class Placing(LocalTarget):
-    """One that places directories, a third of the budget for each."""
+    """A file system on which the placement of a directory takes 20 s, a third of the budget."""
 
     spent_s = 0.0
 

@@ -1,4 +1,4 @@
-"""Before the first block: amounts that fit the target, the memory and the budget."""
+"""Preparation before the first block: amounts that fit the target, the memory and the budget."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_file_system_that_counts_no_inodes_is_not_full() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"free_bytes": 500 * KIB}, {"free_inodes": 20}])
-def test_too_little_room_is_refused_with_what_is_there(changes: dict[str, Any]) -> None:
+def test_too_little_room_is_refused_with_the_available_amount(changes: dict[str, Any]) -> None:
     with pytest.raises(BadInputError) as caught:
         limits(facts(**changes), 8 * GIB, full=False)
     assert caught.value.why
@@ -89,9 +89,7 @@ def test_too_little_room_is_refused_with_what_is_there(changes: dict[str, Any]) 
     creates=st.floats(5, 1e6),
     room=st.integers(1 * MIB, 10**12),
 )
-def test_whatever_the_target_every_cell_fits_and_is_valid(
-    budget_s: float, rate: float, creates: float, room: int
-) -> None:
+def test_on_any_target_every_cell_fits(budget_s: float, rate: float, creates: float, room: int) -> None:
     asked = request(budget_s=budget_s)
     context = make_context(asked, facts(), Pilot(rate, rate, creates), (room, 100_000))
     cells, skipped = choose_cells(asked, context)
@@ -120,15 +118,15 @@ def test_the_pilot_is_small_on_a_small_target() -> None:
     assert plan.inodes_on_target() <= 100
 
 
-def test_what_grows_with_the_amount_is_not_taken_for_what_every_visit_costs(
+def test_a_cost_that_grows_with_the_amount_is_not_taken_for_a_fixed_cost_of_a_visit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pilot moves far more than a phase of a survey, and removing it takes as much longer."""
+    """The pilot moves far more data than a phase of a survey, so its removal takes proportionally longer."""
     answer = SimulatedEngine.run
 
     def removing_too(engine: SimulatedEngine, plan: Plan, *given: Any, **options: Any) -> PlanResult:
         result = answer(engine, plan, *given, **options)
-        # Its clock moves while somebody sleeps.
+        # The simulated clock advances by sleeping.
         engine._clock.sleep(0.3 * sum(sample.elapsed_s for sample in result.samples))
         return result
 
@@ -140,7 +138,7 @@ def test_what_grows_with_the_amount_is_not_taken_for_what_every_visit_costs(
     assert lengths[1] >= LONG_ENOUGH_S
 
 
-def test_one_small_visit_that_waits_for_others_does_not_make_phases_shorter(
+def test_a_delay_of_one_small_visit_does_not_make_phases_shorter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = SimulatedEngine.run
@@ -168,25 +166,25 @@ def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:
     assert pilot.creates_per_s > 0
 
 
-def test_what_is_resumed_must_be_the_same_but_may_have_another_budget_and_seed() -> None:
+def test_the_fingerprint_does_not_depend_on_budget_and_seed() -> None:
     assert request().fingerprint() == request(budget_s=60.0, seed=9).fingerprint()
     assert request().fingerprint() != request(confidence=0.95).fingerprint()
     assert request().fingerprint() != request(directory=Path("/elsewhere")).fingerprint()
 
 
-def test_without_the_mount_only_plans_that_are_all_metadata_go_through_libcephfs() -> None:
+def test_only_plans_with_metadata_alone_go_through_libcephfs() -> None:
     asked = request(libcephfs=True)
     cells, _ = choose_cells(asked, make_context(asked, facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))
     inside = {cell.study for cell in cells if cell.plan.inside_ceph()}
     assert {"metadata-ops", "open-close"} <= inside
     assert not inside & {"transfer-size", "stream", "small-files"}
     names = [cell for cell in cells if all(isinstance(phase, MetadataPhase) for phase in cell.plan.phases)]
-    # libcephfs offers no creation with fsync, which is all that replication-cost does.
+    # libcephfs has no creation with fsync, the only operation of replication-cost.
     assert {cell.study for cell in names} - inside <= {"replication-cost"}
     assert asked.fingerprint() != request().fingerprint()
 
 
-def test_libcephfs_is_refused_where_nothing_would_go_through_it() -> None:
+def test_libcephfs_is_refused_if_no_plan_would_use_it() -> None:
     asked = request(libcephfs=True, studies=tuple(study for study in STUDIES if study.name == "client-scaling"))
     with pytest.raises(BadInputError, match="--libcephfs would change nothing in client-scaling"):
         choose_cells(asked, make_context(asked, facts(), Pilot(1e9, 1e9, 1e5), (GIB, 100_000)))

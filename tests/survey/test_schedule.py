@@ -1,4 +1,4 @@
-"""The schedule: interleaved randomised blocks, answered questions drop out, resumed runs go on where they stopped."""
+"""The schedule: randomised blocks, removal of answered questions, and resumption."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def direct_is_fast(phase: Phase, ranks: int) -> float:
 def test_cells_of_answered_questions_are_not_visited_again() -> None:
     some = cells_of(Overview())
     plan = schedule(some)
-    # What scatters little is answered at the first look: O_DIRECT is faster, and all else is alike.
+    # With little noise the first interim look answers everything: O_DIRECT is faster, other settings are alike.
     visits = stored(visits_of(some, direct_is_fast, 6, 0.01))
     for visit in visits:
         plan.record(visit)
@@ -56,7 +56,7 @@ def test_cells_of_answered_questions_are_not_visited_again() -> None:
     assert plan.open_cells() == []
 
 
-def test_what_is_open_goes_on_until_the_most_runs() -> None:
+def test_undecided_cells_stay_open_until_the_maximum_number_of_runs() -> None:
     some = cells_of(Overview())
     plan = schedule(some)
     visits = stored(visits_of(some, flat, MOST_RUNS, 0.8))
@@ -66,7 +66,7 @@ def test_what_is_open_goes_on_until_the_most_runs() -> None:
     assert plan.open_cells() == []
 
 
-def test_a_cell_that_no_question_is_about_is_open_until_it_is_precise() -> None:
+def test_a_cell_without_a_question_is_open_until_it_is_precise() -> None:
     study = ReplicationCost()
     some = cells_of(study)
     plans = [schedule(some, study, precision) for precision in (0.5, 0.001)]
@@ -97,7 +97,7 @@ def test_cells_that_cannot_get_enough_runs_are_dropped_least_important_first() -
 
 
 @pytest.mark.parametrize("visit_s", [0.1, 1.0])
-def test_what_was_dropped_would_not_have_fitted(visit_s: float) -> None:
+def test_only_cells_that_do_not_fit_are_dropped(visit_s: float) -> None:
     some = [replace(cell, priority=2) for cell in cells_of(Overview())]
     plan = schedule(some)
     for visit in stored(visits_of(some, flat, 1, 0.5)):

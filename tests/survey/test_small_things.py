@@ -1,4 +1,4 @@
-"""A short budget is kept, two measurements of one directory know of each other, and a busy client is not called a file system."""
+"""Short budgets, concurrent measurements of one directory, and errors on an overloaded client."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 
 
-def test_a_run_knows_of_another_in_its_directory_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_reports_another_run_in_its_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Workspace.create(tmp_path, "20260101-000000-other"):
         assert strakes(["survey", str(tmp_path), "--budget", "20ms", "-q"]) == 0
         run = Store().open("latest")
@@ -36,7 +34,7 @@ def test_a_run_knows_of_another_in_its_directory_and_says_so(
     assert not Store().open("latest").events_of(OthersSeen)
 
 
-def test_directories_of_the_run_itself_and_dead_ones_are_no_others(tmp_path: Path) -> None:
+def test_workspaces_of_the_run_itself_and_of_dead_runs_are_not_other_runs(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, "mine"), Workspace.create(tmp_path, "mine.neighbour"):
         assert others_at_work(tmp_path, "mine") == ()
         assert len(others_at_work(tmp_path, "yours")) == 2
@@ -44,15 +42,15 @@ def test_directories_of_the_run_itself_and_dead_ones_are_no_others(tmp_path: Pat
     assert others_at_work(tmp_path, "mine") == ()
 
 
-def test_a_first_block_ends_with_the_budget_and_tells_what_it_did_not_come_to(tmp_path: Path) -> None:
-    """Phases are ended by time, so only the number of cells can make a survey of a moment long."""
+def test_the_first_block_ends_with_the_budget(tmp_path: Path) -> None:
+    """Each phase has a time limit, so a survey can exceed a very short budget only by its number of cells."""
     assert strakes(["survey", str(tmp_path), "--budget", "20ms", "-q"]) == 0
     run = Store().open("latest")
     measured = {one.cell for one in run.visits if one.is_measurement}
     assert 1 <= len(measured) < len(run.cells) / 2
 
 
-def test_a_budget_that_is_too_short_for_anything_is_told_at_once(
+def test_a_budget_that_is_too_short_is_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strakes.survey.runner._LEAST_S", 0.5)
@@ -73,7 +71,7 @@ def failed(what: str, load: float, monkeypatch: pytest.MonkeyPatch, place: Path)
     return visit.failure("error", [EngineError(what)], "a place", detect(place))
 
 
-def test_a_plan_too_slow_on_an_overloaded_machine_is_no_failure_of_the_file_system(
+def test_a_slow_plan_on_an_overloaded_machine_is_not_a_failure_of_the_file_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slow, crowd = "the plan took longer than its limit of 60 s", 50.0 * (os.cpu_count() or 1)
@@ -82,7 +80,7 @@ def test_a_plan_too_slow_on_an_overloaded_machine_is_no_failure_of_the_file_syst
     assert isinstance(failed("write failed: EIO", crowd, monkeypatch, tmp_path), MeasurementError)
 
 
-def test_no_message_of_the_engine_names_a_key_that_is_no_option() -> None:
+def test_the_message_about_the_time_limit_does_not_name_a_key_of_the_plan() -> None:
     assert (
         "limit_s"
         not in (ROOT / "engine/session/plan_watch.cpp")

@@ -1,4 +1,4 @@
-"""Servers that are not well before or after a measurement are kept with the run, and told."""
+"""Trouble of servers before or after a measurement is stored with the run and reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.targets.description import Interruption
 
 
 @pytest.mark.parametrize(("remote", "kept"), [(True, True), (False, False)])
-def test_what_servers_complain_of_is_kept_and_told_once_for_each_side(remote: bool, kept: bool) -> None:
+def test_trouble_of_remote_servers_is_stored_and_reported(remote: bool, kept: bool) -> None:
     sentences = ("labfs-MDT0001 is taking its clients back at the moment (RECOVERING).",)
     events: list[RunEvent] = []
     notes: list[str] = []
@@ -32,7 +32,7 @@ def test_what_servers_complain_of_is_kept_and_told_once_for_each_side(remote: bo
     assert notes == ([sentences[0]] if kept else [])
 
 
-def test_an_interruption_that_lasted_when_its_run_ended_is_told_with_its_end_and_the_eviction() -> None:
+def test_an_interruption_that_outlasts_its_run_is_stored_later_with_end_and_eviction() -> None:
     lasting, over = Interruption("OST0", 100, None), Interruption("OST0", 100, 102, evicted=True)
     older = Interruption("OST0", 10, 12)
     events: list[RunEvent] = []
@@ -48,5 +48,5 @@ def test_an_interruption_that_lasted_when_its_run_ended_is_told_with_its_end_and
     assert events == []
     note_ends(session(lasting))
     assert events == [InterruptionsEnded((older, over))]
-    # The older one was not met.
+    # The run did not meet the older interruption.
     assert as_known_last([lasting], [older, over]) == [over]

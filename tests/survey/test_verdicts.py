@@ -1,4 +1,4 @@
-"""A study is planned backwards from its verdicts: what fits is measured, what does not is named with its budget."""
+"""A study is planned by verdicts: those that fit the budget are measured, the others are named with their budget."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_cell_has_a_verdict() -> None:
         assert {key for verdict in verdicts for key in verdict.cells} == {cell.key for cell in cells}
 
 
-def test_only_what_fits_is_measured_and_the_rest_is_named_with_its_budget() -> None:
+def test_verdicts_that_fit_are_measured_and_the_others_are_named_with_their_budget() -> None:
     study = TransferSize()
     cells = cells_of(study)
     plan, visits_s = schedule(cells, study)
@@ -73,7 +73,7 @@ def test_only_what_fits_is_measured_and_the_rest_is_named_with_its_budget() -> N
     budgets = budgets_of(verdicts, visits_s, prepared_s=20.0)
     told = left_to_larger_budgets(verdicts, budgets, plan.planned)
     assert "transfer-size" in told and "--budget" in told
-    # The run had this budget, of which the preparation took 20 s; what it leaves needs more.
+    # Verdicts that were left out need more than this run's budget, 20 s of which went to the preparation.
     left = [budget_s for index, budget_s in enumerate(budgets) if index not in plan.planned]
     assert min(left) > (20.0 + 4 * 0.1 * WANTED_BLOCKS) / MEASURE_SHARE
     assert budgets_of(verdicts, visits_s)[-1] > len(cells) * 0.1 * WANTED_BLOCKS
@@ -83,7 +83,7 @@ def test_only_what_fits_is_measured_and_the_rest_is_named_with_its_budget() -> N
     assert left_to_larger_budgets(verdicts, budgets, plan.planned) == "" and plan.put_off() == []
 
 
-def test_time_of_verdicts_that_are_decided_early_goes_to_the_next() -> None:
+def test_time_saved_by_an_early_verdict_goes_to_the_next() -> None:
     study = OpenClose()
     cells = cells_of(study)
     plan, _ = schedule(cells, study)
@@ -111,14 +111,14 @@ def test_slow_visits_put_off_the_last_verdict_and_not_the_first() -> None:
     assert {cell.key for cell in plan.put_off()}
 
 
-def test_a_visit_takes_as_long_as_its_data_at_the_pilots_rates_and_no_longer_than_its_end() -> None:
+def test_the_duration_of_a_visit_is_estimated_from_the_pilot_and_limited() -> None:
     cells = {cell.key: cell for cell in cells_of(TransferSize())}
     usual = visit_s(cells["transfer-size/buffered/4096"], PILOT, 0.1)
     assert 0.1 < usual < 0.5
     assert visit_s(cells["transfer-size/buffered/4096"], Pilot(1e3, 1e3, 1.0), 0.1) < 1.0
 
 
-def test_two_sides_are_compared_before_anything_is_asked_of_one_of_them() -> None:
+def test_the_comparison_of_two_sides_comes_before_the_questions_on_one_side() -> None:
     first = planned(Against(OpenClose(), "vm.dirty_ratio", "2", "40"))[0]
     assert first.cells == ("A/open-close/1", "B/open-close/1")
 
@@ -129,7 +129,7 @@ def test_both_values_of_a_setting_are_measured_with_the_same_plans() -> None:
     assert sides[0].plan == sides[1].plan and not sides[1].place.target
 
 
-def test_visits_that_take_longer_than_expected_make_the_others_take_longer_too() -> None:
+def test_slow_visits_lengthen_the_estimates_for_other_cells() -> None:
     study = OpenClose()
     cells = cells_of(study)
     plan, _ = schedule(cells, study)

@@ -48,13 +48,13 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
     if from_run is None and directory is not None and options.html is None and all(need.level for need in wanted):
-        # What a watch has seen needs no measurement; a page shows one.
+        # A watch answers needs for service levels without a measurement. The page would require one.
         path = str(detect(directory, options.servers).path)
         answers = judge(wanted, {}, Results((), options.confidence, {}), (), _watched_minutes(path))
     else:
         if from_run is None:
             assert directory is not None
-            # Capacity needs no measurement; what does is measured together, interleaved.
+            # Measure the studies of all needs in one interleaved run. For capacity alone, any short study will do.
             names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
             studies = tuple(study_named(name) for name in names)
             run = perform(request_from(options, "accept", title, directory, studies, full=False), options)
@@ -82,7 +82,7 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
 
 
 def _watched_minutes(directory: str) -> list[RingRow]:
-    """Return what ``strakes watch`` has seen of this directory in the last 30 days."""
+    """Return the rows that ``strakes watch`` recorded for this directory in the last 30 days."""
     import time
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""``strakes doctor``: what this machine has, what it lacks, and how to get it."""
+"""``strakes doctor``: check the engines, packages, kernel, limits and tools of this machine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def command(
 
 
 def examine() -> list[MachineCheck]:
-    """Every check, in the order of the screen."""
+    """Return all checks in display order."""
     return [*_engine(), *_packages(), *kernel(), *limits(), *tools()]
 
 
@@ -94,7 +94,7 @@ def _engine() -> list[MachineCheck]:
 
 
 def _said_by(path: Path) -> Hello | EnvironmentLacksError:
-    """Of an engine whose ranks are processes: alone, without an mpiexec, it is a team of one."""
+    """Start an MPI engine without mpiexec, as a team of one rank; return its Hello, or why it does not start."""
     from strakes.launch.engine import LocalEngine
     from strakes.launch.mpi_family import GET_MPI
 
@@ -108,14 +108,14 @@ def _said_by(path: Path) -> Hello | EnvironmentLacksError:
 
 
 def _of_mpi(name: str, reply: Hello | EnvironmentLacksError) -> MachineCheck:
-    """Check one of the optional engines: --launcher mpi needs one of them."""
+    """Return the check of an optional MPI engine. --launcher mpi needs one of them."""
     if isinstance(reply, EnvironmentLacksError):
         return MachineCheck(name, "missing", f"{reply.what}: {reply.why}".strip(": "), reply.remedy)
     return MachineCheck(name, "ok", f"{reply.engine}, {reply.mpi}, backends {', '.join(reply.backends)}")
 
 
 def _mpiexec() -> MachineCheck:
-    """Check the mpiexec that --launcher mpi takes, and the engine it starts."""
+    """Check the mpiexec that --launcher mpi uses, and the engine that it starts."""
     from strakes.launch.mpi import find_mpiexec
     from strakes.launch.mpi_family import find_mpi_engine
 
@@ -127,7 +127,7 @@ def _mpiexec() -> MachineCheck:
 
 
 def _backends(hellos: Sequence[Hello]) -> Iterator[MachineCheck]:
-    """Those that are in none of the engines. The last one that was asked knows best how to get it."""
+    """Yield a check for each backend that every engine lacks, with the remedy of the last engine."""
     present = {name for hello in hellos for name in hello.backends}
     absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in present}
     for name, reason in absent.items():
@@ -164,7 +164,7 @@ def _packages() -> list[MachineCheck]:
 
 
 def _print(checks: Sequence[MachineCheck]) -> None:
-    """Print the result, then what is missing or limited, once for each reason, then the names of all else."""
+    """Print the result, the missing and limited items grouped by reason, and the names of the others."""
     names = ", ".join(check.name for check in _lacking(checks))
     say_sentence(f"strakes cannot work here: {names} missing." if names else "strakes can work here.")
     reasons: dict[tuple[str, str, str], list[str]] = {}

@@ -1,4 +1,4 @@
-"""``strakes doctor --hosts``: the nodes before anything is measured on them."""
+"""``strakes doctor --hosts``: check nodes before a measurement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOKEN = "token"
 
 
 def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
-    """Print what each node is and how they differ; return the exit status."""
+    """Print the properties of the nodes and their differences; return the exit status."""
     from strakes.interrupts import interrupts_deferred
     from strakes.launch.nodes.check import examine, measure_alignment
     from strakes.targets.directory import require_directory

@@ -1,4 +1,4 @@
-"""What commands share that do a fault to a live system: which one, to whom, and the consent to it."""
+"""Options of commands that cause a fault on a live system: the fault, its target, and the user's consent."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from strakes.drill.visit import DrillVisit
     from strakes.targets.command import Servers
 
-# Of a study that was not told which.
+# Default fault of a study.
 _USUAL = "mds-kill"
 
 
 @dataclass(frozen=True)
 class AskedFault:
-    """The fault that the command line asks for; ``words``: the fields of an ``Ask``, but its directory and servers."""
+    """The requested fault. ``words``: the fields of an ``Ask``, without its directory and servers."""
 
     name: str | None
     words: Mapping[str, Any]
 
     def make(self, directory: Path, usual: str = "", servers: Servers | None = None) -> Fault:
-        """Make the fault, or ``usual`` where none was named. Raises BadInputError where it cannot be done."""
+        """Return the fault, or ``usual`` if none was named. Raises BadInputError if it is not possible here."""
         from strakes.drill.faults.fault import Ask
         from strakes.drill.faults.registry import COMMAND, FAULTS, make_fault
 
@@ -91,7 +91,7 @@ _WORDS = {
 
 
 def fault_options(command: Command) -> Command:
-    """Add ``--fault`` and the options that the kinds of fault need: ``fault`` is an AskedFault."""
+    """Add ``--fault`` and the options of all kinds of fault, passed as one AskedFault in ``fault``."""
 
     @wraps(command)
     def with_fault(*, fault: str | None, **options: Any) -> object:
@@ -103,7 +103,7 @@ def fault_options(command: Command) -> Command:
 
 
 def has_sessions(directory: Path) -> bool:
-    """Return whether clients can be sessions of libcephfs there; say how to get it where only that is missing."""
+    """Return whether clients can be libcephfs sessions there; print the remedy if only the engine lacks support."""
     from strakes.drill.faults.cephfs import is_cephfs
     from strakes.launch.engine import LocalEngine
 
@@ -121,7 +121,7 @@ def has_sessions(directory: Path) -> bool:
 
 
 def drill_visit(directory: Path, agreed: bool, fault: AskedFault, servers: Servers | None = None) -> DrillVisit:
-    """Return how a study of drills visits. Raises BadInputError where the fault is impossible or not agreed to."""
+    """Return the visit of a study of drills. Raises BadInputError if the fault is impossible or lacks consent."""
     from strakes.drill.visit import DrillVisit
     from strakes.files import default_root
     from strakes.studies.recovery import TIMING

@@ -38,7 +38,7 @@ _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
 
 
 class ByIdType(click.ParamType[tuple[int, int]]):
-    """ID=IOPS and the like: which server, and what holds for it."""
+    """The number of a server and its limit, such as ID=IOPS."""
 
     def __init__(self, option: LabOption) -> None:
         self.name = option.metavar
@@ -58,14 +58,14 @@ class ByIdType(click.ParamType[tuple[int, int]]):
 
 
 class UpGroup(click.Group):
-    """A command for each kind of lab, its options those of the kind."""
+    """A group with one command for each kind of lab, with the options of that kind."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all kinds of lab."""
         return list(KINDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command, None if there is none of that name."""
+        """Return the command of this kind, or None."""
         return _up_command(cmd_name) if cmd_name in KINDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -252,7 +252,7 @@ def _settings(option: LabOption) -> dict[str, Any]:
 
 
 def _written(option: LabOption, default: object) -> object:
-    """Return the default as one would write it, where its unit would not be seen."""
+    """Return the default of a size or time as a user writes it, with its unit; other defaults unchanged."""
     from strakes.units import format_bytes
 
     if option.form == "size" and isinstance(default, int):

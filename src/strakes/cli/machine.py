@@ -1,4 +1,4 @@
-"""What the kernel, its limits and the installed tools allow, as checks for ``strakes doctor``."""
+"""Checks of the kernel, limits and tools of this machine, for ``strakes doctor``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ State = Literal["ok", "limited", "missing"]
 
 @dataclass(frozen=True)
 class MachineCheck:
-    """One thing looked at. ``required``: without it strakes cannot work; ``remedy``: how to get it."""
+    """Result of one check. ``required``: strakes cannot work without it. ``remedy``: how to get it."""
 
     name: str
     state: State
@@ -44,7 +44,7 @@ _TOOLS = {
 
 
 def kernel() -> list[MachineCheck]:
-    """Check the kernel's release and the calls that make measurements better."""
+    """Check the kernel's release, cachestat, io_uring and O_DIRECT on tmpfs."""
     release = platform.release()
     return [
         MachineCheck("kernel", "ok", f"{platform.system()} {release} {platform.machine()}"),
@@ -109,7 +109,7 @@ def _count(value: int) -> str:
 
 
 def _cachestat() -> MachineCheck:
-    # No such descriptor: a kernel that knows the call says EBADF before anything else.
+    # A kernel with this call fails with EBADF for an invalid descriptor.
     if _errno_of(_CACHESTAT, -1, None, None, 0) == errno.EBADF:
         return MachineCheck("cachestat", "ok", "shows how much of a file is in the page cache")
     return MachineCheck(
@@ -121,7 +121,7 @@ def _cachestat() -> MachineCheck:
 
 
 def _io_uring() -> MachineCheck:
-    # Zero entries are invalid: a kernel that allows the call says EINVAL.
+    # A kernel that allows this call fails with EINVAL for zero entries.
     why = _errno_of(_IO_URING_SETUP, 0, None)
     if why in (errno.EINVAL, errno.EFAULT):
         return MachineCheck("io_uring", "ok", "allowed")

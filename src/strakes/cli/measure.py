@@ -84,7 +84,7 @@ def measure(request: Request, options: Measuring, *, batch: str | None = None, c
 def conclude(
     run: Run, html: Output | None, json: Output | None, others: tuple[tuple[System, ...], str] | None = None
 ) -> None:
-    """Store and print what a run found, and then write its report, so that a failing report takes nothing away."""
+    """Store and print the findings of a run before its report, so that a failing report loses nothing."""
     try:
         portrait = analyse(run)
         show(portrait, run, html, json)
@@ -96,7 +96,7 @@ def conclude(
 
 
 def _hint_at_study(error: BadInputError, directory: str) -> None:
-    """Say of a directory that is not there, but called like a study, how that is run."""
+    """Add a remedy to the error if the missing directory has the name of a study."""
     from strakes.studies.registry import STUDIES
 
     if error.where == directory and directory in [study.name for study in STUDIES]:
@@ -104,7 +104,7 @@ def _hint_at_study(error: BadInputError, directory: str) -> None:
 
 
 def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
-    """Return the systems of a list and its source, before anything is measured. Raises BadInputError."""
+    """Return the published systems of a list and its source, or None without a list. Raises BadInputError."""
     from strakes.literature.io500 import systems
 
     return None if compare_with is None else systems(compare_with)
@@ -121,14 +121,14 @@ def show_beside(
 
 
 def perform(request: Request, options: Measuring) -> Run:
-    """Run studies."""
+    """Run the requested studies and return the stored run."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Do the ``work`` that was requested and show its progress."""
+    """Perform the requested ``work`` with a progress display; return the stored run."""
     from strakes.store import Store
 
     store = Store()
@@ -138,7 +138,7 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 
 
 def typed_command() -> str:
-    """Return the command line of this process, to be typed again."""
+    """Return the command line of this process, quoted for a shell."""
     return shlex.join(["strakes", *sys.argv[1:]])
 
 
@@ -196,5 +196,5 @@ def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None)
 
 
 def report_path(run: Run, html: Output | None) -> Path:
-    """Where the HTML report of the run is."""
+    """Return the path of the run's HTML report."""
     return run.path / "report.html" if html is None or html.path is None else html.path

@@ -1,4 +1,4 @@
-"""Types of options that are numbers: a wrong value is told which ones are right."""
+"""Parameter types for numbers; errors name the accepted range."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WholeNumber(click.IntRange):
 
 
 class NumberRange(click.FloatRange):
-    """A number within limits; what is no number at all lies in no range."""
+    """A number within limits; NaN is refused."""
 
     name = "n"
 
@@ -42,7 +42,7 @@ class NumberRange(click.FloatRange):
 
 
 class NumberList(click.ParamType[str]):
-    """Numbers and spans of numbers, as a plan has them: 0-3,8."""
+    """A list of numbers and ranges, as in a plan: 0-3,8."""
 
     name = "list"
 

@@ -1,4 +1,4 @@
-"""``strakes predict``: what a larger system will do, from runs on a small one; and how good that was."""
+"""``strakes predict``: forecasts for larger systems from runs on small ones, and their scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.language.page import translate_lines
 
 
 class _ForecastUnlessNamed(click.Group):
-    """A group whose first argument may be a run: then it is a forecast."""
+    """A group that runs ``forecast`` if its first argument is not a subcommand."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -136,7 +136,7 @@ def namespace(directory: Path, mdts: int, changed_within: float, limit: float, j
     from strakes.predict.namespace import commands, place, render_namespace, walk
     from strakes.targets.registry import detect
 
-    # Commands are to work from everywhere.
+    # The printed commands must work from any directory.
     directory = directory.absolute()
     file_system = detect(directory).facts().file_system
     tally, counted = walk(directory, since_s=changed_within, limit_s=limit)

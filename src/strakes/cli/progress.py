@@ -1,4 +1,4 @@
-"""What a long command shows on standard error while it works: a live display on a terminal, else lines."""
+"""Progress of long commands on standard error: a live display on a terminal, else lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN_LINE_EVERY_S = 10.0
 
 
 class LiveProgress:
-    """Shows what is measured now and the time left.
+    """Display of the current measurement and the remaining time.
 
     >>> with LiveProgress(quiet=True) as progress:
     ...     progress.start(total_s=120.0)
@@ -39,7 +39,7 @@ class LiveProgress:
         self._detail = ""
         self._fraction = 0.0
         self._cells = ""
-        # What is known of cells is news once: what is measured after them, such as fresh runs, is not of them.
+        # Counts of cells are shown for one update: later measurements, such as fresh runs, are outside the cells.
         self._cells_are_new = False
         self._runs = 0
 
@@ -50,7 +50,7 @@ class LiveProgress:
         self.finish()
 
     def start(self, total_s: float) -> None:
-        """Begin work that is to take ``total_s`` seconds."""
+        """Start the display of work that is planned to take ``total_s`` seconds."""
         self._started = time.monotonic()
         self._last_line = self._started
         self._total_s = total_s
@@ -63,7 +63,7 @@ class LiveProgress:
             self._live.start()
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
-        """Show what is measured now, how much is done (0 to 1), and what is known so far. Cheap: call it often."""
+        """Show the current measurement, the completed fraction (0 to 1) and a detail. Frequent calls are cheap."""
         self._text, self._detail = translate(text), translate(detail)
         self._fraction = min(max(fraction, 0.0), 1.0)
         if not self._cells_are_new:
@@ -76,14 +76,14 @@ class LiveProgress:
             self._print(plain_line(self._text, self._fraction, told, now - self._started, self._total_s))
 
     def cells(self, done: int, total: int) -> None:
-        """Show how many runs were made, and how many cells need no more. It is called before each run."""
+        """Show the numbers of completed runs and of decided cells. To be called before each run."""
         need_none = f"{done} of {counted(total, 'cell')} decided"
         self._cells = ", ".join(map(translate, (f"{counted(self._runs, 'run')} made", need_none)))
         self._runs += 1
         self._cells_are_new = True
 
     def note(self, text: str) -> None:
-        """Print a line that stays, such as a warning or a finished study."""
+        """Print a permanent line, such as a warning or a finished study."""
         if self._quiet:
             return
         text = translate(text)
@@ -123,7 +123,7 @@ class LiveProgress:
 
 
 def plain_line(text: str, fraction: float, detail: str, elapsed_s: float, total_s: float) -> str:
-    """One line of progress for a log file.
+    """Return a line of progress for a log file.
 
     >>> plain_line("open-close: 2 ranks", 0.5, "so far 1.1 M op/s", 61.0, 120.0)
     ' 50 %  1:01 of 2:00, 0:59 left  open-close: 2 ranks  so far 1.1 M op/s'
@@ -141,7 +141,7 @@ def _clock(elapsed_s: float, fraction: float, total_s: float) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    """Minutes and seconds, hours where there are some.
+    """Return minutes and seconds, with hours from one hour on.
 
     >>> _minutes(59.9), _minutes(3725)
     ('0:59', '1:02:05')

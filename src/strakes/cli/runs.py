@@ -1,4 +1,4 @@
-"""``strakes runs``: what is in the store."""
+"""``strakes runs``: list the runs in the store."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    # Into a pipe everything goes uncut, one line for each run.
+    # Never truncate in a pipe: one line for each run.
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     for head in ("id", "when", "what", "target", "file system", "status"):
@@ -63,7 +63,7 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     if console.measure(table, options=console.options.update(width=_LONGEST_LINE_COLUMNS)).maximum <= console.width:
         console.print(table)
         return
-    # An id is there to be copied: it is never cut or folded, and it begins with the time.
+    # Users copy ids, so never truncate or wrap them. They begin with the time, which is omitted here.
     for run in runs:
         head, place = f"{run.id}  {translate(run.status)}", f"  {_what(run)}  {run.target}  {run.file_system}"
         click.echo(for_terminal(head))

@@ -1,4 +1,4 @@
-"""Lines for people in which something of others may stand: one line each, whatever is in them."""
+"""Print lines that may contain foreign text, such as file names, without control characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.language import translate
 
 
 def local_time(moment: datetime) -> datetime:
-    """Return the moment in this place's time; in UTC where TZ says what Python does not know, such as AAA24:59:59."""
+    """Return the moment in local time, or in UTC if Python does not support TZ, such as AAA24:59:59."""
     try:
         return moment.astimezone()
     except (ValueError, OverflowError):
@@ -26,7 +26,7 @@ def say(text: object = "", *, err: bool = False) -> None:
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:
-    """Print one line; on a terminal that is narrower it is broken between words, further lines indented."""
+    """Print one line, wrapped between words on a narrower terminal, with further lines indented."""
     click.echo(broken(translate(for_terminal(text)), sys.stdout, indent=indent))
 
 
@@ -37,7 +37,7 @@ def say_sentences(text: str) -> None:
 
 
 def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
-    """Return a finished line as ``say_sentence`` prints it on that stream."""
+    """Return a line wrapped to the width of the stream; unchanged if the stream is no terminal."""
     import shutil
     import textwrap
 
@@ -50,7 +50,7 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
         begin = line[: len(line) - len(line.lstrip())]
         first, *rest = wrapped(line, width - indent)
         return "\n".join([begin + first, *(f"{' ' * indent}{part}" for part in rest)])
-    # Paths and options stay whole, to be copied.
+    # Users copy paths and options, so never break them.
     wrapper = textwrap.TextWrapper(
         width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
@@ -58,7 +58,7 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
 
 
 def say_lines(text: str, *, err: bool = False) -> None:
-    """Print a text whose lines are its own, such as the output of a job; nothing is added at its end."""
+    """Print a text of several lines, such as the output of a job, without a newline at its end."""
     click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False, err=err)
 
 

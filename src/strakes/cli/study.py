@@ -1,4 +1,4 @@
-"""``strakes study NAME DIR``: one study by itself, with every level of its factors."""
+"""``strakes study NAME DIR``: run one study with every level of its factors."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def command(
 
 
 def _values(knob: str | None) -> tuple[str, ...]:
-    """Return the setting and its two values; nothing without one. Raises BadInputError for other words."""
+    """Return the setting and its two values, or an empty tuple. Raises BadInputError for any other form."""
     if knob is None:
         return ()
     name, _, values = knob.partition("=")

@@ -12,7 +12,7 @@ from strakes.knobs.loader import catalogue
 @pytest.mark.parametrize(
     ("own", "used", "shown"),
     [
-        (None, {"mds.a": "4294967296"}, "(of the daemons themselves)"),
+        (None, {"mds.a": "4294967296"}, "(not set; in use by the daemons)"),
         (None, {}, ""),
         ("1073741824", {"mds.a": "1073741824"}, ""),
     ],
@@ -21,5 +21,5 @@ def test_the_effective_value_of_an_unset_knob_is_shown(own: str | None, used: di
     knob = next(knob for knob in catalogue() if knob.in_force and knob.name == "mds_cache_memory_limit")
     text = _effective_text(Reading(knob, {"mds": own}), used)
     assert text.endswith(shown)
-    assert ("(of the daemons themselves)" in text) == bool(shown)
+    assert ("(not set; in use by the daemons)" in text) == bool(shown)
     assert knob.shown(next(iter(used.values()), own)) in text

@@ -126,10 +126,10 @@ def test_restore_fails_if_a_journal_is_damaged(world: World, root: Path, monkeyp
     path = directory(root, "open") / "000001-x.jsonl"
     path.touch()
     result = CliRunner().invoke(restore_command, [], standalone_mode=False)
-    assert result.return_value == 1 and str(path) in result.output and "nothing to put back" not in result.output
+    assert result.return_value == 1 and str(path) in result.output and "No settings to put back" not in result.output
     path.unlink()
     result = CliRunner().invoke(restore_command, [], standalone_mode=False)
-    assert result.return_value == 0 and "nothing to put back" in result.output
+    assert result.return_value == 0 and "No settings to put back" in result.output
 
 
 def test_a_value_that_cannot_be_recorded_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: 
     restored = strakes("knobs", "restore", place)
     assert restored.returncode == 0 and f"put back to {before}" in restored.stdout
     assert value(queue / "read_ahead_kb") == before
-    assert "nothing to put back" in strakes("knobs", "restore").stdout
+    assert "No settings to put back" in strakes("knobs", "restore").stdout
 
 
 def test_the_command_reports_changes_by_others_and_exits_with_status_one(

@@ -1,4 +1,4 @@
-"""``strakes clean DIR``: remove what runs that were killed left behind."""
+"""``strakes clean DIR``: remove the files of killed runs."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
     """Remove what interrupted runs left in DIR, and nothing else.
 
-    Only directories that have a marker of strakes and belong to you or root are touched; those of running measurements
-    are not. Exits with status 1 if something could not be removed.
+    Only directories that have a marker of strakes and belong to you or root are removed, except the directories of
+    running measurements. Exits with status 1 if something could not be removed.
     """
     from strakes.targets.clean_apart import clean_apart
 

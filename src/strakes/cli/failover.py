@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 
 def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Command]:
-    """``--clients``: how many there are."""
+    """Return the option ``--clients``, the number of clients."""
     numbers = WholeNumber(1, most)
     return click.option("-n", "--clients", type=numbers, default=usual, show_default=True, help=text)
 
 
 def rate_option(most: int, text: str) -> Callable[[Command], Command]:
-    """``--rate``: how much each client does in a second."""
+    """Return the option ``--rate``, the operations of each client per second."""
     numbers = NumberRange(0.1, most)
     return click.option("--rate", type=numbers, default=10.0, show_default=True, help=text)
 
@@ -98,8 +98,8 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
 def check_command(directory: Path | None, live: bool, list_rules: bool, json: Output | None) -> int:
     """Find mistakes that have cost others their service or their data.
 
-    DIR has the files of a cluster as far as they exist: those of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or
-    pcs commands, pcs config output, or a plan. It may be a single file. Exits with status 1 if there is an error.
+    DIR has any files of a cluster: the configuration of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or pcs
+    commands, pcs config output, or a plan. It may be a single file. Exits with status 1 if an error is found.
     """
     from strakes.cli.failover_text import print_check, print_rules
     from strakes.failover.check import check, document
@@ -118,14 +118,16 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 
 @command.command("rehearse")
 @click.argument("directory", metavar="DIR|FILE", type=PATH)
-@click.option("--all", "every", is_flag=True, help="Show every pair of failures, also those that the service survives.")
+@click.option(
+    "--all", "every", is_flag=True, help="Show every pair of failures, including pairs that the service survives."
+)
 @click.option("--singles", is_flag=True, help="Show single failures only.")
 @json_option
 def rehearse_command(directory: Path, every: bool, singles: bool, json: Output | None) -> int:
     """Predict the effect of each failure, and of each pair of failures, on the cluster in DIR.
 
     Pacemaker's own policy engine decides, with this configuration; strakes models cables, switches, power and disks. A
-    CIB alone is enough: the output lists what was assumed. Exits with status 1 if split brain is possible.
+    CIB alone is enough: the output lists the assumptions. Exits with status 1 if split brain is possible.
     """
     from strakes.cli.failover_text import print_rehearsal
     from strakes.failover.rehearsal.rehearse import document, rehearse
@@ -218,7 +220,7 @@ def drill_command(
     say(
         f"strakes: {drill.timing.undone_when}: {striking.undo.text}"
         if striking.undo
-        else "strakes: there is nothing to undo",
+        else "strakes: this fault has no undo",
         err=True,
     )
     if dry_run:
@@ -311,7 +313,7 @@ def pair_command(
 
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
-        raise BadInputError(f"there is no pair {name}", remedy="Start one: strakes lab up ha")
+        raise BadInputError(f"no pair {name} is running", remedy="Start one: strakes lab up ha")
     trials = run_trials(
         name,
         Pair(lab.facts),

@@ -1,4 +1,4 @@
-"""``strakes report guide``: the page "how to use our file system", from what was measured."""
+"""``strakes report guide``: a page of advice for users, from measurements."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from strakes.cli.options import OUTPUT, Output
 @click.argument("run", metavar="[RUN]", required=False)
 @click.option("-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output]")
 def command(run: str | None, output: Output) -> int:
-    """Write a Markdown page that tells users how to use a file system, from a finished survey or study.
+    """Write a Markdown page of advice for users of a file system, from a finished survey or study.
 
     RUN is a run id from strakes runs, or a file written by strakes export. The default is the run that strakes advise
-    would use. Nothing is measured. Every line names its evidence, and what is not known is listed.
+    would use. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
     """
     from strakes.advise.choose import size_classes
     from strakes.advise.paste import class_layouts

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from strakes.store.jobs import Job, Jobs
 
 _LOOK_EVERY_S = 2.0
-# A shared file system may show the job's last words a little later than the queue shows its end.
+# A shared file system may show the last output of a job some seconds after the queue shows its end.
 _LAST_WORDS_S = 10.0
 _MOST_SHOWN_BYTES = 1 << 20  # at a time
 
 
 @click.command()
 @click.argument("job", required=False)
-@click.option("--cancel", "cancelling", is_flag=True, help="Cancel JOB cleanly; what it has measured is kept.")
+@click.option("--cancel", "cancelling", is_flag=True, help="Cancel JOB cleanly; its measurements are kept.")
 @click.option("--json", "as_json", is_flag=True, help="Write the jobs as a JSON list, oldest first.")
 def command(job: str | None, cancelling: bool, as_json: bool) -> int:
     """List the jobs submitted with --batch; with JOB, watch that one until it ends.
@@ -69,7 +69,7 @@ def _list(jobs: list[Job], *, as_json: bool) -> None:
 
 
 def _watch(jobs: Jobs, job: Job) -> int:
-    """Show what the job says, from its beginning."""
+    """Print the output of a job from its beginning until it ends; return its exit status."""
     from strakes.jobs.batch import state_of
 
     shown, last_state, ended_at = 0, "", 0.0
@@ -97,7 +97,7 @@ def _watch(jobs: Jobs, job: Job) -> int:
 
 def _killed(job: Job) -> MeasurementError:
     kept = (
-        f"What run {job.run} measured is kept. Submit the same command with --resume {job.run}."
+        f"The measurements of run {job.run} are kept. Submit the same command with --resume {job.run}."
         if job.run
         else "Submit it again."
     )

@@ -1,4 +1,4 @@
-"""``strakes knobs``: settings of file systems, read, changed, and surely put back."""
+"""``strakes knobs``: read, change and restore settings of file systems."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _MAY_DIR = click.argument("directory", metavar="[DIR]", required=False, type=DIR
 def command(ctx: click.Context) -> None:
     """Read and change settings of a file system, its servers and the kernel, and put them back.
 
-    Every change is written to a journal in the store before it is made. A value is put back only if it is still what
-    strakes set; what somebody else has changed since is reported and left alone.
+    Every change is written to a journal in the store before it is made. A value is put back only if it is still the one
+    that strakes set; a value that somebody else has changed since is reported and left alone.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -54,7 +54,7 @@ def list_command(directory: Path | None, servers: Servers | None, as_json: bool)
     else:
         target = _target(directory, servers)
         readings = read(target)
-        # Where a setting has no value of its own, its servers tell which one they use.
+        # The servers report the values in force, which an unset setting lacks.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
         print_json([{**_document(reading), "in_force": dict(used.get(reading.knob.name, {}))} for reading in readings])
@@ -151,7 +151,7 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
             say(str(restored))
     damaged = _print_damaged()
     if not done and not damaged and not as_json:
-        say("There is nothing to put back.")
+        say("No settings to put back.")
     return 0 if all(restored.good for restored in done) and not damaged else 1
 
 
@@ -191,7 +191,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
 
 
 def _plain_path(directory: Path | None) -> str | None:
-    """As targets name it; its file system need not answer for that."""
+    """Return the resolved path, as journals name the target."""
     import os
 
     return None if directory is None else os.path.realpath(directory)
@@ -238,7 +238,7 @@ def _document(reading: Reading) -> dict[str, object]:
 
 
 def _value_text(reading: Reading) -> str:
-    """Return the value, or the range of them where places differ."""
+    """Return the value, or the first four values if places differ."""
     values = list(dict.fromkeys(reading.values.values()))
     if not values:
         return ""
@@ -248,10 +248,10 @@ def _value_text(reading: Reading) -> str:
 
 
 def _effective_text(reading: Reading, used: Mapping[str, str]) -> str:
-    """Return the value that was given, or else the one that the servers use by themselves."""
+    """Return the configured value, or the value that the servers use if none is configured."""
     own = any(value is not None for value in reading.values.values())
     values = dict.fromkeys(reading.knob.shown(value) for value in used.values())
-    return _value_text(reading) if own or not values else f"{', '.join(values)} (of the daemons themselves)"
+    return _value_text(reading) if own or not values else f"{', '.join(values)} (not set; in use by the daemons)"
 
 
 def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping[str, Mapping[str, str]]) -> None:
@@ -362,11 +362,11 @@ def _print_state(state: JournalState) -> None:
 
 
 def _or_none(value: str | None) -> str:
-    return "no value of its own" if value is None else value
+    return "default" if value is None else value
 
 
 def _print_damaged() -> bool:
-    """Name the journals that cannot be read. Return whether there are any."""
+    """Print the journals that cannot be read. Return whether any were found."""
     from strakes.files import default_root
     from strakes.knobs.journal import open_journals
 

@@ -1,4 +1,4 @@
-"""Which commands exist, and how every way a command can end becomes a message and an exit status."""
+"""The commands, and the messages and exit statuses of their errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 USAGE_STATUS = BadInputError.exit_status
-# Commands that must end although the servers of a file system do not answer.
+# Commands that must end even if the servers of a file system do not answer.
 _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
     | {"doctor", "report guide", "runs jobs", "watch"}
@@ -40,7 +40,8 @@ _APART = frozenset(
 COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 
 
-# Name and line of the help, so that the help imports no command: it is ``command`` in the module of its last word.
+# Help line of each command, so that the main help imports no command. A command is the object ``command`` in the module
+# named after its last word.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -52,7 +53,7 @@ COMMANDS = {
     "predict": "Forecast a larger system from small runs; score forecasts.",
     "report": "Write the report, a figure or the guide page of a run.",
     "report figure": "Write a figure of a run as SVG, PNG or PDF.",
-    "report guide": "Write a page that tells users how to use a file system.",
+    "report guide": "Write a page of advice for users of a file system.",
     "compare": "Compare two runs: faster, slower or the same, with intervals.",
     "runs": "List runs; show batch jobs and how figures changed.",
     "runs jobs": "List, watch and cancel measurements submitted as batch jobs.",
@@ -61,7 +62,7 @@ COMMANDS = {
     "export": "Export a run as JSON, CSV, Parquet or OpenMetrics.",
     "watch": "Watch a file system in production: what changed, when, where.",
     "failover": "Plan, check, rehearse and test the fail-over of two servers.",
-    "target": "Show what is known about the file system under DIR.",
+    "target": "Show the properties of the file system under DIR.",
     "knobs": "Read, change and put back settings of a file system.",
     "doctor": "Check what this machine has and lacks.",
     "lab": "Start and remove disposable file systems on this machine.",
@@ -79,7 +80,7 @@ _GROUPS = {
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are called, not before."""
+    """A group that imports a command only when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -118,7 +119,7 @@ class LazyGroup(click.Group):
     "--language",
     type=click.Choice(LANGUAGES),
     metavar="en|zh",
-    help="Language of summaries, reports, the guide and errors.  [default: that of the locale, else en]",
+    help="Language of summaries, reports, the guide and errors.  [default: from the locale, else en]",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="strakes", message="%(prog)s %(version)s")
 @click.pass_context
@@ -144,7 +145,7 @@ _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
 
 
 def main() -> int:
-    """Run the ``strakes`` command."""
+    """Run the ``strakes`` command and return its exit status."""
     if instruction := os.environ.get(COMPLETION):
         from click.shell_completion import shell_complete
 
@@ -165,7 +166,7 @@ def main() -> int:
 
 
 def _open_standard_files() -> None:
-    """Open /dev/null in place of closed standard files: a later file of ours must not become one of them."""
+    """Open /dev/null for closed standard files, so that no later file gets their descriptors."""
     for number, name, mode in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_WRONLY), (2, "stderr", os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -173,13 +174,13 @@ def _open_standard_files() -> None:
             null = os.open(os.devnull, mode)  # the lowest free number
             os.set_inheritable(null, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
-    # They name directories of modules, which Python uses even with -I.
+    # Python takes module directories from these variables even with -I.
     for variable in ("PYTHONEXECUTABLE", "__PYVENV_LAUNCHER__"):
         os.environ.pop(variable, None)
 
 
 def _take_language(arguments: Sequence[str]) -> list[str]:
-    """Return the command line without a valid --language at its head; that one, else the locale, holds from now on."""
+    """Set the language from a --language at the head, else from the locale. Return the command line without it."""
     choose(wanted(os.environ))
     first, *rest = [*arguments, ""]
     language, left = (rest[0], rest[1:]) if first == "--language" else (first.removeprefix("--language="), rest)
@@ -190,7 +191,7 @@ def _take_language(arguments: Sequence[str]) -> list[str]:
 
 
 def _trouble(arguments: Sequence[str]) -> str:
-    """Return the mounts that a command line names and their known servers, without touching the mounts."""
+    """Return a text on the mounts in a command line and their servers' trouble, without accessing the mounts."""
     from pathlib import Path
 
     from strakes.targets.mountinfo import find_mount, read_mounts
@@ -211,9 +212,9 @@ def _trouble(arguments: Sequence[str]) -> str:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line; returns its exit status. Prints every error, raises none.
+    """Run one command line and return its exit status. Errors are printed, never raised.
 
-    A command's own return value is its exit status where it is an int.
+    An int that the command returns is its exit status.
     """
     with orderly_signals():
         try:
@@ -260,7 +261,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    # Not click's own main(): that one takes any broken pipe, also the engine's, for a closed standard output.
+    # click's main() would take any broken pipe, such as one to the engine, for a closed standard output.
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_address_space()
@@ -273,7 +274,7 @@ def _invoke(arguments: list[str]) -> int:
 
 
 def _require_address_space() -> None:
-    """Raise EnvironmentLacksError where OpenBLAS would try for ever to allocate its buffers."""
+    """Raise EnvironmentLacksError if OpenBLAS would retry the allocation of its buffers for ever."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if resource.RLIM_INFINITY != limit < _LEAST_ADDRESS_SPACE_BYTES:
         raise EnvironmentLacksError(
@@ -284,8 +285,8 @@ def _require_address_space() -> None:
 
 
 def _put_back_knobs(arguments: list[str]) -> None:
-    """Put back settings that a killed strakes left changed before anything else is done."""
-    # Asking for help does nothing, and ``strakes knobs`` shows and restores them itself.
+    """Restore the settings that a killed strakes left changed, before the command runs."""
+    # Help must change nothing, and ``strakes knobs`` shows and restores settings itself.
     if not arguments or arguments[0] in ("knobs", "--help", "-h") or {"--help", "-h"} & set(arguments):
         return
     import os
@@ -306,7 +307,7 @@ def _put_back_knobs(arguments: list[str]) -> None:
 
 
 def _put_right_faults(arguments: list[str]) -> None:
-    """So are faults of drills that were killed together with their guards."""
+    """Undo the faults of drills that were killed together with their guards."""
     if arguments[:2] == ["failover", "undo"] or {"--help", "-h"} & set(arguments):
         return
     from strakes.files import default_root
@@ -335,7 +336,7 @@ def _load(name: str) -> click.Command:
 
     module = name.rsplit(maxsplit=1)[-1]
     try:
-        # "import" is a word of Python.
+        # "import" is a Python keyword.
         command = import_module(f"strakes.cli.{module}_" if module == "import" else f"strakes.cli.{module}").command
     except ModuleNotFoundError as error:
         remedy = "Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes)."
@@ -353,7 +354,7 @@ def _suggestion(word: str) -> str:
 
 
 def _protect_optional_value(arguments: list[str]) -> list[str]:
-    """``--resume`` may stand without its RUN: a path or a directory after it is DIR, not a run.
+    """Return the arguments with ``--resume=`` in front of a path or directory, which is DIR, not the optional RUN.
 
     >>> _protect_optional_value(["--resume", "/scratch"]), _protect_optional_value(["--resume", "20260101-1"])
     (['--resume=', '/scratch'], ['--resume', '20260101-1'])
@@ -377,7 +378,7 @@ def _with_log(error: StrakesError, arguments: Sequence[str]) -> StrakesError:
 
 
 def _command_of(arguments: Sequence[str]) -> str:
-    """Return the command that these arguments begin with: click does not say which one lacks a value."""
+    """Return the command at the head of the arguments, because click does not name the one that lacks a value."""
     name = _name_of(arguments)
     command = cli.get_command(click.Context(cli), name)
     words = ["strakes", *([name] if command else [])]
@@ -389,7 +390,7 @@ def _command_of(arguments: Sequence[str]) -> str:
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
-    """Print an error; the notes of ``cause``, the original exception, are printed after it."""
+    """Print an error, followed by the notes of the original exception ``cause``."""
     click.echo(_line("strakes: ", "error", error.what), err=True)
     notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
     for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
@@ -402,7 +403,7 @@ def _line(begin: str, label: str, text: str) -> str:
 
 
 def _limit_reached(error: Exception) -> StrakesError | None:
-    """Return the error for memory, descriptors, processes or bytes of a file that a limit denies to strakes."""
+    """Return an error if a limit on memory, descriptors, processes or file size was reached, else None."""
     text = str(error)
     is_limit = (
         isinstance(error, MemoryError)
@@ -417,7 +418,7 @@ def _limit_reached(error: Exception) -> StrakesError | None:
 
 
 def _known_error(error: OSError) -> StrakesError | None:
-    """Return the error for a system error that is no bug of strakes, or None."""
+    """Return the error to print for a system error that is not a bug in strakes, else None."""
     if error.errno == errno.ENAMETOOLONG:
         return BadInputError("a name is too long", where=f"{error.filename or ''}"[:200], why=error.strerror or "")
     try:
@@ -435,7 +436,7 @@ def _nobody_reads_stdout() -> bool:
 
 
 def _silence_stdout() -> None:
-    """Let the interpreter's own last flush go nowhere."""
+    """Redirect standard output to /dev/null, so that the interpreter's final flush cannot fail."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

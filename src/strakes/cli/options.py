@@ -1,4 +1,4 @@
-"""Parameter types and options that several commands share; the options' names are the same everywhere."""
+"""Parameter types and options that several commands share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Output:
     """Next step if the file cannot be written."""
 
     def write(self, text: str) -> None:
-        """Write the whole document, a file at once or not at all. Raises MeasurementError when it cannot be written."""
+        """Write the document, a file atomically. Raises MeasurementError if it cannot be written."""
         if self.path is None:
             click.echo(text, nl=not text.endswith("\n"))
             return
@@ -89,9 +89,9 @@ class Amounts:
 
 
 def write_document(output: Output | None, text: str, *others: Output | None) -> bool:
-    """Write the document, if it was asked for. Return whether to print a summary.
+    """Write the document if there is an output. Return whether to print a summary.
 
-    It is not where this document, or one of ``others``, goes to standard output.
+    No summary is printed if this document or one of ``others`` goes to standard output.
     """
     if output is not None:
         output.write(text)
@@ -99,7 +99,7 @@ def write_document(output: Output | None, text: str, *others: Output | None) -> 
 
 
 def write_json(output: Output | None, document: object, *others: Output | None) -> bool:
-    """Write the document as JSON; otherwise as ``write_document``."""
+    """Write the document as JSON, with the result of ``write_document``."""
     from strakes.finite import to_json
 
     text = "" if output is None else to_json(document, indent=1)
@@ -107,7 +107,7 @@ def write_json(output: Output | None, document: object, *others: Output | None) 
 
 
 class AmountType(click.ParamType[float]):
-    """An amount with its unit, at least ``least`` and more than none: ``parse`` reads it."""
+    """An amount with a unit, read by ``parse``. It must be positive and at least ``least``."""
 
     def __init__(self, name: str, parse: Callable[[str], float], too_little: str, least: float = 0.0) -> None:
         self.name, self._parse, self._too_little, self._least = name, parse, too_little, least
@@ -126,7 +126,7 @@ class AmountType(click.ParamType[float]):
 
 
 class OutputType(click.ParamType[Output]):
-    """A file to be written, or - for standard output; one that cannot be written is refused before the measurement."""
+    """A file to write, or - for standard output. An unwritable file is refused before the measurement."""
 
     name = "file"
 
@@ -134,7 +134,7 @@ class OutputType(click.ParamType[Output]):
         self._remedy = remedy
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
-        """Return the file, if it can be written."""
+        """Return the output; fail if the file cannot be written."""
         if isinstance(value, Output):
             return value
         if not value:
@@ -167,7 +167,7 @@ class HostsType(click.ParamType[tuple[str, ...]]):
 
 
 class DirectoryType(click.ParamType[Path]):
-    """DIR, as it is typed. click.Path would look at it, and wait for ever where its servers are dead."""
+    """A directory that is not checked: click.Path would call stat(2) and block for ever if its servers are dead."""
 
     name = "directory"
 
@@ -179,10 +179,10 @@ class DirectoryType(click.ParamType[Path]):
 
 
 class PathType(click.Path):
-    """A file, or a directory of ours; an empty name would be the current directory."""
+    """A path other than DIR. An empty name is refused, because it would mean the current directory."""
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return what the help calls it."""
+        """Return the placeholder in the help."""
         return "FILE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -202,7 +202,7 @@ OUTPUT = OutputType()
 
 
 def budget_option(default: str) -> Callable[[Command], Command]:
-    """``--budget``: ``budget_s``."""
+    """Return the option ``--budget``, passed as ``budget_s``."""
     text = "Time to spend on measuring, such as 60s or 5m."
     return click.option("--budget", "budget_s", type=SECONDS, default=default, show_default=True, help=text)
 
@@ -246,8 +246,8 @@ _AMOUNT_OPTIONS = (
     click.option(
         "--files",
         type=WholeNumber(min=1),
-        help="Files that all ranks together create in each metadata phase. Study population: files there are at its "
-        "end. Study recovery: files that clients create before a fail-over.",
+        help="Files that all ranks together create in each metadata phase. Study population: total files at its end. "
+        "Study recovery: files that clients create before a fail-over.",
     ),
     click.option(
         "--phase", "phase_s", type=SECONDS, help="Length of each phase, such as 30s.  [default: as the budget allows]"
@@ -258,7 +258,7 @@ _AMOUNT_OPTIONS = (
 compare_with_option = click.option(
     "--compare-with",
     metavar="LIST",
-    help="Also compare this system with those of a list: io500 for the IO500 list, or a CSV file in the same form.",
+    help="Also compare this system with a list of systems: io500 for the IO500 list, or a CSV file in the same form.",
 )
 like_option = click.option(
     "--like", metavar="RUN", help="Use the plans of RUN, so that strakes compare can compare the two runs."
@@ -266,19 +266,19 @@ like_option = click.option(
 
 
 def like_run(like: str | None, *amounts: float | None) -> Run | None:
-    """Return the run whose plans are used. Raises BadInputError where amounts were given as well."""
+    """Return the run whose plans are used, or None. Raises BadInputError if amounts were given as well."""
     from strakes.store import Store
 
     if like is None:
         return None
     if any(amounts):
-        remedy = "Leave out --data-per-rank, --files and --phase: they are those of RUN."
+        remedy = "Leave out --data-per-rank, --files and --phase: RUN determines them."
         raise BadInputError("--like cannot be used together with amounts", remedy=remedy)
     return Store().open(like)
 
 
 def amount_options(command: Command) -> Command:
-    """Add the options that say how much is measured at a time: ``amounts`` is an Amounts."""
+    """Add the options for the amounts of a phase, passed as one Amounts in ``amounts``."""
     return with_options(_gathered(Amounts, "amounts", command), *_AMOUNT_OPTIONS)
 
 
@@ -294,7 +294,7 @@ batch_option = click.option(
 libcephfs_option = click.option(
     "--libcephfs",
     is_flag=True,
-    help="On CephFS, do metadata operations through libcephfs, not the mount; each rank is a client of its own.",
+    help="On CephFS, do metadata operations through libcephfs, not the mount; each rank is a separate client.",
 )
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
 resume_option = click.option(
@@ -416,7 +416,7 @@ def launch_options(command: Command) -> Command:
 
 
 def launch_option(command: Command) -> Command:
-    """Add who starts the ranks, and where: ``launch`` is a Launch."""
+    """Add the launch options, passed as one Launch in ``launch``."""
 
     @wraps(command)
     def with_launch(**options: Any) -> object:
@@ -435,7 +435,7 @@ def launch_from(
     launcher_options: str | None,
     launcher_command: str | None,
 ) -> Launch:
-    """Return the options of ``launch_options`` as one value. Raises BadInputError where they contradict each other."""
+    """Return the values of ``launch_options`` as a Launch. Raises BadInputError if they contradict each other."""
     if launcher_command is not None and launcher == "local":
         launcher = "command"
     wrong: tuple[tuple[str, object, tuple[Launcher, ...]], ...] = (
@@ -456,7 +456,7 @@ def launch_from(
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:
-    """Split options of another program, given as one word. Raises BadInputError for quotes that do not end."""
+    """Split the options of another program, given as one word. Raises BadInputError for an unclosed quotation."""
     import shlex
 
     try:
@@ -467,7 +467,7 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 
 
 def measuring_options(default_budget: str, *, repeats_cells: bool = True) -> Callable[[Command], Command]:
-    """Add the options that commands share that measure: ``options`` is a Sampling, else a Measuring."""
+    """Add the options of measuring commands, passed as ``options``: a Sampling, or a Measuring without repeats."""
 
     def decorate(command: Command) -> Command:
         return with_options(

@@ -1,4 +1,4 @@
-"""``strakes study reproduce S1 … S5 DIR``: all studies of one source, its values beside ours."""
+"""``strakes study reproduce S1 … S5 DIR``: run all studies of one source and compare its values."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def command(
     libcephfs: bool,
     options: Sampling,
 ) -> int:
-    """Repeat the measurements of SOURCE at a scale that fits here, and show its values beside yours.
+    """Repeat the measurements of SOURCE at a scale that fits here, and compare its values with yours.
 
     SOURCE is one of five publications: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files,
-    S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. What DIR cannot do is
-    left out, with the reason. For S3, --files is the number of files at the end of its population.
+    S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. Measurements that are
+    impossible on DIR are skipped, with the reason. For S3, --files is the number of files at the end of its population.
     """
     from strakes.cli.measure import analyse, perform, report_path, request_from, write_report
     from strakes.literature.sources import SOURCES
@@ -96,7 +96,7 @@ def command(
 
 
 def _second(html: Output | None) -> Output | None:
-    """Where the report of a population goes: beside the one of the rest."""
+    """Return the output for the population's report, next to the main report."""
     if html is None or html.path is None:
         return html
     return Output(html.path.with_stem(f"{html.path.stem}-population"))

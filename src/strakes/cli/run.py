@@ -78,20 +78,20 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
     "--processors",
     type=NumberList(),
     metavar="LIST",
-    help="Bind each rank to one of these processors, such as 0-3,8; the ranks of a host take them in turn.",
+    help="Bind each rank to one of these processors, such as 0-3,8; the ranks of a host are assigned round-robin.",
 )
 @click.option(
     "--numa-nodes",
     type=NumberList(),
     metavar="LIST",
-    help="Bind each rank and its memory to one of these NUMA nodes, such as 0,1; the ranks of a host take them in "
-    "turn.",
+    help="Bind each rank and its memory to one of these NUMA nodes, such as 0,1; the ranks of a host are assigned "
+    "round-robin.",
 )
 @click.option(
     "--buffer-pages",
     type=click.Choice(("normal", "transparent", "huge")),
-    help="Pages of the ranks' buffers: those of the usual size (normal), huge pages that the kernel puts together "
-    "(transparent), or huge pages that were reserved beforehand (huge).",
+    help="Pages of the ranks' buffers: base pages (normal), transparent huge pages (transparent), or huge pages that "
+    "were reserved beforehand (huge).",
 )
 def command(
     plan: str,
@@ -105,8 +105,8 @@ def command(
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
     A plan is a TOML file with the number of ranks and one [[phase]] table per step. examples/ has one of every kind.
-    With several directories, such as the mounts of several file systems, the ranks take them in turn: rank 0 the first,
-    rank 1 the second.
+    With several directories, such as the mounts of several file systems, the ranks are assigned to them round-robin:
+    rank 0 to the first, rank 1 to the second.
 
     Or give a command line of ior or mdtest, which names the directory itself: strakes run -n 4 ior -F -t 1m -b 16m -o
     DIR/file. strakes run ior --help lists the supported options. Or give a configuration of IO500: strakes run -n 4
@@ -125,14 +125,14 @@ def command(
 
 
 def _ranks_per_node(launch: Launch) -> int | None:
-    """Return the number of ranks on each node, or None where all are on one or the launcher decides."""
+    """Return the number of ranks on each node, or None if one node has all or the launcher decides."""
     if launch.ranks_per_node is None and len(launch.hosts) > 1 and launch.ranks:
         return -(-launch.ranks // len(launch.hosts))
     return launch.ranks_per_node
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
-    """Return the request to run a plan in these directories. Raises BadInputError where it cannot be."""
+    """Return the request to run a plan in these directories. Raises BadInputError for fewer ranks than directories."""
     first, *beside = directories
     context = click.get_current_context()
     if len({path.resolve() for path in directories}) < len(directories):

@@ -1,4 +1,4 @@
-"""``strakes survey DIR``: the main job."""
+"""``strakes survey DIR``: measure a file system."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Measure the file system under DIR and say how to use it well.
 
-    A survey works only in a directory of its own inside DIR, uses at most 80 % of the free space, and removes its
+    A survey works only in its own directory inside DIR, uses at most 80 % of the free space, and removes its
     files at the end. It prints a summary and writes an HTML report. Exit status: 0 measured, 1 the file system
     failed, 2 DIR cannot be used, 3 this machine lacks something, 130 interrupted (also by --neighbour).
     """

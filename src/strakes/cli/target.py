@@ -1,4 +1,4 @@
-"""``strakes target DIR``: what is known about the file system under DIR, and what strakes can change there."""
+"""``strakes target DIR``: properties of the file system under DIR, and what strakes can change there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Row = tuple[str, str]
 @servers_option
 @as_json_option
 def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
-    """Show what is known about the file system under DIR. Nothing is written there."""
+    """Show the properties of the file system under DIR. Nothing is written there."""
     from strakes.targets.knowledge import know
     from strakes.targets.registry import detect
 
@@ -90,7 +90,7 @@ def _device_rows(device: BlockDevice) -> list[_Row]:
 
 
 def _where(known: Knowledge) -> str:
-    """Return which machines serve it: this one, others, or both."""
+    """Return a phrase for its servers: this machine, others, or both."""
     if not known.facts.remote:
         return "on this machine"
     servers, own = known.description.servers, known.description.network
@@ -101,7 +101,7 @@ def _where(known: Knowledge) -> str:
 
 
 def _told(known: Knowledge) -> Iterator[_Row]:
-    """Return what the file system says of itself, but for its servers and targets."""
+    """Yield the file system's own description, without its servers and targets."""
     description = known.description
     if description.file_system_name != known.facts.device:
         yield "name", description.file_system_name
@@ -121,7 +121,7 @@ def _told(known: Knowledge) -> Iterator[_Row]:
 
 
 def layout_text(layout: Layout) -> str:
-    """Return a layout for people."""
+    """Return a layout as text."""
     from strakes.units import counted, format_bytes
 
     parts = [
@@ -137,7 +137,7 @@ def layout_text(layout: Layout) -> str:
 
 
 def placement_text(placement: Placement) -> str:
-    """Return a placement for people."""
+    """Return a placement as text."""
     targets = ", ".join(map(str, placement.metadata_targets))
     if placement.kind == "inherit":
         return f"same as the parent directory{f' (metadata target {targets})' if targets else ''}"
@@ -186,7 +186,7 @@ def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataT
 
 
 def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Columns in which nothing stands but dashes are left out."""
+    """Yield the lines of a table, without columns that have only dashes."""
     kept = [column for column in range(len(head)) if any(row[column] not in ("", "-") for row in rows)]
     shown = (tuple(map(translate, head)), *rows)
     widths = {column: max(columns(row[column]) for row in shown) for column in kept}

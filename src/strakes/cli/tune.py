@@ -40,9 +40,9 @@ def command(
 ) -> int:
     """Search for the best settings for the application in APP.toml on DIR by experiment.
 
-    The search varies what can be varied on DIR: transfer size, writers, files, interface, layout and, with --knobs,
+    The search varies the settings that DIR offers: transfer size, writers, files, interface, layout and, with --knobs,
     system settings, which are put back after every trial. At the end, the present and the best settings are measured
-    again in turn. The result is the gain with its interval, or an upper limit of what any setting can gain.
+    again, alternately. The result is the gain with its interval, or an upper limit of the gain of any setting.
     """
     from strakes.advise.app import read_app
     from strakes.cli.measure import analyse, carry_out, report_path, typed_command, write_report
@@ -75,7 +75,7 @@ def command(
 
 
 def _levels(option: str, words: Sequence[str], *, may_be_bare: bool = False) -> dict[str, tuple[str, ...]]:
-    """NAME=LEVEL,LEVEL as typed."""
+    """Parse words of the form NAME=LEVEL,LEVEL. Raises BadInputError for any other form."""
     chosen: dict[str, tuple[str, ...]] = {}
     for word in words:
         name, equals, values = word.partition("=")

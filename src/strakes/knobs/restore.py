@@ -253,7 +253,7 @@ def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run)
 
 
 def _shown(value: str | None) -> str:
-    return "no value of its own" if value is None else value
+    return "default" if value is None else value
 
 
 def command_line() -> tuple[str, ...]:

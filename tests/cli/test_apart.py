@@ -188,8 +188,8 @@ def test_a_thread_that_waits_for_a_dead_server_does_not_delay_the_end(mount: Fau
             _, errors = process.communicate(timeout=20)
             assert process.returncode == 1
             told = errors.removeprefix("failed\n")
-            assert told.startswith(f"strakes: left behind until the servers answer again: process {child} (python")
-            assert "), waiting for the file system (" in told and told.endswith("; it ends by itself then\n")
+            assert told.startswith(f"strakes: process {child} (python")
+            assert "), waiting for the file system (" in told and told.endswith("ends when the servers answer again\n")
             assert told.count("\n") == 1
             assert Path(f"/proc/{child}").exists()
     finally:

@@ -128,7 +128,7 @@ def test_imported_results_have_a_history_too(tmp_path: Path, capsys: pytest.Capt
 
 def test_the_first_run_fails_only_on_inconclusive(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["runs", "history"]) == 2
-    assert "there is no run" in capsys.readouterr().err
+    assert "no run is stored" in capsys.readouterr().err
     make_run()
     assert strakes(["runs", "history", "survey", "--fail-on", "slower"]) == 0
     assert "No measurement has been repeated yet" in capsys.readouterr().out

@@ -42,8 +42,8 @@ def interrupts_restored() -> Iterator[None]:
         (("--servers", "env {host} {foo}"), "{foo} has no meaning here, only {host} has"),
         (("--servers", "/nonexistent {host}"), "/nonexistent is not a command that can be run"),
         (("--metrics", "99999"), "'99999' is not a port"),
-        (("--metrics", "300.1.1.1:9000"), "there is no host '300.1.1.1'"),
-        (("--metrics", "[::1"), "there is no host '[:'"),
+        (("--metrics", "300.1.1.1:9000"), "unknown host '300.1.1.1'"),
+        (("--metrics", "[::1"), "unknown host '[:'"),
         (("--store", "/etc/passwd"), "the store of a watch is a directory"),
     ],
 )
@@ -118,7 +118,7 @@ def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner)
     replay = ("watch", "replay", str(series), "--time", "time", "--value", "rate", "--json", str(series))
     for words in (report, replay):
         done = strakes(*words)
-        assert done.returncode == 2 and "would replace what is read" in done.stderr
+        assert done.returncode == 2 and "would overwrite its input" in done.stderr
     assert rows.read_bytes() == before and series.read_text() == "time,rate\n1,2\n"
 
 

@@ -1,4 +1,4 @@
-"""``strakes advise``: settings for one application, from what was measured; or its description, from a Darshan log."""
+"""``strakes advise``: settings for one application from measurements, or its description from a Darshan log."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def command(app_path: Path | None, darshan: Path | None, example: bool, run: str
 
 
 def _rank(directory: Path, json: Output | None) -> int:
-    """Return the logs below a directory, those first in which a faster file system could save most."""
+    """Print the logs below a directory, most time in I/O first. Return 1 if no log could be read, else 0."""
     from strakes.advise.darshan import read_logs
     from strakes.units import format_bytes
 
@@ -127,8 +127,8 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
     )
     if not chosen.choices:
         say_sentence(
-            "This run answers nothing about the application. What would answer it is listed below; --from RUN chooses "
-            "another run."
+            "This run answers nothing about the application. The measurements that would are listed below. Choose "
+            "another run with --from RUN."
         )
     for phase in app.phases:
         say()

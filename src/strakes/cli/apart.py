@@ -1,10 +1,9 @@
-"""A command in a process that this one can leave behind.
+"""Run a command in a child process that this process can abandon.
 
-Nobody can end a process that waits in the kernel for a dead server, nor one in which a thread does so or a file is
-still open there; the shell that waits for it would wait as long. So commands that work on a file system do it in a
-child. When the child has said its last, this process ends with its status, whether the child can end or not; and so
-it does when the child itself waits for a server that does not answer. Who reads what a child writes to a pipe gets it
-by way of this process, and so its end.
+A process cannot be killed while one of its threads waits in the kernel for a dead server or while it closes a file
+there, and a shell would wait for it. Commands that work on a file system therefore run in a child. This process exits
+as soon as the child has reported its exit status, even if the child cannot exit, or if the child waits for a dead
+server itself. It relays the child's output to pipes, so that readers get end of file.
 """
 
 from __future__ import annotations
@@ -23,20 +22,21 @@ from strakes.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementErr
 from strakes.launch.watchdog import set_last_resort
 from strakes.processes import descendants_of, kernel_waits, wait_in_words
 
-# Told of by the child when its work is done.
+# Sent by the child when its work is done.
 _DONE = signal.SIGUSR1
 _FORWARDED = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
-# What a process in order takes to end after its work is far less, unless the machine is busy.
+# Time to exit after the work, for a child that waits in the kernel and for one that only needs a processor. A healthy
+# process takes far less.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 30.0
-# Who is interrupted while a file system hangs ends within half a minute: as if interrupted again, then killed.
+# After an interrupt while a file system hangs: interrupt the child again, then kill it. Both within half a minute.
 _PRESS_AFTER_S = 15.0
 _GIVE_UP_AFTER_S = 24.0
-# Waiting for a dead server, Lustre looks about once a second whether it is back.
+# A thread that waits more often makes progress. Lustre checks about once a second whether a dead server is back.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
-# The child has others make calls that may not return; where one of its own takes so long, its server is dead.
+# Other processes make the calls that may block. If one of the child's own calls takes this long, its server is dead.
 _DEAD_AFTER_S = 30.0
 _LOOK_FOR_DEAD_EVERY_S = 2.0
 _LAST_S = 1.0
@@ -50,16 +50,16 @@ _PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
 def run_apart(
     work: Callable[[], int], patience_s: float = PATIENCE_S, name_trouble: Callable[[], str] | None = None
 ) -> int:
-    """Return the status that ``work`` returns in a child, which ends when it is done or this process ends.
+    """Run ``work`` in a child process and return its exit status. The child is killed if this process ends.
 
-    Signals are passed on; what ends the child by a signal ends this process alike. A child that does not end within
-    ``patience_s`` after its work is named on standard error and left, and so are processes that it started and that
-    wait in the kernel. Interrupted while one of them hangs, this process ends within half a minute. A child that waits
-    for a dead server itself is left too, with what ``name_trouble`` says of the servers; the status is then 1.
+    Signals are passed on, and a signal that ends the child ends this process as well. A child that does not exit within
+    ``patience_s`` after its work is named on standard error and abandoned, and so are its descendants that wait in the
+    kernel. After an interrupt while one of them hangs, this process exits within half a minute. If the child itself
+    waits for a dead server, an error with the text of ``name_trouble`` is printed and the status is 1.
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
-    # What the child leaves becomes ours, and can be named.
+    # Adopt the child's orphans, to name those that hang.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     relays = _relays()
     child = os.fork()
@@ -69,14 +69,15 @@ def run_apart(
             relay.start()
         status = _Watch(child, status_of_child, patience_s, name_trouble).wait()
         lost = [relay.finish() for relay in relays]
-        # What the child wrote last it never learns about.
+        # The child does not notice that nobody read its last output.
         if status == 0 and any(lost):
             return BROKEN_PIPE_STATUS
         return _end_alike(-status) if status < 0 else status
     for relay in relays:
         relay.enter()
     os.close(status_of_child)
-    # A process group of its own: the terminal's signals come once, by way of the parent. It may write all the same.
+    # In a separate process group the child gets each signal of the terminal once, from the parent. SIGTTOU would stop
+    # its output.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -90,7 +91,7 @@ def run_apart(
 
     set_last_resort(tell)
     status = work()
-    # Whoever reads what we print waits for its end.
+    # Close the output, because a reader waits for end of file.
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number, stream in ((1, sys.stdout), (2, sys.stderr)):
         with suppress(OSError, ValueError, AttributeError):  # closed, or never open
@@ -101,7 +102,7 @@ def run_apart(
 
 
 class _Watch:
-    """The parent's side."""
+    """The parent's supervision of the child."""
 
     def __init__(
         self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str] | None
@@ -111,20 +112,20 @@ class _Watch:
         self._status_of_child = status_of_child
         self._patience_s = patience_s
         self._status: int | None = None
-        # Of each thread that waits in the kernel: since when it has not moved, and how often it had waited then.
+        # By process and thread in the kernel: the time since which it makes no progress, and its count of waits then.
         self._still: dict[tuple[int, int], tuple[float, int]] = {}
 
     def wait(self) -> int:
-        """Until the child has ended, or does not end; processes that it leaves are named.
+        """Wait until the child has ended or hangs, and name the processes that remain.
 
-        Returns its status, below 0 the signal that ended it.
+        Return its exit status, or the negative number of the signal that ended it.
         """
         status = self._wait_for_the_work()
         self._wait_for_the_last()
         return status
 
     def _wait_for_the_work(self) -> int:
-        """Return the status that the child told, or ended with, or what stands for it where it hangs."""
+        """Return the status that the child reported or ended with; if it hangs, the status of an error."""
         interrupted_s, pressed = 0.0, False
         while not self._has_ended():
             signalled = signal.sigtimedwait(_WATCHED, _LOOK_EVERY_S if interrupted_s else _LOOK_FOR_DEAD_EVERY_S)
@@ -159,7 +160,7 @@ class _Watch:
         self._patience_s = min(self._patience_s, _LAST_S)
 
     def _leave_dead(self) -> int:
-        """Say what the child waits for, and leave it."""
+        """Print the error about the dead server and kill the child; return the status of the error."""
         error = MeasurementError(
             "the file system does not answer",
             where=f"a call of strakes itself took more than {_DEAD_AFTER_S:g} s",
@@ -175,7 +176,7 @@ class _Watch:
         return error.exit_status
 
     def _still_s(self, processes: Iterable[int]) -> float:
-        """Return for how long one of their threads has not moved: who is only slow has waited many times since."""
+        """Return the longest time in seconds that one of their threads makes no progress. A slow thread waits often."""
         now_s, still = time.monotonic(), {}
         for process, thread, times in _waits(processes):
             since_s, times_then = self._still.get((process, thread), (now_s, times))
@@ -185,11 +186,11 @@ class _Watch:
         return max((now_s - since_s for since_s, _ in still.values()), default=0.0)
 
     def _wait_for_the_last(self) -> None:
-        """Give the child, and what waits in the kernel, some time to go; name who does not."""
+        """Wait some time until the child and processes in the kernel end; name the remaining ones."""
         begun_s = time.monotonic()
         left = self._left()
         while left:
-            # Who does not wait in the kernel only needs a processor.
+            # A process that does not wait in the kernel only needs a processor.
             waits = any(kernel_waits(process) for process in left)
             left_s = begun_s + (self._patience_s if waits else _BUSY_PATIENCE_S) - time.monotonic()
             if left_s <= 0:
@@ -199,17 +200,17 @@ class _Watch:
                 self._take(signalled.si_signo)
             left = {process: thread for process, thread in self._left().items() if process in left}
         for process, thread in left.items():
-            text = f"strakes: left behind until the servers answer again: process {process} "
-            os.write(2, f"{text}{wait_in_words(process, thread)}; it ends by itself then\n".encode())
+            text = f"strakes: process {process} {wait_in_words(process, thread)}; "
+            os.write(2, f"{text}it is left behind, and ends when the servers answer again\n".encode())
 
     def _left(self) -> dict[int, int]:
-        """Return the child as long as it is there, and whoever waits in the kernel, each with the thread that does."""
+        """Return the child unless it has ended, and descendants that wait in the kernel, each with a thread."""
         left = {self._child: self._child} if self._status is None else {}
         waits = sorted(_waits(descendants_of(os.getpid())), reverse=True)
         return left | {process: thread for process, thread, _ in waits}
 
     def _take(self, number: int) -> None:
-        """Do what a signal asks for."""
+        """Handle a signal: reap children, stop, or pass it on."""
         if number == signal.SIGCHLD:
             self._reap()
         elif self._status is not None:
@@ -221,7 +222,7 @@ class _Watch:
             os.kill(self._child, number)
 
     def _reap(self) -> None:
-        """Take note of the child's end. Others are what it left; they are ours now."""
+        """Reap ended processes and record the status of the child. The others are its orphans."""
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 if ended[0] == self._child:
@@ -229,12 +230,12 @@ class _Watch:
 
 
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
-    """Return process, thread, and how often it has waited, of all that wait in the kernel."""
+    """Return process, thread and number of waits for every thread that waits in the kernel."""
     return [(process, thread, times) for process in processes for thread, times in kernel_waits(process).items()]
 
 
 def _relays() -> list[_Relay]:
-    """Return what stands between the child and each pipe that it is to write to."""
+    """Return a relay for each pipe or socket among standard output and standard error."""
     outputs: dict[tuple[int, int], list[int]] = {}
     for number in (1, 2):
         with suppress(OSError):  # closed
@@ -245,9 +246,9 @@ def _relays() -> list[_Relay]:
 
 
 class _Relay:
-    """A pipe from the child to us, and a thread that hands on what comes.
+    """A pipe from the child, and a thread that forwards its data to the original output.
 
-    A child that hangs keeps it open, and not what others wait for the end of.
+    A child that hangs keeps only this pipe open, so readers of the original output get end of file.
     """
 
     def __init__(self, numbers: Sequence[int]) -> None:
@@ -257,19 +258,19 @@ class _Relay:
         self._thread = threading.Thread(target=self._hand_on, daemon=True)
 
     def enter(self) -> None:
-        """In the child: write to it."""
+        """In the child, redirect output to the pipe."""
         for number in self._numbers:
             os.dup2(self._of_child, number)
         os.close(self._of_child)
         os.close(self._ours)
 
     def start(self) -> None:
-        """In the parent."""
+        """In the parent, start to forward."""
         os.close(self._of_child)
         self._thread.start()
 
     def finish(self) -> bool:
-        """Wait for what is on its way; return whether nobody reads standard output any more."""
+        """Wait up to a second for data in flight. Return whether standard output has lost its reader."""
         self._thread.join(_LAST_S)
         return self._unread and 1 in self._numbers
 
@@ -279,7 +280,7 @@ class _Relay:
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(self._numbers[0], rest) :]
-        except BrokenPipeError:  # the child learns of it when it writes again
+        except BrokenPipeError:  # the child gets EPIPE at its next write
             self._unread = True
         except OSError:
             pass
@@ -292,4 +293,4 @@ def _end_alike(number: int) -> int:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     os.kill(os.getpid(), number)
-    return 128 + number  # of signals that do not end a process, which end none
+    return 128 + number  # only for a signal that does not end a process

@@ -29,12 +29,12 @@ def command(name: str | None, output: Output) -> int:
 
 
 def example(name: str) -> str:
-    """Return the text of an example. Raises BadInputError if there is none of that name."""
+    """Return the text of an example. Raises BadInputError for an unknown name."""
     known = _names()
     if name not in known:
         near = nearest_word(name, known)
         raise BadInputError(
-            f"there is no example {name!r}{f'; did you mean {near}?' if near else ''}",
+            f"no example is named {name!r}{f'; did you mean {near}?' if near else ''}",
             remedy="strakes examples lists the examples.",
         )
     return (shipped("examples") / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What ``strakes failover`` prints."""
+"""Print the results of ``strakes failover``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
 def print_check(result: Check) -> None:
-    """Print the findings, what the programs of the cluster say, and the counts."""
+    """Print the findings, the verdicts of the cluster's own programs, and the counts."""
     for found in result.findings:
         click.echo(f"{click.style(translate(found.severity), fg=_STYLE[found.severity], bold=True)}: {found.rule}")
         lines = [("where:", place) for place in found.places]
@@ -92,9 +92,7 @@ def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
             f"{'ends' if double == 1 else 'end'} the service."
         )
     say(f"Split brain possible: {f'after {len(split)} of them' if split else 'nowhere'}.")
-    say(
-        "* strakes models cables, power and disks; Pacemaker's policy engine decides what follows, and everything else."
-    )
+    say("* strakes models cables, power and disks; Pacemaker's policy engine decides everything else.")
 
 
 def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
@@ -104,7 +102,7 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    heads = ("failure", "service", "clients wait", "served by", "powered off", "what else")
+    heads = ("failure", "service", "clients wait", "served by", "powered off", "remarks")
     table = Table(
         *map(translate, heads),
         title=translate(title),
@@ -128,7 +126,7 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
 
 
 def print_timeline(line: Timeline, *, moments: bool) -> None:
-    """Print how long each client waited and what each target did; with ``moments``, also every event."""
+    """Print the waits of clients and the recovery of targets; with ``moments``, also every event."""
     say(f"{line.name}: seconds since the fault")
     if moments:
         for moment in line.moments:
@@ -152,7 +150,7 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
     unknown = len(line.outages) - hit - spared
     others = "".join(
         f"; {number} of {counted(len(line.outages), 'client')} {what}"
-        for number, what in ((spared, "not hit"), (unknown, "with too few operations to tell"))
+        for number, what in ((spared, "not hit"), (unknown, "with too few operations to judge"))
         if number
     )
     if back:
@@ -183,7 +181,7 @@ def _back(outage: Outage) -> str:
 
 
 def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
-    """Print the time line of a drill and what became of the files."""
+    """Print the time line of a drill, and the counts of acknowledged, missing and failed files."""
     print_timeline(outcome.line, moments=moments)
     say(outcome.clients)
     damaged = f", {outcome.damaged:,} of these with other bytes" if outcome.damaged else ""
@@ -195,7 +193,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
         say(f"{acknowledged}, whether any is missing is unknown: they could not be read back")
     errors = "".join(f", {count:,} {errno}" for errno, count in outcome.errors.items())
     say(
-        f"{counted(outcome.failed, 'file')} failed{errors}; of them {outcome.unanswered:,} exist all the same, "
+        f"{counted(outcome.failed, 'file')} failed{errors}; of them {outcome.unanswered:,} exist nevertheless, "
         f"{outcome.repeated:,} {'was' if outcome.repeated == 1 else 'were'} made twice"
     )
     for interruption in outcome.interruptions:
@@ -206,7 +204,7 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
 
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
-    """Print a row for each fault, and what became of the records."""
+    """Print a row for each fault, and the counts of acknowledged and missing records."""
     heads = ("fault", "as expected", "taken over", "powered off after, s", "longest wait, s", "alerts")
     _print_rows(
         heads,
@@ -230,7 +228,7 @@ def print_trials(rows: Sequence[TrialRow]) -> None:
 
 
 def _times(times: Spread) -> str:
-    """Return the median, and what holds it with 90 % confidence."""
+    """Return the median in seconds, with its interval if there is one."""
     if times.interval is None:
         return f"{times.median_s:.1f}"
     return f"{times.median_s:.1f} [{times.interval.low:.1f} - {times.interval.high:.1f}]"

@@ -1,4 +1,4 @@
-"""``strakes runs history``: the same measurement over months."""
+"""``strakes runs history``: changes of a repeated measurement."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def command(
         return FAILED_STATUS if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0
     if not series:
         remedy = "List the runs with strakes runs, or make a first one with strakes survey DIR."
-        raise BadInputError(f"there is no run{f' named {name}' if name else ''}", where=str(store.root), remedy=remedy)
+        raise BadInputError(f"no run{f' named {name}' if name else ''} is stored", where=str(store.root), remedy=remedy)
     start = None if since is None else datetime.fromtimestamp(max(0.0, time.time() - since), UTC)
     histories = judged(series, since=start)
     met = failures(histories, conditions)

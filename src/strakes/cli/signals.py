@@ -21,8 +21,8 @@ _SHOW_CURSOR = "\x1b[?25h"  # a live display hides it
 def orderly_signals() -> Iterator[None]:
     """Raise KeyboardInterrupt at the first signal and again at the second Ctrl-C; end the process at the third.
 
-    Only Ctrl-C asks for haste: a batch system and a lost session send SIGTERM or SIGHUP to all processes of a job, and
-    so the same wish arrives more than once.
+    Only Ctrl-C counts as a repeated request. A batch system or a lost session sends SIGTERM or SIGHUP to all processes
+    of a job, so the first request may arrive several times.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -41,7 +41,7 @@ def orderly_signals() -> Iterator[None]:
         if count == 1:
             _say("strakes: stopping and cleaning up; interrupt again to stop sooner\n")
         elif count == 2:
-            _say("strakes: stopping now; strakes clean DIR removes what is left behind\n")
+            _say("strakes: stopping now; remove leftover files with: strakes clean DIR\n")
         else:
             _say(_SHOW_CURSOR if os.isatty(2) else "")
             os._exit(InterruptedByUser.exit_status)
@@ -70,8 +70,8 @@ def orderly_signals() -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    """Straight to the descriptor: a handler must not meet the lock of a stream that it interrupted."""
+    """Write to descriptor 2 directly, because a handler must not wait for the lock of an interrupted stream."""
     try:
         os.write(2, text.encode())
     except OSError:
-        return  # the terminal is gone; there is nobody to tell
+        return  # the terminal is gone

@@ -58,7 +58,7 @@ class _WatchGroup(click.Group):
 
 
 def _command_words(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, ...]:
-    """Return the words of a command that exists."""
+    """Split the command into words. Raises BadParameter if it cannot be run."""
     import shutil
 
     words = () if value is None else words_of("--command", value)
@@ -71,7 +71,7 @@ def _command_words(_context: click.Context, _option: click.Parameter, value: str
 
 
 def _check_reaching(servers: Servers) -> None:
-    """Refuse words that can reach no server at all."""
+    """Raise BadInputError for a template that can reach no server."""
     import shlex
     import shutil
 
@@ -83,7 +83,7 @@ def _check_reaching(servers: Servers) -> None:
 
 
 def _period_s(text: str) -> float:
-    """Return the seconds of a period, whose unit is not left out. Raises BadInputError."""
+    """Return a period in seconds. Raises BadInputError for a period without a unit."""
     remedy = "Write, for example, 30d, 12h or 90min."
     if text.strip().isdecimal():
         raise BadInputError(f"{text} has no unit", remedy=remedy)
@@ -97,7 +97,7 @@ _PERIOD = AmountType("time", _period_s, "must be more than zero")
 
 
 def _address_of(metrics: str | None) -> tuple[str, int | None]:
-    """Return where metrics are served; no port: nowhere."""
+    """Return the address and port for metrics, with port None without --metrics. Raises BadInputError."""
     import socket
 
     if metrics is None:
@@ -110,7 +110,7 @@ def _address_of(metrics: str | None) -> tuple[str, int | None]:
     try:
         socket.getaddrinfo(address or None, int(port))
     except (OSError, UnicodeError) as error:
-        raise BadInputError(f"--metrics: there is no host {given!r}", where=metrics, remedy=remedy) from error
+        raise BadInputError(f"--metrics: unknown host {given!r}", where=metrics, remedy=remedy) from error
     return address or "127.0.0.1", int(port)
 
 
@@ -187,7 +187,7 @@ def run_command(
     ring = Ring(_store(store_directory))
     ring.hold()
     for directory in directories:
-        # A directory that hangs must not be looked at.
+        # Compare names only, because a call on a directory that hangs would block.
         if Path(os.path.abspath(ring.directory)).is_relative_to(os.path.abspath(directory)):
             say(f"strakes: the store is inside {directory}: when that hangs, nothing can be kept", err=True)
     alerts = AlertSender(alarm_command)
@@ -223,7 +223,7 @@ def run_command(
 
 
 def _require_different(directories: tuple[Path, ...], targets: list[Target]) -> None:
-    """Refuse a directory that is given twice, whatever it is called."""
+    """Raise BadInputError if a directory is given twice, even under two names."""
     given: dict[Path, Path] = {}
     for directory, target in zip(directories, targets, strict=True):
         if (first := given.setdefault(target.path, directory)) is not directory:
@@ -232,7 +232,7 @@ def _require_different(directories: tuple[Path, ...], targets: list[Target]) -> 
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:
-    """Return the target of a directory. One that hangs is told, and is watched all the same: it may answer later."""
+    """Return the target of a directory. If it hangs, print a warning and watch it nevertheless: it may answer later."""
     from strakes.targets.calls import UnansweredError
     from strakes.targets.registry import detect, detect_by_name
 
@@ -242,7 +242,7 @@ def _target(directory: Path, servers: Servers | None) -> Target:
         target = detect_by_name(directory, servers)
         say(f"strakes: {error.what}: {target.mount.mount_point} ({target.mount.file_system})", err=True)
         say(f"  why: {for_terminal(error.why)}", err=True)
-        say("  next: Check its servers. It is watched all the same, and probed as soon as it answers.", err=True)
+        say("  next: Check its servers. It is watched nevertheless, and probed as soon as it answers.", err=True)
         return target
 
 
@@ -320,7 +320,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
 
 
 def _levels(texts: tuple[str, ...]) -> list[ServiceLevel]:
-    """Return service levels of what the probe does."""
+    """Parse service levels. Raises BadInputError for an operation that the probe does not do."""
     from strakes.accept.service_level import parse_service_level
     from strakes.watch.probing import OPERATIONS
 
@@ -333,25 +333,25 @@ def _levels(texts: tuple[str, ...]) -> list[ServiceLevel]:
 
 
 def _spare(output: Output | None, *used: Path) -> None:
-    """Refuse an output that would replace what is read."""
+    """Raise BadInputError if the output would overwrite its input."""
     if output is None or output.path is None:
         return
     path = output.path.resolve()
     for place in used:
         if path == place.resolve() or (place.is_dir() and path.parent == place.resolve()):
             raise BadInputError(
-                "the result would replace what is read", where=str(output.path), remedy="Give the name of another file."
+                "the result would overwrite its input", where=str(output.path), remedy="Give the name of another file."
             )
 
 
 def _kept(directory: Path | None) -> Ring:
-    """Return the store of a watch that ran. Raises BadInputError where there is none."""
+    """Return the recorded data of a watch. Raises BadInputError if nothing was recorded."""
     from strakes.watch.ring import Ring
 
     store = _store(directory)
     if not any(store.glob("*.jsonl")):
         remedy = "Watch first: strakes watch DIR. Or name the store of that watch, with --store."
-        raise BadInputError("there is no store of a watch", where=str(store), remedy=remedy)
+        raise BadInputError("no data of strakes watch is stored there", where=str(store), remedy=remedy)
     return Ring(store, to_read=True)
 
 
@@ -416,7 +416,7 @@ def replay_command(
             events += watch.add(reading)
         lacking = contents.lacking()
         document = {"schema": 1, "events": to_document(events), "top": watch.top, "lacking": lacking}
-        # As it was told last.
+        # Keep the last version of each event.
         events = list({event.key: event for event in events}.values())
         alarms = sum(event.alarm for event in events)
         summary = f"{counted(len(files), 'recording')}, {contents.span}: {counted(alarms, 'alarm')}"

@@ -1,4 +1,4 @@
 """Pure statistics over stored samples.
 
-Medians, intervals, stopping, contrasts, trends, and the warnings they give rise to.
+Medians, intervals, contrasts, grades of answers and claims, change points, level shifts, and scalability.
 """

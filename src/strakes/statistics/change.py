@@ -1,6 +1,6 @@
 """Change points of a series of measurements, whole (PELT) or value by value, at a requested rate of false alarms.
 
-A change point is where two levels fit better than one: the cost of a segment is its sum of squares about the mean, in
+At a change point two levels fit better than one: the cost of a segment is its sum of squares about the mean, in
 squared scale units of the noise, each value clipped to 3 units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107
 (2012) 1590). The penalty of a change point comes from the past of the series itself: paths are drawn by a stationary
 bootstrap (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303) of the residuals of a first-order autoregression, and
@@ -21,15 +21,15 @@ Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Grade = Literal["early", "confirmed"]
 
-# Values before the first test. The scale of 60 normal values has a standard error of 15 %, that of 30 values 21 %.
+# Values before the first test. The scale has a standard error of 15 % with 60 normal values, and of 21 % with 30.
 LEARN = 60
 # Fewest values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 7}
-# A change that has not been seen within this many values is too small to be seen at all.
+# Most values after a change point that are tested. A change that would need more values is not detected.
 REACH = 64
 # False early warnings for each false alarm that is allowed.
 EARLY_FACTOR = 4.0
-# Values further off weigh no more. With 4, one half of Cori's year has a precision of 0.81 instead of 0.92.
+# Scale units at which values are clipped. With 4, one half of Cori's year has a precision of 0.81 instead of 0.92.
 _CLIP = 3.0
 _PATHS = 200
 _HORIZON = 128
@@ -51,7 +51,7 @@ _SMALLEST_SCALE = 1e-9
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level. ``begin`` and ``seen`` are indices of values; ``low`` to ``high`` holds ``size`` with 90 %."""
+    """A change of level. ``begin`` and ``seen``: indices of values. ``low`` to ``high``: 90 % interval of ``size``."""
 
     begin: int
     seen: int
@@ -63,7 +63,7 @@ class Change:
 
     @property
     def size(self) -> float:
-        """Difference of the levels."""
+        """Difference of the levels, ``after`` - ``before``."""
         return self.after - self.before
 
 
@@ -74,7 +74,7 @@ def scale_of(values: Numbers) -> Numbers:
 
 
 def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
-    """Return where the segments of the least cost begin (PELT); the first index is 0.
+    """Return the first indices of the segments with the least cost (PELT); the first is 0.
 
     >>> segments(np.array([0.0, 0.1] * 5 + [5.0, 5.1] * 5), 3.0, 2)
     [0, 10]
@@ -97,7 +97,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """Noise of a series without changes: its scale, and the laws of the largest cost reductions by grade."""
+    """Noise of a series without changes: its scale, and the distributions of the largest cost reductions by grade."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -176,7 +176,7 @@ class Detector:
             self._estimate()
         assert self._noise is not None
         values = np.array(self._segment)
-        # Also before a change point: a large change may follow a small one after a few values.
+        # Allow short segments before a change point, too: a large change may follow a small one after a few values.
         fewest = min(SHORTEST.values())
         after = np.arange(fewest, min(REACH, len(values) - fewest) + 1)
         if not len(after):
@@ -195,7 +195,7 @@ class Detector:
         assert self._noise is not None
         rate = self.alarms_per_value * (EARLY_FACTOR if grade == "early" else 1.0)
         best = int(reductions.argmax())
-        # Fewer values are not tried at the next best place: that would date the change too early.
+        # If the best change point has too few values, do not try the next best one: it would date the change too early.
         if after[best] < SHORTEST[grade] or reductions[best] <= self._noise.penalty(grade, rate):
             return None
         begin = len(values) - int(after[best])
@@ -246,7 +246,7 @@ def aligned(past: Numbers) -> Numbers:
 
 
 def _reductions(total: Numbers, before: Numbers, after: Indices, count: int) -> Numbers:
-    """Return by how much a change point reduces the cost, for each number of values after it."""
+    """Return the reduction of the cost by a change point, for each number of values after it."""
     means = before / (count - after) - (total - before) / after
     return np.asarray(means**2 * (after * (count - after) / count))
 
@@ -274,7 +274,7 @@ def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator
     residuals = residuals - residuals.mean()
     length = len(past) + _HORIZON + _WARM_UP
     drawn = residuals[_blocks(len(residuals), length, generator)]
-    # The autocorrelation is an estimate: each path has one that could be true.
+    # The autocorrelation is an estimate, so each path gets a value drawn from its sampling distribution.
     error = math.sqrt((1 - autocorrelation**2) / len(past))
     owed = np.clip(autocorrelation + error * generator.standard_normal(_PATHS), 0.0, _LARGEST_AUTOCORRELATION)
     for column in range(1, length):

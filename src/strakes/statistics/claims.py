@@ -1,8 +1,8 @@
-"""Published claims on ratios, judged by the samples of a run: does the claim hold here, and how certain is that.
+"""Test of published claims on ratios by the samples of a run.
 
-A claim has one or more parts; each says that the ratio of two settings lies between two bounds. A claim holds if all
-its parts hold (intersection-union test: Berger, Technometrics 24 (1982) 295), and does not if one of them fails.
-Grades are those of ``grades``; claims are a family of their own. All functions are pure.
+A claim has one or more parts, each a range for the ratio of two settings. A claim holds if all its parts hold
+(intersection-union test: Berger, Technometrics 24 (1982) 295), and does not if one of them fails. Grades have the same
+meaning as in ``grades``; claims are a separate family for the family-wise error. All functions are pure.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from strakes.statistics.contrasts import (
 )
 from strakes.statistics.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of the sure judgements at the end of a run (those of one study), and at each of the two looks of a
-# run (those of all its studies).
+# Family-wise error of the judgements "sure": of one study at the end of a run, and of all studies at each of two looks.
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The ratio of ``a`` to ``b`` is claimed to lie between ``low`` and ``high``; 0 and infinity do not bound it."""
+    """Claim that the ratio of ``a`` to ``b`` is between ``low`` and ``high``; 0 and infinity mean no bound."""
 
     a: Values
     b: Values
@@ -53,7 +52,7 @@ class Ratio:
 class Judgement:
     """Whether a claim holds, with its grade.
 
-    ``holds``: of an undecided claim, the more probable side. ``part``: index of the part that decides.
+    ``holds``: for an undecided claim, the more probable side. ``part``: index of the part that decides.
     """
 
     holds: bool
@@ -63,7 +62,7 @@ class Judgement:
 
 
 def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list[Judgement | None]:
-    """Judge all claims of a study; None for a claim with a part that too few blocks measured.
+    """Return a judgement for each claim of a study, or None if too few blocks measured one of its parts.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]
@@ -99,7 +98,7 @@ def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Po
     holds = within[weakest] >= 0.5
     likely = min(within[weakest], 1 - within[weakest]) <= LIKELY_ERROR
     pairs = list(zip(parts, contrasts, strict=True))
-    # Either side of a claim could have been the one that stands out.
+    # The side was chosen by the data, so the p-value is doubled.
     p = 2 * (
         max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
     )

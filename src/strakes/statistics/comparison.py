@@ -1,8 +1,7 @@
-"""Many ratios judged together: the chance that any verdict is wrong is at most the stated error of an interval.
+"""Simultaneous verdicts on many ratios: the probability that any verdict is wrong is at most 1 - confidence.
 
-Every cell's interval is made at the confidence that lets all of them hold together (Bonferroni), so FASTER, SLOWER and
-SAME may all be read off at once. The price is runs: ten cells at 90 % need 99 % each, and no interval has that below
-eight runs.
+The interval of each cell has the confidence at which all intervals hold together (Bonferroni). This takes more runs:
+for ten cells at 90 %, each interval needs 99 %, which takes at least eight runs.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from strakes.statistics.contrast import (
 )
 from strakes.statistics.interval import Estimate, Interval, median, smallest_runs
 
-# How much two single runs of the same may differ as a whole, which none of their values shows: like runs were measured
-# to scatter by 14 % (docs/statistics.md), and differences of two are within this nine times of ten.
+# Difference of two whole runs of the same system that is not exceeded in nine of ten pairs: equal runs scatter by 14 %
+# (docs/statistics.md). The values within a run do not show this scatter.
 ONE_PAIR = 0.4
 FEWEST_BATCHES = 8
 PARTS = 4
 
-# The ratio of two settings at a confidence.
+# Returns the ratio of two settings, with an interval of the given confidence.
 RatioAt = Callable[[float], Estimate]
 
 
@@ -41,9 +40,9 @@ class Judged:
 
 
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
-    """Return verdicts on ratios of "how many times better", all right together with ``confidence``.
+    """Return verdicts on ratios of "how many times better", which are all correct with probability ``confidence``.
 
-    ``least``: a difference smaller than this is not called one. Raises ValueError for a negative margin.
+    ``least``: a smaller difference is INCONCLUSIVE. Raises ValueError for a negative margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
@@ -56,11 +55,12 @@ def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least:
 
 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return how many times better ``b`` is than ``a``, of values in time order that share no blocks.
+    """Return the function for how many times better ``b`` is than ``a``: values in time order without common blocks.
 
-    A disturbance of seconds slows several values in a row, which makes them dependent. Long series are therefore
+    A disturbance of seconds slows several successive values, which makes them dependent. Long series are therefore
     compared by the medians of a few batches (batch means: Law and Kelton, Simulation Modeling). A disturbance longer
-    than a run is invisible in it: the variance of a whole run is taken from the differences between its parts.
+    than a run does not show within it, so the variance of a whole run is estimated from the differences between its
+    parts.
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -72,16 +72,16 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return how many times better ``b`` is than ``a``, of values that are whole runs.
+    """Return the function for how many times better ``b`` is than ``a``, where each value is the median of a whole run.
 
-    Their scatter includes the differences between runs.
+    The scatter of the values includes the differences between runs.
     """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
 
 def wander(values: Sequence[float]) -> float:
-    """Return the variance of the logarithm of a whole run, estimated by that of the medians of its parts.
+    """Return the variance of the logarithm of a whole run, estimated by the variance between the medians of its parts.
 
     It is not divided by the number of parts: on a machine that changes slowly, means over longer times scatter no less
     (measured in docs/statistics.md).
@@ -117,9 +117,7 @@ def t_quantile(confidence: float) -> float:
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
-    """Return the medians of that many batches in time order.
-
-    The values themselves where they are fewer than two to a batch.
+    """Return the medians of ``number`` batches in time order, or the values if a batch would have less than two.
 
     >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
     ([2.0, 8.0], [1.0, 2.0, 3.0])
@@ -131,19 +129,19 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return how many times better ``b`` is than ``a``, of blocks that measured both, by number in time order.
+    """Return the function for how many times better ``b`` is than ``a``, over the blocks that measured both.
 
-    Raises ValueError when asked without any.
+    The function raises ValueError without a common block.
     """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 
 
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
-    """One value for each block that measured every cell: the geometric mean of "how good", times turned over.
+    """Return a score for each block that measured every cell: the geometric mean of its values.
 
-    Cells are given as values by block, and whether lower is better. Whatever slowed a block as a whole stays in its
-    score.
+    ``cells``: values by block, and whether lower is better; such values are inverted. A disturbance of a whole block
+    stays in its score.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

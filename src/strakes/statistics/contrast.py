@@ -1,8 +1,8 @@
-"""Ratios of two settings with intervals, and the correction for many comparisons.
+"""Ratios of two settings with intervals, and the correction for multiple comparisons.
 
-Both kinds of ratio work on logarithms, so that a over b is exactly the inverse of b over a. The methods were chosen by
-simulation (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both
-settings have the same scatter.
+Both kinds of ratio use logarithms, so that a / b is exactly the inverse of b / a. The methods were chosen by simulation
+(docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both settings have the
+same scatter.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ class Verdict(StrEnum):
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
     """Return the ratio a / b over the common blocks, by block number, with the interval of its trimmed mean.
 
-    A disturbance of a whole block (drift, a neighbour's job)
-    cancels. No interval with fewer than three common blocks or with
-    a value that is not positive. Raises ValueError without a common block.
+    A disturbance of a whole block (drift, a neighbour's job) cancels. The estimate has no interval with fewer than
+    three common blocks, or with a value that is not positive. Raises ValueError without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
     >>> round(ratio.median, 2), ratio.runs
@@ -47,8 +46,9 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
     """Return the ratio of the medians of two sets of runs that share no blocks; ``runs``: size of the smaller set.
 
-    The two intervals are joined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693). No interval
-    while either set is too small or holds a value that is not positive. Raises ValueError for an empty set.
+    The intervals of both medians are combined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693).
+    The estimate has no interval if a set is too small or has a value that is not positive. Raises ValueError for an
+    empty set.
 
     >>> round(independent_ratio([20.0, 21.0, 19.0], [10.0, 10.0, 10.5], 0.7).median, 3)
     2.0
@@ -63,11 +63,11 @@ def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float)
 
 
 def verdict(ratio: Estimate, margin: float, *, larger_is_better: bool = True) -> Verdict:
-    """Return what the interval of a ratio allows to be said.
+    """Return the verdict that the interval of a ratio allows.
 
     SAME: it lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on one side
-    of 1 and not within the margin. Everything else, and no interval, is INCONCLUSIVE. For a ratio of seconds pass
-    ``larger_is_better=False``.
+    of 1 and not within the margin. All else, also without an interval, is INCONCLUSIVE. For a ratio of seconds pass
+    ``larger_is_better=False``. Raises ValueError for a negative margin.
 
     >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
     'FASTER'
@@ -89,9 +89,9 @@ def verdict(ratio: Estimate, margin: float, *, larger_is_better: bool = True) ->
 
 
 def half_width_for(margin: float) -> float:
-    """Return the relative half-width both settings need so that their ratio can be called SAME within ``margin``.
+    """Return the relative half-width that both settings need for the verdict SAME within ``margin``.
 
-    The half-widths add as variances do, and half of the margin is left for where the ratio happens to lie.
+    The half-widths add as variances do, and half of the margin is left for the deviation of the ratio from 1.
 
     >>> round(half_width_for(0.05), 4)
     0.0177
@@ -111,7 +111,7 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 
 
 def paired_logs(a: Mapping[int, float], b: Mapping[int, float]) -> list[float] | None:
-    """Return logarithms of a / b over the common blocks, in block order; None if a value is not positive."""
+    """Return the logarithms of a / b over the common blocks, in block order, or None if a value is not positive."""
     common = sorted(a.keys() & b.keys())
     if any(a[block] <= 0 or b[block] <= 0 for block in common):
         return None

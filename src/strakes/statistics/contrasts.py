@@ -1,6 +1,6 @@
 """Comparisons of settings that were measured in the same blocks: estimate, interval, posterior and grade.
 
-Every comparison is a set of log ratios, one a block, so that drift and neighbours cancel. Its estimate is their trimmed
+Every comparison is a set of log ratios, one per block, so that drift and neighbours cancel. The estimate is the trimmed
 mean with the standard error of Yuen (Biometrika 61 (1974) 165). Variances of all comparisons of a run are shrunk
 towards each other (moderated t: Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3). Claims that hold together use Holm's
 method (Scand. J. Statist. 6 (1979) 65); a single claim uses the posterior under a scale mixture of normals (adaptive
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Fewest blocks with a trimmed mean: of six, trimming would leave four.
+# Fewest blocks with a trimmed mean: trimming would leave only four of six.
 TRIM_FROM = 7
 # Share of blocks trimmed at each end. 0 loses a third of the power where one block in ten is several times slower; 0.2
 # loses a tenth of the power under normal noise (bench/truth).
 TRIM_SHARE = 0.1
-# Fewest blocks with a variance that says anything.
+# Fewest blocks for an estimate: the variance of two has a single degree of freedom.
 FEWEST_BLOCKS = 3
 # Standard deviations of true log ratios in the mixture: the first is "no difference that matters" (2 %), the others
 # cover 5 % to a factor of 1,000 and more. Without the two widest, a factor of 1,700 in nine blocks was undecided: it
 # lay outside the prior.
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-# Weights of these before a run is seen, as the number of comparisons they count for. Fitted to the comparisons of
-# surveys of five file systems; halving or doubling them changes the grade of 2 in 100 answers.
+# Prior weights of these scales, as numbers of comparisons. Fitted to the comparisons of surveys of five file systems;
+# halving or doubling them changes the grade of 2 in 100 answers.
 PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 
@@ -57,7 +57,7 @@ class Contrast:
 
 
 def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | None:
-    """Compare log values by block number; None with fewer than three common blocks.
+    """Compare log values by block number. Return None with fewer than three common blocks.
 
     >>> contrast = contrast_of({1: 2.0, 2: 2.1, 3: 1.9}, {1: 1.0, 2: 1.0, 3: 1.0})
     >>> round(contrast.mean, 3), contrast.freedom
@@ -86,7 +86,7 @@ def trimmed(values: Sequence[float]) -> Contrast:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Variance that comparisons of a run have in common, and the degrees of freedom that it is worth (may be inf)."""
+    """Common variance of the comparisons of a run, and its degrees of freedom (may be inf)."""
 
     variance: float
     freedom: float
@@ -100,9 +100,9 @@ class Shrinkage:
         return Contrast(contrast.blocks, contrast.mean, variance, freedom)
 
 
-# Clocks and counters resolve a rate to about this share; a smaller scatter is a coincidence.
+# Clocks and counters resolve a rate to about 0.2 %; a smaller scatter is a coincidence.
 _SMALLEST_VARIANCE = 0.002**2
-# With fewer comparisons the spread of their variances is not known.
+# Fewest comparisons from which the spread of their variances can be estimated.
 _FEWEST_CONTRASTS = 4
 
 
@@ -110,7 +110,7 @@ def shrinkage_of(contrasts: Sequence[Contrast]) -> Shrinkage:
     """Fit the scaled F distribution of the comparisons' variances by moments (Smyth 2004, section 6.2)."""
     if len(contrasts) < _FEWEST_CONTRASTS:
         return Shrinkage(_SMALLEST_VARIANCE, 0.0)
-    # SciPy takes longer to import than a short run takes.
+    # Importing SciPy takes longer than a short run.
     import numpy as np
     from scipy.special import digamma, polygamma
 

@@ -2,7 +2,7 @@
 
 ``sure``: all answers of this grade hold together with a family-wise error of 5 % (``LOOKS``, ``FINAL_ERROR``).
 ``likely``: the local false-discovery rate of this single answer is at most ``LIKELY_ERROR``. ``alike``: all settings
-are within a factor. ``undecided``: none of these; the setting that leads is named, not advised. All functions are pure.
+are within a factor. ``undecided``: otherwise; the leading setting is named, but not advised. All functions are pure.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Values = Mapping[int, float]
 
 LIKELY_ERROR = 0.07
 # Blocks after which sure answers end the measurement of their questions, and the error spent at each look; the rest is
-# for the end of the run. Spending is by the union bound, which needs no assumption on how the looks depend on each
-# other. Under an autocorrelation of 0.5 the error exceeds its nominal value by a quarter at most.
+# for the end of the run. Errors are added (union bound), which needs no assumption on the dependence of the looks. With
+# an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
 FINAL_ERROR = 0.03
-# A setting within this factor of the best is good enough: what single runs of one system differ by anyway.
+# A setting within this factor of the best is good enough: single runs of one system differ by as much.
 GOOD_ENOUGH = 1.1
 # Factors within which settings are called alike, the tightest first.
 ALIKE_WITHIN = (1.05, 1.1)
-# Posterior probability, and confidence of an interval, that "alike" needs. With 0.95 alone 5 to 8 % of such answers are
-# wrong in simulated surveys, with 0.97 and 0.7 1 to 3 %; an interval of 0.9 halves the number of answers.
+# Posterior probability and confidence of an interval that "alike" needs. In simulated surveys 5 to 8 % of such answers
+# are wrong with a probability of 0.95 alone, and 1 to 3 % with both. A confidence of 0.9 halves the number of answers.
 ALIKE_PROBABILITY = 0.97
 ALIKE_CONFIDENCE = 0.7
 # Confidence of each interval that is shown.
@@ -61,7 +61,7 @@ class Versus:
 class Answer:
     """The answer to one question: the ``chosen`` level, its grade, and the comparison with each other level.
 
-    ``versus``: the comparison that the grade is about, that with the worst level. ``within``: for "alike", the factor.
+    ``versus``: the comparison with the worst level, which decides the grade. ``within``: for "alike", the factor.
     """
 
     chosen: int
@@ -73,9 +73,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """A question in numbers: the values of each level. ``ordered``: levels from the least demanding one up.
+    """The values of each level of a question. ``ordered``: levels are sorted, the least demanding one first.
 
-    The first ordered level that is good enough is chosen; without an order, the one that seems best.
+    The first ordered level that is good enough is chosen; without an order, the level with the best mean.
     """
 
     levels: tuple[Values, ...]
@@ -83,7 +83,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Answer all questions of a run; None with fewer than two levels that share enough blocks.
+    """Return the answer to each question of a run, or None if fewer than two levels share enough blocks.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
@@ -119,7 +119,7 @@ def _blocks(choice: Choice) -> set[int]:
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
-    """Grade all questions; those already settled take no part in Holm's method."""
+    """Grade all questions. Holm's method leaves out the ``settled`` ones."""
     raw = [_pairs(choice.levels) for choice in choices]
     shrinkage = shrinkage_of([pair for pairs in raw for pair in pairs.values()])
     moderated = [{pair: shrinkage.moderate(contrast) for pair, contrast in pairs.items()} for pairs in raw]
@@ -166,7 +166,7 @@ class _Question:
         self._chosen = enough[0] if choice.ordered else best
         self._others = [level for level in levels if (self._chosen, level) in self._pairs]
         self._worst = min(self._others, key=scores.__getitem__)
-        # Every directed pair could have been the one that stands out.
+        # The pair was chosen by the data, so Bonferroni over all directed pairs.
         self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
 
     def _loss(self, better: int, level: int) -> float:
@@ -177,7 +177,7 @@ class _Question:
         return self._population.posterior(self._pairs[one, other])
 
     def answer(self, surely: bool) -> Answer:
-        """Grade the question; ``surely``: its comparison with the worst level is significant among all questions."""
+        """Grade the question. ``surely``: the comparison with the worst level is significant among all questions."""
         loss = max(self._loss(level, self._chosen) for level in self._others)
         others = tuple(self._versus(level) for level in self._others)
         worst = next(one for one in others if one.level == self._worst)
@@ -209,9 +209,9 @@ class _Question:
         return True
 
 
-# A less demanding level is chosen where it is good enough with this probability.
+# A less demanding level is chosen if it is good enough with this probability.
 ENOUGH_PROBABILITY = 0.9
-# Probability that another level is better than the chosen one by more than is good enough.
+# Highest probability that another level is better than the chosen one by more than GOOD_ENOUGH.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

@@ -1,8 +1,8 @@
-"""Intervals for a median that assume nothing about the shape of the data, and the estimate they belong to.
+"""Distribution-free intervals for a median, and estimates with them.
 
-Between the k-th smallest and the k-th largest of n independent values lies the median of their distribution with
-probability 1 - 2 P(B < k), B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122; exact, and conservative
-when values tie.
+The median of a distribution lies between the k-th smallest and the k-th largest of n independent values with
+probability 1 - 2 P(B < k), B binomial (n, 1/2): Thompson, Ann. Math. Statist. 7 (1936) 122. This is exact, and
+conservative with ties.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
-# "Most values" leaves out this share at each end. With a larger ratio of their bounds no single figure describes them.
+# "Most values" leaves out this share at each end. If their bounds differ by this factor or more, no single figure
+# describes them.
 _AT_EACH_END = 0.1
 FAR_APART = 1.5
-# Share of the allowed error given to interpolation: it spends up to 1.2 times that (measured for 4 to 30 values
-# of ten shapes).
+# Share of the allowed error for interpolated intervals, whose error is up to 1.2 times its nominal value (measured for
+# 4 to 30 values of ten distributions).
 ERROR_SHARE = 0.85
-# Two values have a standard deviation, but one degree of freedom makes an interval that says nothing.
+# With two values and one degree of freedom an interval is too wide for use.
 _FEWEST_WITH_INTERVAL = 3
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A closed interval and the confidence that was asked of it."""
+    """A closed interval and its nominal confidence."""
 
     low: float
     high: float
@@ -37,7 +38,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The median of ``runs`` values; ``interval`` is None with too few values for the requested confidence."""
+    """The median of ``runs`` values. With too few values for the requested confidence, ``interval`` is None."""
 
     median: float
     interval: Interval | None
@@ -45,9 +46,7 @@ class Estimate:
 
     @property
     def relative_half_width(self) -> float:
-        """Half the interval's width over the median.
-
-        Infinite without an interval or with a median that is not positive.
+        """Half the interval's width divided by the median; infinite without an interval or a positive median.
 
         >>> Estimate(100.0, Interval(90.0, 105.0, 0.9), runs=9).relative_half_width
         0.075
@@ -57,7 +56,7 @@ class Estimate:
         return (self.interval.high - self.interval.low) / 2 / self.median
 
     def beyond(self, share: float) -> Estimate:
-        """Return the estimate of a positive value that may be off by that share besides.
+        """Return the estimate of a positive value with its interval widened for a further error of ``share``.
 
         >>> Estimate(1.0, Interval(1.0, 1.0, 0.9), runs=9).beyond(0.25).interval
         Interval(low=0.8, high=1.25, confidence=0.9)
@@ -80,7 +79,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def most_of(values: Sequence[float]) -> tuple[float, float]:
-    """Return between which values most of them lie: all but a tenth at each end.
+    """Return the range of most values: all but a tenth at each end.
 
     Raises ValueError for no values or one that is not finite.
 
@@ -93,7 +92,7 @@ def most_of(values: Sequence[float]) -> tuple[float, float]:
 
 
 def far_apart(values: Sequence[float]) -> bool:
-    """Tell whether the values differ too much for a single figure.
+    """Check whether the values differ too much for a single figure.
 
     >>> far_apart([1.0, 1.1, 1.0, 1.4]), far_apart([1.0, 1.1, 1.0, 1.6])
     (False, True)
@@ -105,11 +104,9 @@ def far_apart(values: Sequence[float]) -> bool:
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return the narrowest pair of k-th smallest and k-th largest value that covers the median with ``confidence``.
 
-    None for too few values.
-
-    For a number of values fixed beforehand. The two ranks are symmetric, so the interval of seconds is the inverse of
-    the interval of rates.
-    Raises ValueError for a value that is not finite.
+    The result is None with too few values. The number of values must not depend on the values. The ranks are symmetric,
+    so the interval of seconds is the inverse of the interval of rates. Raises ValueError for a value that is not
+    finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -121,14 +118,12 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return an interval whose ends are interpolated between order statistics.
+    """Return an interval whose ends are interpolated between order statistics, or None with too few values.
 
-    None for too few values.
-
-    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. It is down to half as wide as the exact interval
-    below 20 values, which is why ratios use it: few runs are the rule. Being approximate, it is held to 0.85 of the
-    error; it never reaches beyond the exact interval. docs/statistics.md has the coverage measured, also where it falls
-    short: two groups of equal size.
+    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. Below 20 values its width is down to half of the
+    exact interval, which matters because few runs are the rule. It is approximate, so it is computed for 0.85 of the
+    error. It never exceeds the exact interval. docs/statistics.md has the measured coverage, which is too low for
+    values in two groups of equal size.
 
     >>> found = interpolated_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.9)
     >>> found is not None and (round(found.low, 2), round(found.high, 2))
@@ -148,9 +143,10 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
 
 
 def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the interval of the median, or below five values a t interval of the logarithms.
+    """Return the interval of the median, or with too few values for one a t interval of the logarithms.
 
-    None with fewer than three values, or with fewer than five that are not all positive.
+    At a confidence of 0.9, fewer than five values are too few. The result is None with fewer than three values, or if
+    a t interval would include a value that is not positive.
 
     >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
     >>> found is not None and (round(found.low), round(found.high))
@@ -172,7 +168,7 @@ def figure_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 @cache
 def smallest_runs(confidence: float) -> int:
-    """Fewest values with an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
+    """Return the fewest values n with an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
 
     >>> smallest_runs(0.9), smallest_runs(0.95), smallest_runs(0.99)
     (5, 6, 8)
@@ -186,9 +182,9 @@ def smallest_runs(confidence: float) -> int:
 
 @lru_cache(maxsize=4096)
 def symmetric_rank(runs: int, confidence: float) -> int:
-    """Return the largest k whose k-th smallest and k-th largest of ``runs`` values cover with ``confidence``.
+    """Return the largest k at which the k-th smallest and k-th largest of ``runs`` values have this confidence.
 
-    0 when even k = 1 does not.
+    The result is 0 if k = 1 does not have it.
 
     >>> symmetric_rank(4, 0.9), symmetric_rank(5, 0.9), symmetric_rank(8, 0.9)
     (0, 1, 2)
@@ -201,7 +197,7 @@ def symmetric_rank(runs: int, confidence: float) -> int:
 
 
 def coverage(runs: int, rank: int) -> float:
-    """Probability that the median lies between the rank-th smallest and the rank-th largest value.
+    """Return the probability that the median lies between the rank-th smallest and the rank-th largest value.
 
     >>> coverage(5, 1), coverage(2000, 950) > 0.97
     (0.9375, True)
@@ -211,7 +207,7 @@ def coverage(runs: int, rank: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _coverages(runs: int) -> tuple[float, ...]:
-    """Return the coverage of each rank from 0 on, as far as there are pairs of values."""
+    """Return the coverage of each rank, from 0 to just above half of the values."""
     every, below, ways = 1 << (runs - 1), 0, 1
     coverages = [1.0]
     for rank in range(1, runs // 2 + 2):
@@ -231,7 +227,7 @@ def in_order(values: Sequence[float]) -> list[float]:
 
 
 def between_ranks(ordered: Sequence[float], rank: int, confidence: float) -> Interval | None:
-    """From the rank-th smallest to the rank-th largest; None for rank 0."""
+    """Return the interval from the rank-th smallest to the rank-th largest value, or None for rank 0."""
     return Interval(ordered[rank - 1], ordered[len(ordered) - rank], confidence) if rank > 0 else None
 
 

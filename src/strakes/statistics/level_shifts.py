@@ -1,10 +1,10 @@
-"""Level shifts of a short series of runs that may resemble the run before them, such as nightly benchmarks.
+"""Level shifts of a short series of autocorrelated runs, such as nightly benchmarks.
 
-PELT on ranks proposes where levels begin (:func:`strakes.statistics.change.segments`). Each proposed shift is tested on
-the two levels beside it, outliers clipped: the largest t statistic of all splits, deflated by the autocorrelation of
-the residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390), against simulated first-order
-autoregressions. A few runs do not show how strongly they depend on each other, so the p-value is the largest of those
-of several autocorrelations. The weakest shift is dropped until all that are left are significant (Bonferroni).
+PELT on ranks proposes the shifts (:func:`strakes.statistics.change.segments`). Each proposed shift is tested on the two
+adjacent levels with clipped outliers: the largest t statistic of all splits, deflated by the autocorrelation of the
+residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390), is compared with simulated first-order
+autoregressions. A few runs do not determine the autocorrelation, so the p-value is the largest one over several
+autocorrelations. The weakest shift is dropped until all others are significant (Bonferroni).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
 _SIMULATED = 4000
 # The tail of the simulated statistic is a power law through these two of its quantiles.
 _NEAR, _FAR = 0.05, 0.005
-# Scale units (standard deviations of the noise) beyond which a run weighs no more.
+# Scale units (standard deviations of the noise) at which runs are clipped.
 _CLIP = 3.0
-# Chance that a shift as large as `detectable_shift` says is found.
+# Power of the test for a shift of the size `detectable_shift`.
 _POWER = 0.8
 
 
@@ -44,9 +44,9 @@ class LevelShift:
 
 
 def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = SHORTEST) -> tuple[LevelShift, ...]:
-    """Return the shifts in the order of time. A series without any is given one with probability ``error``.
+    """Return the shifts in the order of time. In a series without shifts, one is found with probability ``error``.
 
-    ``shortest`` is the number of runs that a level has at least. Raises ValueError for no values.
+    ``shortest``: least number of runs of a level. Raises ValueError for no values.
 
     >>> found = level_shifts([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
     >>> [(shift.index, shift.before, shift.after) for shift in found]
@@ -77,9 +77,9 @@ def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = S
 
 
 def detectable_shift(values: Sequence[float], error: float, shortest: int = SHORTEST) -> float:
-    """Return the shift in the middle of such a series that is found in four of five series.
+    """Return the size of a shift in the middle of such a series that is found in four of five series.
 
-    Scatter and autocorrelation are estimated from ``values``; the simulation allows for the error of both.
+    Scatter and autocorrelation are estimated from ``values``; the simulation allows for the error of both estimates.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> 5 < detectable_shift(level + level, 0.05) < 20
@@ -92,7 +92,7 @@ def detectable_shift(values: Sequence[float], error: float, shortest: int = SHOR
 
 
 def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.float64], list[int]]:
-    """Return the series with outliers clipped to their level, and where levels may begin."""
+    """Return the series with outliers clipped, and the indices at which levels may begin."""
     import numpy as np
     from scipy.stats import rankdata
 
@@ -104,7 +104,8 @@ def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.fl
     scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
     proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]
     levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])
-    # Between deciles, so that a second mode of three runs in ten is no outlier. Normal noise has 2.56 units there.
+    # The scale is measured between deciles, so that a second mode of three runs in ten is no outlier. The deciles of
+    # normal noise are 2.56 standard deviations apart.
     low, high = np.quantile(series - levels, (0.1, 0.9))
     reach = _CLIP * float(high - low) / 2.56
     return np.clip(series, levels - reach, levels + reach), proposed
@@ -187,7 +188,7 @@ def _autoregressions(runs: int, correlation: float, number: int, generator: np.r
 
 
 def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """Return the standard error of the difference of two halves, as each row shows it."""
+    """Return the standard error of the difference of two halves, estimated from each row."""
     import numpy as np
 
     _, residuals = _best_split(series, shortest)
@@ -199,7 +200,7 @@ def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.f
 
 @lru_cache(maxsize=256)
 def _detectable_units(runs: int, error: float, shortest: int) -> float:
-    """Return the shift that is found in four of five series, in standard errors that another such series shows."""
+    """Return the shift that is found in four of five series, in standard errors estimated from another such series."""
     import numpy as np
 
     generator = np.random.default_rng(runs)
@@ -209,7 +210,7 @@ def _detectable_units(runs: int, error: float, shortest: int) -> float:
     largest = 0.0
     for correlation in _AUTOCORRELATIONS:
         shown, others = (_autoregressions(runs, correlation, _SIMULATED // 4, generator) for _ in range(2))
-        # What would have been found is only stated of series in which nothing was.
+        # The detectable shift is only reported for series without a significant shift.
         quiet = _statistics(shown, shortest) < needed
         shifts = _standard_errors(shown[quiet], shortest)[:, None] * after
         for size in sizes[sizes > largest]:

@@ -10,7 +10,7 @@ import math
 
 
 def busiest_load(directories: int, targets: int) -> float:
-    """Return the expected load of the busiest target over that of an even split.
+    """Return the expected load of the busiest target, divided by its load in an even split.
 
     >>> round(busiest_load(6, 3), 2), round(busiest_load(600, 3), 2)
     (1.6, 1.06)
@@ -19,7 +19,7 @@ def busiest_load(directories: int, targets: int) -> float:
 
 
 def directories_within(excess: float, targets: int) -> int:
-    """Return from how many directories on the busiest target has at most ``excess`` more than an even split.
+    """Return the number of directories from which the busiest target has at most ``excess`` more than an even split.
 
     >>> directories_within(0.1, 3)
     215

@@ -1,4 +1,4 @@
-"""The rate of many runs taken together: total work over total time."""
+"""The pooled rate of many runs: total work divided by total time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 
 def pooled_rate(work: Sequence[float], seconds: Sequence[float]) -> float:
-    """Work per second of all runs together: for equal work, the harmonic mean of the rates.
+    """Return the work per second of all runs together; for equal work, the harmonic mean of the rates.
 
-    Raises ValueError when the two differ in length, are empty, or no time passed.
+    Raises ValueError if the two differ in length or are empty, or if the total time is zero.
 
     >>> pooled_rate([100.0, 100.0], [1.0, 4.0])
     40.0

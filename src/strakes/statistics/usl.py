@@ -1,10 +1,7 @@
-"""How a rate grows with the number of clients.
+"""The universal scalability law: the rate of N clients is X(N) = r N / (1 + c (N - 1) + k N (N - 1)).
 
-The universal scalability law, X(N) = r N / (1 + c (N - 1) + k N (N - 1)).
-
-r is the rate of one client, c the share of work that has to queue (contention), k the cost of keeping clients in
-agreement (coherency), which makes the rate fall beyond sqrt((1 - c) / k) clients: Gunther, Guerrilla Capacity Planning
-(2007).
+r is the rate of one client, c the share of work that queues (contention), k the cost of coherency between clients,
+which makes the rate fall beyond sqrt((1 - c) / k) clients: Gunther, Guerrilla Capacity Planning (2007).
 """
 
 from __future__ import annotations
@@ -22,20 +19,20 @@ if TYPE_CHECKING:
 
 FEWEST_LEVELS = 4
 RESAMPLES = 500
-# A law that misses a median by more does not describe a system.
+# Largest relative residual with which the law is trusted beyond the measured range.
 _DESCRIBES = 0.05
 
 
 @dataclass(frozen=True)
 class Law:
-    """One set of coefficients."""
+    """The coefficients of the law."""
 
     rate_of_one: float
     contention: float
     coherency: float
 
     def rate(self, clients: float) -> float:
-        """Return the rate of that many clients together.
+        """Return the total rate of ``clients`` clients.
 
         >>> Law(100.0, 0.0, 0.0).rate(8), Law(100.0, 1.0, 0.0).rate(8)
         (800.0, 100.0)
@@ -45,7 +42,7 @@ class Law:
 
     @property
     def peak(self) -> float:
-        """Clients beyond which the rate falls; infinite where it never does.
+        """Number of clients beyond which the rate falls; infinite if it never does.
 
         >>> Law(100.0, 0.1, 0.001).peak, Law(100.0, 0.1, 0.0).peak
         (30.0, inf)
@@ -57,7 +54,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Scalability:
-    """The law fitted to medians, and to resampled runs for the intervals.
+    """The law fitted to the medians, and to resampled runs for the intervals.
 
     Resampled coefficients may be negative; cut at zero they would bias extrapolated rates downwards. The law itself has
     no negative coefficient, and every interval includes its value. ``worst_residual``: the largest relative distance
@@ -73,26 +70,26 @@ class Scalability:
 
     @property
     def rate_of_one(self) -> Interval:
-        """The rate of one client."""
+        """Interval of the rate of one client."""
         return self._interval([law.rate_of_one for law in self.resampled], self.law.rate_of_one)
 
     @property
     def contention(self) -> Interval:
-        """The share of work that queues."""
+        """Interval of the share of work that queues."""
         return self._interval([max(0.0, law.contention) for law in self.resampled], self.law.contention)
 
     @property
     def coherency(self) -> Interval:
-        """The cost of agreement between clients."""
+        """Interval of the cost of coherency."""
         return self._interval([max(0.0, law.coherency) for law in self.resampled], self.law.coherency)
 
     @property
     def peak(self) -> Interval:
-        """Its upper end is infinite where the data do not show that the rate ever falls."""
+        """Interval of the peak; its upper end is infinite if the data do not show that the rate falls."""
         return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:
-        """Beyond ``measured_up_to`` this is extrapolation: it holds only if nothing new becomes scarce."""
+        """Return the interval of the rate. Beyond ``measured_up_to`` it is only valid if no new bottleneck appears."""
         interval = self._interval([law.rate(clients) for law in self.resampled], self.law.rate(clients))
         if clients <= self.measured_up_to or self.worst_residual <= _DESCRIBES:
             return interval
@@ -107,9 +104,9 @@ class Scalability:
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
-    """Fit the rates measured with each number of clients. The resampling is the same at every call.
+    """Fit the law to the rates with each number of clients. The resampling is deterministic.
 
-    Raises ValueError for fewer than four numbers of clients, or a rate that is not positive.
+    Raises ValueError for fewer than four numbers of clients, or for a rate that is not positive.
 
     >>> found = fit({clients: [Law(100.0, 0.05, 0.001).rate(clients)] * 5 for clients in (1, 2, 4, 8, 16, 32)})
     >>> round(found.law.contention, 4), round(found.law.coherency, 5), round(found.law.peak, 1)
@@ -134,7 +131,7 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
-    """Return the best law without a negative coefficient: every set of positive coefficients is tried."""
+    """Return the best law without negative coefficients, from fits with all sets of non-zero coefficients."""
 
     def error(law: Law) -> float:
         return sum(
@@ -159,6 +156,6 @@ def _fits(clients: Sequence[int], rates: NDArray[np.float64], used: tuple[int, .
     solved = np.linalg.pinv(weighted).sum(axis=2) / scale
     coefficients = np.zeros((len(rates), 3))
     coefficients[:, used] = solved
-    # A wild resample may ask for a first client that takes no time; next to none is close enough.
+    # An extreme resample may give the first client a negative time; use a very small one.
     coefficients[:, 0] = np.maximum(coefficients[:, 0], 1e-6 * np.min(number / rates))
     return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in coefficients.tolist()]

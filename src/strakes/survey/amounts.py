@@ -1,4 +1,4 @@
-"""How long phases are and which cells take part, so that the budget has room for enough blocks. Pure."""
+"""Choose the length of phases and the cells that take part, so that enough blocks fit into the budget. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from strakes.units import counted, format_bytes, format_seconds, typed_bytes, ty
 
 # Share of the budget for blocks; the rest is for set-up and removal.
 MEASURE_SHARE = 0.92
-# Blocks that amounts are chosen for, and below which cells are left out. With 12 blocks nine of ten differences of 30 %
-# at a scatter of 15 % are found, with 8 seven of ten, with 6 five (bench/truth).
+# Blocks for which amounts are chosen, and blocks below which cells are left out. Of differences of 30 % at a scatter of
+# 15 %, nine of ten are found with 12 blocks, seven with 8, and five with 6 (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # Visits take this many times as long as their phases: making directories, dropping caches, removing files.
 OVERHEAD = 1.3
-# Operations on existing names take about half as long as making them, on every file system measured.
+# Operations on existing names take about half as long as creating them, on every file system measured.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
-# Cells are left out before phases become shorter than this: shorter phases show how work starts.
+# Cells are left out rather than making phases shorter than this: shorter phases mostly measure the start of the work.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
 # At most this share of the time is set aside for the parts of visits outside phases.
@@ -43,30 +43,30 @@ class Load:
         return blocks * (self.phases * OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
 
     def phase_s(self, budget_s: float, blocks: int) -> float:
-        """Return how long a phase may be so that this many blocks fit."""
+        """Return the length of a phase with which this many blocks fit, in seconds."""
         block_s = budget_s * MEASURE_SHARE / blocks
         beside_s = min(self.beside_s, _MOST_BESIDE * block_s)
         return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * OVERHEAD), LONGEST_PHASE_S))
 
 
 def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
-    """Return what a block of these cells takes; ``overhead_s``: of a visit without its phases."""
+    """Return the cost of a block of these cells. ``overhead_s``: seconds of a visit outside its phases."""
     phases = sum(weight(phase) for cell in cells for phase in cell.plan.phases)
     return Load(len(cells), max(1.0, phases), len(cells) * overhead_s)
 
 
 def weight(phase: Phase) -> float:
-    """Return how long a phase takes, in phases that make as many files or as much data."""
+    """Return the duration of a phase, relative to a phase that creates as many files or writes as much data."""
     return _QUICK if isinstance(phase, MetadataPhase) and phase.operation not in _MAKING else 1.0
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return the phase length that the requested amounts give at the pilot's rates; None without a request."""
+    """Return the phase length of the requested amounts at the pilot's rates, or None without a request."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
         asked.append(request.data_per_rank * context.team / slower)
-    # Pools that grow over many visits, and files of a drill, have their own pace.
+    # Populations that grow over many visits, and drills, set their own rate of creation.
     paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
     if request.files is not None and not paced:
         asked.append(request.files / context.pilot.creates_per_s)
@@ -74,10 +74,10 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return the context with the length of phases, and with the least important cells that take part.
+    """Return the context with the length of phases, and with the priority up to which cells take part.
 
-    ``loads``: of cells up to each priority. Raises BadInputError with a budget that suffices where the amounts asked
-    for do not fit.
+    ``loads``: the load of all cells up to each priority. Raises BadInputError with a sufficient budget if the requested
+    amounts do not fit.
     """
     asked_s = asked_phase_s(request, context)
     in_memory = context.file_system in MEMORY_FILE_SYSTEMS
@@ -87,7 +87,7 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     load = loads[priority]
     if asked_s is None:
         return replace(context, phase_s=load.phase_s(request.budget_s, WANTED_BLOCKS), least_priority=priority)
-    # A study plans what fits, and begins with one comparison.
+    # A study plans as many comparisons as fit, but at least one.
     least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
     needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:
@@ -107,9 +107,9 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
 def refuse_without_room(
     request: Request, room: tuple[int, int], team: int, further: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Raise BadInputError, naming all amounts that do not fit on the target, and the largest that do.
+    """Raise BadInputError if amounts do not fit on the target, with the largest amounts that do.
 
-    ``room``: the most bytes and files that one plan may put there. ``further``: other reasons, each with its remedy.
+    ``room``: most bytes and files of one plan. ``further``: other reasons, each with its remedy.
     """
     most_bytes, most_files = room
     refused: list[tuple[str, str]] = []

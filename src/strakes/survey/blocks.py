@@ -1,4 +1,4 @@
-"""Measuring in interleaved blocks until every question is answered or the budget is spent."""
+"""Measure in interleaved blocks until every question is answered or the budget is spent."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:
     request = session.request
-    # One cell is measured whatever the preparations have taken; a first block goes on until the whole budget is spent.
+    # At least one cell is measured, even if the preparation has used up the budget. The first block may take all of it.
     while session.left_s(MEASURE_SHARE) > 0 or schedule.block == 0:
         if schedule.block > 0:
             schedule.look(session.visits, request.confidence, facts)
@@ -66,13 +66,13 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
             visit = visit_cell(session, cell, "measure", schedule.block, limit_s)
             schedule.take(visit, session.visits)
-        # The rest of this block takes longer than the rest of the time.
+        # No cell of the block fits into the remaining time.
         if len(session.visits) == before:
             return
 
 
 def _drop_rest(session: Session, schedule: Schedule) -> None:
-    """Note which cells the first block did not come to."""
+    """Record the cells that the first block did not reach."""
     for cell in schedule.open_cells():
         if not schedule.runs(cell.key):
             session.writer.append_event(CellDropped(cell.key, "the budget was spent", 0))

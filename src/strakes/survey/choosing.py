@@ -40,15 +40,15 @@ from strakes.units import counted
 # The pilot's share of the budget, over its three phases, and the longest that one of them may take.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# The first visit to a new place finds it slower than any later one, or others at work.
+# Visits of the pilot. The first one to a new directory is often slower than later ones.
 _PILOTS = 2
-# One visit with next to nothing to do may wait for others. It would pass for what every visit costs, and phases would
-# become as much shorter.
+# Visits that measure the overhead of a visit. A single one may be delayed by other load, and phases would become too
+# short.
 _SMALLEST_PILOTS = 3
 
 
 def gather_facts(session: Session) -> Mapping[str, Any]:
-    """Facts of the target, kept in the run; asked once and read back on resume."""
+    """Return the facts of the target, and store them in the run; on resume, return the stored ones."""
     if session.writer.run.facts:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
@@ -101,7 +101,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
     if not cells:
-        # Servers that do not answer cannot list targets either; then that is the reason.
+        # If servers do not answer, that is the reason: they cannot list targets.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
         too_small = [
@@ -124,7 +124,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
-    """Raise EnvironmentLacksError, with what would bring it, where every phase that was asked for is left out."""
+    """Raise EnvironmentLacksError because all requested phases are left out, with remedies for the interfaces."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
         with_launcher(absence["remedy"])
@@ -137,7 +137,7 @@ def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> 
 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
-    """Return the very cells of another run, so that the two can be compared."""
+    """Return the cells of another run unchanged, so that both runs can be compared."""
     wanted = {study.name for study in session.request.studies}
     cells = [cell for cell in like.cells if cell.study in wanted]
     stored = like.events_of(AmountsChosen)
@@ -174,7 +174,7 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
         overhead_s = median(beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS))
         pilots.append(replace(rates, overhead_s=overhead_s))
-    # The amounts must also suit the slower one.
+    # The amounts must also suit the slower file system.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 

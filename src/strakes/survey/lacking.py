@@ -1,4 +1,4 @@
-"""Phases by interfaces that the engine is without: left out of their plans, with the reason."""
+"""Leave phases out of plans if the engine lacks their interface, with the reason."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the cells as this engine can run them, and the phases left out.
+    """Return the cells with the phases that this engine can run, and the phases left out.
 
-    ``absent``: as engines say it in their hello.
+    ``absent``: interfaces that the engine lacks, from its message hello.
     """
     kept: list[Cell] = []
     skipped: list[SkippedCell] = []
@@ -34,7 +34,7 @@ def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], l
 
 
 def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
-    """Return, by phase, why it cannot run: its interface or its files are missing.
+    """Return the phases that cannot run, with the reason: the interface or files are missing.
 
     >>> from strakes.plan import StreamPhase, TransferPhase
     >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")
@@ -69,7 +69,7 @@ def _absent_backend(phase: Phase, absent: Absent) -> str:
 
 
 def _sets(phase: Phase) -> dict[tuple[str, str], bool]:
-    """Return the sets of files it works on, and whether it makes them anew."""
+    """Return the sets of files that a phase uses, and whether it creates them."""
     bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
     return {
         (_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS for body in bodies
@@ -77,5 +77,5 @@ def _sets(phase: Phase) -> dict[tuple[str, str], bool]:
 
 
 def _space(kind: str) -> str:
-    """Kinds whose sets of one name are the same."""
+    """Return the namespace of a kind of phase: kinds with the same one share sets of files."""
     return "data" if kind in ("transfer", "stream", "stage") else kind

@@ -1,4 +1,4 @@
-"""Check before a run on several nodes: are they alike, and how fast are their links?"""
+"""Compare the nodes before a run on several of them, and measure the links between them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _TOKEN = "nodes"
 def compare_nodes(
     launch: Launch, processes: Mapping[str, int], workspace: Workspace, progress: ProgressDisplay
 ) -> dict[str, Any]:
-    """Compare the hosts that the engine runs on, each with its ``processes``; empty for one host.
+    """Return facts about the hosts that the engine runs on, empty for one host. ``processes``: number by host.
 
-    Raises EnvironmentLacksError naming the nodes that cannot be measured with the others. Where they cannot be asked (a
-    firewall may keep them from reaching this host) that is noted, and nothing is known of them.
+    If the nodes cannot be compared (a firewall may keep them from reaching this host), the facts have the reason under
+    "not_compared". Raises EnvironmentLacksError with the nodes that cannot be measured together.
     """
     from strakes.launch.nodes.check import examine
 
@@ -30,7 +30,7 @@ def compare_nodes(
     facts: dict[str, Any] = {"processes": dict(processes)}
     progress.update("comparing the nodes", 0.0, f"{len(processes)} of them, and the links between them")
     token = secrets.token_hex(8)
-    workspace.remove_file(_TOKEN)  # of a run that is gone on with
+    workspace.remove_file(_TOKEN)  # a resumed run may have left one
     workspace.write_file(_TOKEN, token)
     try:
         nodes, differences = examine(

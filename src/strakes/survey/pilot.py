@@ -1,4 +1,4 @@
-"""The first seconds on a target: rough rates, which only choose how much the studies will move."""
+"""The pilot: rough rates from the first seconds on a target, which only serve to choose amounts of work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.store.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
 from strakes.units import KIB, MIB
 
-# A file system that does less than this is measured all the same; amounts are sized as if it did.
+# Lower limits of the rates for which amounts are chosen; slower file systems are measured with the same amounts.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
 # Least data and files of a rank, and the longest time that a phase of these may take.
@@ -18,12 +18,12 @@ _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
 
-# Where no amount depends on it.
+# For requests whose amounts do not depend on a pilot.
 NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PER_S)
 
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
-    """Return a short write, a verified read of it, some creations and removals, each ended after ``seconds``."""
+    """Return a plan of a short write, a verified read of it, creations and removals, each ended after ``seconds``."""
     amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)
@@ -48,15 +48,15 @@ def smallest_plan(ranks: int, seed: int) -> Plan:
 
 
 def beside_phases_s(visit: Visit) -> float:
-    """Return the seconds of a visit that belong to none of its phases.
+    """Return the seconds of a visit outside its phases.
 
-    Only of a small visit are they the same for any other: removing what a large one made takes as long as it is large.
+    They include the removal of its files, so only a visit with little work shows the overhead of any visit.
     """
     return max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return the best of all pilots: amounts have to last in a fast moment, and slow phases are ended anyway."""
+    """Return the highest rates of all pilots: amounts must suffice at high rates, and slow phases end by time."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),
@@ -66,7 +66,7 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def pilot_from_samples(samples: Sequence[Sample]) -> Pilot:
-    """Rates from the pilot's samples."""
+    """Return the rates of the pilot's samples."""
     by_name = {sample.name: sample for sample in samples}
     return Pilot(
         write_bytes_per_s=max(_SLOWEST_BYTES_PER_S, by_name["write"].bytes_per_s),

@@ -1,7 +1,4 @@
-"""Directories with a layout for their files, or on chosen metadata targets, made for cells.
-
-Cells that cannot have them are left out.
-"""
+"""Make directories with a layout or on chosen metadata targets for cells; cells that cannot get theirs are left out."""
 
 from __future__ import annotations
 
@@ -16,18 +13,18 @@ from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout
 
-# How long directories get to move to the targets they were placed on, and which share of the budget at most.
+# Seconds for directories to move to their targets, and the largest share of the budget for that.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Cells of a lower priority are placed until this share of the budget is spent. With twice as much, a
-# study of two minutes has no time left to decide anything.
+# Share of the budget after which cells of a lower priority are not placed any more. With twice as much, a study of two
+# minutes has too little time left to decide anything.
 _PLACING_SHARE = 0.15
 
 
 def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
     """Make directories for the cells' layouts; return the cells whose files got their layout.
 
-    The run keeps the layout in effect.
+    The effective layouts are stored in the run. Raises MeasurementError if no cell is left.
     """
     refused: set[Layout | None] = set()
     why: list[str] = []
@@ -61,10 +58,10 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose directories can be made where they ask for; directories that stay are made here.
+    """Return the cells whose directories can be placed as required; make the directories that are kept.
 
-    The most important come first: making a directory on a chosen target takes a second on some systems, and what
-    remains of that share of the budget limits how many cells of a lower priority are placed.
+    The most important cells come first: placing a directory takes a second on some systems, so cells of a lower
+    priority are only placed within a share of the budget. Raises BadInputError if no cell is left.
     """
     refused: dict[str, str] = {}
     kept = []
@@ -92,7 +89,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
-    """Return why a cell's directories cannot be placed; empty if they can. ``refused``: known answers."""
+    """Return why a cell's directories cannot be placed, or "". ``refused``: known answers."""
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
         return "a larger --budget also measures it; placing its directories would take too much of this one"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
@@ -108,7 +105,7 @@ def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
 
 
 def _place(session: Session, cell: Cell) -> str:
-    """Make the directories of a cell that stay; return why they cannot be made, empty where they were."""
+    """Make the kept directories of a cell; return why they cannot be made, or ""."""
     side = session.sides[cell.place.target]
     try:
         given = prepare(side.target, side.workspace.path, cell.place.name_in(1), cell.place)

@@ -1,4 +1,4 @@
-"""Before the first measured block: facts of the target, pilot, and the cells that fit it and the budget."""
+"""Choose the cells that fit the target and the budget, from the facts of the target and a pilot."""
 
 from __future__ import annotations
 
@@ -32,33 +32,34 @@ from strakes.units import GIB, KIB, counted, format_bytes, format_seconds
 
 # strakes fills at most this share of the free space.
 FREE_SHARE = 0.8
-# Amounts that strakes chooses fill at most this share. On XFS, writes of 1 MiB in plans of 70 % of the free space, one
-# after the other, were four times slower than in one such plan alone, or in plans of 20 %.
+# Amounts that strakes chooses fill at most this share. On XFS, writes of 1 MiB were four times slower in successive
+# plans of 70 % of the free space than in a single such plan, or in plans of 20 %.
 CHOSEN_SHARE = 0.25
 # A plan puts at most this share of the available memory through the page cache.
 MEMORY_SHARE = 0.25
-# Where the target is memory, its data counts twice: as file and as page.
+# On a file system in memory, data counts twice: as file and as page.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
-# Phases of a requested length are refused before the pilot if they alone exceed the budget. The budget that the message
-# names includes some time outside phases.
+# Requested phases are refused before the pilot if they alone exceed the budget, that is with these rates and without an
+# overhead. The budget in the message includes an overhead of 0.1 s per visit.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# A phase is ended after three times its planned length; one that is expected to last longer moves a fixed amount.
+# Phases end after three times their planned length. So visits that take longer than this many times the planned length
+# have a fixed amount of work.
 _OUTSIZED = 4.0
-# Share of the budget for all other cells, where there are such cells. At 1 they would never be measured.
+# Share of the budget for all other cells if some have a fixed amount. With 1 those would never be measured.
 _SHARE_BESIDE_OUTSIZED = 0.5
 
 
 def limits(
     facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None, *, stated: bool = False
 ) -> tuple[int, int]:
-    """Return the most bytes and files one plan may put on the target.
+    """Return the most bytes and files that one plan may put on the target.
 
-    ``stated``: the plan is the user's own, and only the room there is limits it. Raises BadInputError where the target
-    is too full for the smallest study.
+    ``stated``: the user chose the plan, so that only the free space limits it. Raises BadInputError if the target is
+    too full for the smallest study.
     """
     share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in MEMORY_FILE_SYSTEMS else MEMORY_SHARE
     memory_cap = (
@@ -88,15 +89,15 @@ def limits(
 
 def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
     """Return the most bytes and files that one plan of the request may put on the target."""
-    # Requested amounts are taken as they are, except on a file system in memory.
+    # Memory does not limit requested amounts, except on a file system in memory.
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
     return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
 
 
 def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
-    """Raise BadInputError for all amounts that cannot fit, with the largest that do, before the target is touched.
+    """Raise BadInputError if requested amounts cannot fit, with the largest ones that do, before anything is written.
 
-    ``facts``: of the file system. Only a pilot shows how long data and files take.
+    ``facts``: of the file system. Times of data and files are not checked, because they take a pilot.
     """
     room = room_of(request, facts)
     further = []
@@ -119,9 +120,9 @@ def make_context(
     room: tuple[int, int],
     description: Description | None = None,
 ) -> Context:
-    """Return what the studies may know, with the phase length that fits the budget.
+    """Return the context of the studies, with the phase length that fits the budget.
 
-    Raises BadInputError where the amounts that were asked for fit neither the target nor the budget.
+    Raises BadInputError if requested amounts do not fit the target or the budget.
     """
     context = Context(
         file_system=facts["file_system"],
@@ -156,9 +157,9 @@ def make_context(
 
 
 def _longest_phases(request: Request, context: Context) -> Context:
-    """Return the context with the longest phases with which all cells fit into the budget, else with the shortest.
+    """Return the context with the longest phases with which all cells fit into the budget, or else the shortest ones.
 
-    Cells of a fixed amount that takes far longer than a phase do not shorten the phases of the others.
+    Cells with a fixed amount that takes far longer than a phase do not shorten the phases of other cells.
     """
     shortest_s = LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S
     phase_s = LONGEST_PHASE_S
@@ -179,15 +180,12 @@ def _longest_phases(request: Request, context: Context) -> Context:
 
 
 def team_size(cpus: int, launch: Launch) -> int:
-    """Ranks of studies that do not vary them.
-
-    All that were asked for, else every processor, at most four, at least two.
-    """
+    """Return the number of ranks of studies that do not vary it: the requested one, else one per processor, 2 to 4."""
     return most_ranks(launch) or max(2, min(cpus, 4))
 
 
 def most_ranks(launch: Launch) -> int | None:
-    """Return the largest number of ranks of a cell; None without a limit."""
+    """Return the largest number of ranks of a cell, or None without a limit."""
     return launch.ranks if launch.launcher == "local" else processes(launch)
 
 
@@ -230,15 +228,15 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
 
 
 def why_left_out(context: Context) -> str:
-    """Return why a cell that matters less than others is not measured."""
+    """Return the reason for leaving out a cell of lower priority."""
     return f"a larger --budget also measures it; here phases of {format_seconds(context.phase_s)} came first"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:
     """Return a cell of metadata operations with libcephfs instead of the mount, without measured phases that fsync.
 
-    A cell of other phases, or one that needs its fsync, stays as it is: data would go through a cache of each client
-    that cannot be dropped.
+    Other cells, and cells that need a phase with fsync, are returned unchanged. Data would go through the cache of each
+    client, which cannot be dropped.
     """
     phases = [phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase) and not phase.fsync]
     names = {phase.name for phase in phases}

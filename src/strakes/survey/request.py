@@ -1,4 +1,4 @@
-"""A request: which studies, where, for how long, and how exact."""
+"""A request: studies, directory, budget and precision."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Request:
     """A survey, or one study (``full``: every level of its factors).
 
     ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
-    ``against``: a second file system, measured alternately with the first. ``beside``: directories that ranks use in
-    rotation with ``directory``. ``like``: a run whose plans are used unchanged. ``files``: final size of a population,
-    and files of each phase of metadata. ``data_per_rank``: bytes of each rank in each phase of data. ``phase_s``:
-    length of phases. None: chosen. ``libcephfs``: metadata operations without the mount, every rank is a client.
-    ``visit``: runs studies that interrupt the service. ``impact``: limit of the load. ``neighbour_s``: time that 99 of
-    100 operations of other users may take during the run.
+    ``against``: a second file system, measured alternately with the first. ``beside``: further directories, which
+    ranks use in rotation with ``directory``. ``like``: a run whose plans are used unchanged. ``files``: final size of a
+    population, and files of each metadata phase. ``data_per_rank``: bytes of each rank in each data phase. ``phase_s``:
+    length of phases. Amounts that are None are chosen. ``libcephfs``: metadata operations without the mount, each rank
+    is a client. ``visit``: runs the plans of studies that interrupt the service. ``impact``: limit of the load.
+    ``neighbour_s``: the 99th percentile that operations of other users may take during the run.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Request:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return the settings that must agree for a resume; budget and seed may differ."""
+        """Return a hash of the settings that must agree for a resume; budget and seed may differ."""
         same = {
             "kind": self.kind,
             "name": self.name,
@@ -74,7 +74,7 @@ class Request:
         return hashlib.sha256(json.dumps(same, sort_keys=True).encode()).hexdigest()[:16]
 
     def amounts(self) -> dict[str, object]:
-        """Return the amounts that were asked for, by name."""
+        """Return the requested amounts by name."""
         asked = {"files": self.files, "data_per_rank": self.data_per_rank, "phase_s": self.phase_s}
         return {name: value for name, value in asked.items() if value}
 
@@ -84,7 +84,7 @@ class Request:
         return {**against, **({"beside": [str(path.resolve()) for path in self.beside]} if self.beside else {})}
 
     def options(self) -> dict[str, object]:
-        """As the store keeps them."""
+        """Return the options of the request as stored in the run."""
         return {
             "fingerprint": self.fingerprint(),
             "studies": [study.name for study in self.studies],
@@ -109,7 +109,7 @@ class ProgressDisplay(Protocol):
         """Show the current cell, the share done (0 to 1), and results so far."""
 
     def note(self, text: str) -> None:
-        """Show a sentence that stays."""
+        """Show a sentence permanently."""
 
     def cells(self, done: int, total: int) -> None:
         """Show how many cells need no more runs."""

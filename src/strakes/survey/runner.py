@@ -31,16 +31,16 @@ from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 from strakes.units import typed_seconds
 
-# Shortest possible run, with almost no work.
+# Seconds of the shortest possible run, with almost no work.
 _LEAST_S = 5.0
 
 
 def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWriter:
     """Run the request to its end and return the closed run.
 
-    Raises BadInputError before the target is touched, EnvironmentLacksError without an engine, MeasurementError when
-    the target fails; KeyboardInterrupt ends it in order. In every case the run keeps its samples, and the target
-    is restored.
+    Raises BadInputError before anything is written, EnvironmentLacksError without an engine, and MeasurementError if
+    the target fails. KeyboardInterrupt ends the run in order. In all cases the run keeps its samples, and the target is
+    restored.
     """
     for study in request.studies:
         if study.interrupts_service and request.visit is None:
@@ -82,7 +82,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
         if request.resume is not None:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        # A kept population grows on from its present size; each resume has a budget anew.
+        # A kept population continues to grow from its present size; each resume has the whole budget.
         grows = any(study.visits_in_sequence for study in request.studies)
         with ended_in_order(store, writer, resumable=request.keep or not grows), ExitStack() as stack:
             visits = list(writer.run.visits)
@@ -108,7 +108,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             facts = gather_facts(session)
             note_trouble(session, "before")
             note_others(session, "before")
-            # Comparing nodes takes its seconds, and is not what the budget is for.
+            # The comparison of nodes does not count towards the budget.
             session.started = time.monotonic()
             cells, phase_s = settle_cells(session, facts)
             cells = settable_cells(session, place_cells(session, make_layouts(session, cells)))
@@ -126,7 +126,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
 
 
 def _require_libcephfs(request: Request, hello: Hello) -> None:
-    """Raise EnvironmentLacksError for an engine without it, BadInputError for a directory that is not on CephFS."""
+    """Raise EnvironmentLacksError if the engine lacks libcephfs, BadInputError for a directory outside CephFS."""
     if why := hello.absent.get("cephfs"):
         raise EnvironmentLacksError("the engine cannot use libcephfs", why=why["why"], remedy=why["remedy"])
     for directory in filter(None, (request.directory, request.against)):

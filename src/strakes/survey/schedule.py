@@ -1,4 +1,4 @@
-"""Which cell is measured next: randomised interleaved blocks until all questions are answered or the time is gone."""
+"""Order of the visits: randomised interleaved blocks, until all questions are answered or the time is spent."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from strakes.studies.study import Study
 from strakes.survey.amounts import FEWEST_BLOCKS, WANTED_BLOCKS
 from strakes.survey.verdicts import Verdict
 
-# Until its first visit a cell is expected to take as long as its phases were sized for, times this.
+# Expected duration of a first visit, as a multiple of the length of its phases.
 _FIRST_GUESS = 2.0
 # A cell never gets more runs than this: at 60 the interval of a median is a quarter as wide as at 5.
 MOST_RUNS = 60
-# "alike" ends a question at the looks, and after the last look at every multiple of this number of blocks.
+# "alike" ends a question at the looks, and after the last look at each multiple of this number of blocks.
 _LOOK_EVERY = 5
 
 
 @dataclass
 class CellState:
-    """How long the visits of one cell took that were kept."""
+    """Durations of the visits of one cell that count."""
 
     cell: Cell
     durations_s: list[float] = field(default_factory=list)
 
 
 class Schedule:
-    """Keeps the open cells and their order: a block visits every open cell once, in an order drawn from its number.
+    """Keeps the open cells and their order: a block visits each open cell once, in random order by seed and block.
 
-    A cell is open while a question about it is. A cell that no question is about is open until its interval is as
-    narrow as ``precision`` (relative half-width). ``verdicts``: cells are open only from when a verdict about them is
-    planned; empty: all at once. ``visits_s``: how long visits are expected to take, until the first one.
+    A cell is open while a question about it is open. A cell without questions is open until its interval is as narrow
+    as ``precision`` (relative half-width). ``verdicts``: cells are only open once a verdict about them is planned;
+    empty: all cells are open. ``visits_s``: expected duration of the first visits.
     """
 
     def __init__(
@@ -70,21 +70,21 @@ class Schedule:
         self.block = 0
 
     def record(self, visit: Visit) -> None:
-        """Take in one finished visit of purpose ``measure``, live or from the store on resume."""
+        """Record a finished visit of purpose ``measure``, a new one or, on resume, a stored one."""
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
             self._states[visit.cell].durations_s.append(visit.elapsed_s)
 
     def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
-        """Take in the visit that has just been made, the last of ``visits``, under whatever limit."""
+        """Record the latest visit, the last of ``visits``. If its limit of the load has changed, recount all visits."""
         if visit.impact == self.limit:
             self.record(visit)
         else:
             self.under(visit.impact, visits)
 
     def under(self, limit: Impact, visits: Sequence[Visit]) -> None:
-        """Count only visits under this limit from now on."""
+        """Count only visits under this limit of the load."""
         if limit == self.limit:
             return
         self.limit = limit
@@ -94,7 +94,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """Close the cells that no open question or claim is about, after a block that is a look."""
+        """If the block is a look, close the cells without open questions and claims."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = [state.cell for state in self._states.values()]
@@ -125,7 +125,7 @@ class Schedule:
         }
 
     def _is_precise(self, cell: Cell, asked: Collection[str], results: Results) -> bool:
-        """Whether the figures that no question is about are as exact as wanted."""
+        """Return whether all figures without a question have the wanted precision."""
         for measure in cell.measures:
             identifier = cell.measure_id(measure.suffix)
             if measure.is_side or identifier in asked:
@@ -139,11 +139,11 @@ class Schedule:
         return True
 
     def runs(self, key: str) -> int:
-        """Return how many visits of a cell were kept."""
+        """Return the number of visits of a cell that count."""
         return len(self._states[key].durations_s)
 
     def open_cells(self) -> list[Cell]:
-        """Return the cells that still want runs, in declared order."""
+        """Return the cells that need more runs, in declared order."""
         wanted = self._wanted() if self._verdicts else self._states.keys() - self._dropped
         return [
             state.cell
@@ -157,7 +157,7 @@ class Schedule:
     def plan(self, remaining_s: float) -> None:
         """Plan further verdicts, in their order, as long as all planned cells can have enough runs in time.
 
-        The first ones are planned with the number of blocks that finds most differences, later ones with the fewest.
+        The first call counts with ``WANTED_BLOCKS``, later calls with ``FEWEST_BLOCKS``.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         left_s = remaining_s - self.needed_s(WANTED_BLOCKS)
@@ -173,7 +173,7 @@ class Schedule:
                 left_s -= needed_s
 
     def expected_s(self, cell: Cell) -> float:
-        """Return how long one visit of the cell takes, from its visits so far."""
+        """Return the expected duration of a visit in seconds, from earlier visits if possible."""
         durations_s = self._states[cell.key].durations_s
         if durations_s:
             return median(durations_s)
@@ -182,14 +182,14 @@ class Schedule:
         return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
 
     def _slowness(self) -> float:
-        """Return how many times as long as expected visits have taken so far."""
+        """Return the median ratio of actual to expected durations of the visits."""
         ratios = [
             median(state.durations_s) / self._visits_s[key] for key, state in self._states.items() if state.durations_s
         ]
         return median(ratios) if ratios else 1.0
 
     def next_block(self) -> list[Cell]:
-        """Return the rest of the running block, else a new one, in its random order; empty when nothing is open."""
+        """Return the rest of the current block, or a new one, in random order; empty if no cell is open."""
         rest = [cell for cell in self._order(self.block) if (self.block, cell.key) not in self._visited]
         if self.block == 0 or not rest:
             self.block += 1
@@ -202,10 +202,10 @@ class Schedule:
         return cells
 
     def fit(self, remaining_s: float) -> list[Cell]:
-        """Drop the least important cells until all others can have enough runs in time; return what was dropped.
+        """Drop the least important cells until all others can have enough runs in time; return the dropped cells.
 
-        Cells of priority 1 stay: even a few runs of the most important cells are useful. Where verdicts are planned,
-        the last ones are put off, which drops nothing for good.
+        Cells of priority 1 stay, because even a few runs of the most important cells are useful. If verdicts are
+        planned, the last ones are postponed instead, and no cell is dropped.
         """
         dropped: list[Cell] = []
         if self._verdicts:
@@ -224,9 +224,9 @@ class Schedule:
         return dropped
 
     def needed_s(self, blocks: int = FEWEST_BLOCKS) -> float:
-        """Return how long the runs take that open cells lack of a number of blocks."""
+        """Return the seconds until all open cells have ``blocks`` runs."""
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def put_off(self) -> list[Cell]:
-        """Return the cells that no planned verdict was about, without a single run."""
+        """Return the cells without runs that no planned verdict includes."""
         return [state.cell for key, state in self._states.items() if not self.runs(key) and key not in self._wanted()]

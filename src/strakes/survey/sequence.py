@@ -1,7 +1,4 @@
-"""Measure cells one after the other, each continuing where the one before ended.
-
-The removal of their files is timed.
-"""
+"""Measure cells in sequence, each with the files of the previous one, and time the removal of the files."""
 
 from __future__ import annotations
 
@@ -15,15 +12,15 @@ from strakes.store.records import CellDropped, PopulationRemoved
 from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, visit_cell
 from strakes.units import counted, format_seconds
 
-# Removing a population takes up to 0.7 times as long as making it (XFS 0.61, CephFS 0.68). Without this reserve a run
+# Removing a population takes up to 0.7 times as long as creating it (XFS 0.61, CephFS 0.68). Without this reserve a run
 # exceeds its budget by that much.
 _REMOVAL_SHARE = 0.7
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Visit every cell its number of times, one after the other; then remove their files and keep how long it took.
+    """Visit each cell as often as the study needs, in sequence; then remove the files and store the time of that.
 
-    Returns whether the run is complete: a kept population below its final size can still grow.
+    Return whether the run is complete. A kept population below its final size is not: it can still grow.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]
@@ -35,7 +32,7 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
     keep, whole = session.request.keep, True
     for number, (cell, block) in enumerate(wanted, start=len(done) + 1):
         made_s = sum(visit.elapsed_s for visit in session.visits if visit.is_measurement)
-        # One round whatever the preparations have taken, so that every call comes further.
+        # At least one round, even if the preparation has used up the budget, so that each call makes progress.
         if session.left_s() <= (0.0 if keep else _REMOVAL_SHARE * made_s) and number > len(done) + 1:
             whole = False
             _drop(session, cells, keep=keep)
@@ -50,7 +47,7 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
 
 
 def _drop(session: Session, cells: list[Cell], *, keep: bool) -> None:
-    """Warn of cells that the budget did not reach."""
+    """Record the cells that the budget did not reach."""
     reached = {visit.cell for visit in session.visits if visit.ended_well}
     reason = "the budget was spent; to continue, run the same command with --resume" if keep else "the budget was spent"
     for cell in cells:
@@ -59,7 +56,7 @@ def _drop(session: Session, cells: list[Cell], *, keep: bool) -> None:
 
 
 def _clear(session: Session, cells: list[Cell]) -> None:
-    """Remove what kept places hold by the engine, with all its ranks, and keeps how long that took."""
+    """Let all ranks of the engine remove the files in kept directories, and store the time."""
     for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
         side = session.sides[target]
         plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)

@@ -1,7 +1,4 @@
-"""Everything alive while a request is performed, and the one thing that is done with it again and again.
-
-A visit to a cell.
-"""
+"""State of a run in progress, and the visit of a cell."""
 
 from __future__ import annotations
 
@@ -28,26 +25,26 @@ from strakes.targets.workspace import Workspace
 # A plan is stopped after this many times the expected time, and not before this many seconds.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Times of interruptions are in whole seconds; the next plan must not count as disturbed.
+# Wait in seconds after an interruption. Its times are in whole seconds, and it must not overlap the next plan.
 _SETTLED_S = 1.0
-# A server that fails over takes about a minute or two.
+# Longest wait for a server in seconds. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# With a small budget the wait is shorter.
+# With a small budget the time limit of a visit is this many budgets, but at least _SHORTEST_LIMIT_OF_ALL_S.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
-# In a plan there is one place for all of them: the engine deals them out.
+# Key of further directories in ``Session.sides``, before a number. The engine assigns them to ranks.
 BESIDE = "beside"
-# How often, and for which share of the time at most, other measurements are looked for.
+# Seconds between searches for other measurements. The pause is at least 100 times as long as a search takes.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
 
 @dataclass
 class Session:
-    """Everything alive during a run.
+    """State of a run in progress.
 
-    ``sides``: the measured file system under "", the one it is measured ``against``, and the directories that ranks
-    use in rotation with the first under ``BESIDE`` and a number.
+    ``sides``: the measured file system has the key "", a second one the key "against", and further directories of the
+    ranks have ``BESIDE`` and a number.
     """
 
     request: Request
@@ -67,12 +64,12 @@ class Session:
 
     @property
     def workspace(self) -> Workspace:
-        """Workspace on the file system that is measured."""
+        """Workspace on the measured file system."""
         return self.sides[""].workspace
 
     @property
     def target(self) -> Target:
-        """File system that is measured; the other side of a comparison is in ``sides``."""
+        """The measured file system; the other side of a comparison is in ``sides``."""
         return self.sides[""].target
 
     def elapsed_s(self) -> float:
@@ -80,14 +77,14 @@ class Session:
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
-        """Return seconds left of a share (0 to 1) of the budget; below 0 when it is overspent."""
+        """Return the seconds left of a share (0 to 1) of the budget, negative if it is overspent."""
         return self.request.budget_s * share - self.elapsed_s()
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
-    """Run one plan and keep its samples; yield ``ended`` if it was stopped to protect other users.
+    """Run the plan of a cell and store its samples. ``ended`` is "yielded" if it was stopped to protect other users.
 
-    A plan interrupted by a fail-over of servers is repeated. Raises MeasurementError if the target failed,
+    A plan that a fail-over of servers interrupted is repeated. Raises MeasurementError if the target failed, and
     StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):
@@ -102,7 +99,7 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
 
 
 def _wait_until_served(target: Target) -> None:
-    """Wait until no server is lost: a plan started earlier would be interrupted again."""
+    """Wait until all servers are back, because a plan started earlier would be interrupted again."""
     deadline = time.monotonic() + _BACK_WITHIN_S
     while any(lost.ended_unix_s is None for lost in target.interruptions()) and time.monotonic() < deadline:
         time.sleep(_SETTLED_S)
@@ -113,7 +110,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     site, neighbour = session.sides[cell.place.target], session.neighbour
     on_progress = None
     if neighbour is not None:
-        # In a kept directory, files of the visit that yields would be in the way of the next.
+        # In a kept directory, files of a stopped visit would remain for the next one.
         on_progress = neighbour.while_it_runs(session.engine, may_yield=cell.place.is_left_empty())
         session.engine.impact = session.request.impact.with_share(neighbour.before_visit())
         limit_s /= neighbour.share
@@ -150,13 +147,16 @@ def shortest_limit_s(request: Request) -> float:
 
 
 def usual_s(session: Session, key: str) -> float:
-    """Return the median time of a cell's visits in seconds; 0 where it has none."""
+    """Return the median time of a cell's visits in seconds, or 0 without visits."""
     durations = sorted(visit.elapsed_s for visit in session.visits if visit.cell == key)
     return durations[len(durations) // 2] if durations else 0.0
 
 
 def note_others(session: Session, when: str) -> None:
-    """Keep who else measures with strakes in the directory; looked for now and then only, and each told once."""
+    """Record other strakes measurements in the directory, each once. ``when``: "before", "meanwhile" or "after".
+
+    Meanwhile, the directory is only searched from time to time.
+    """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:
         return
@@ -166,7 +166,7 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # A directory of a million names is not listed again and again.
+    # A directory of a million names takes long to list.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)
@@ -177,9 +177,9 @@ def note_others(session: Session, when: str) -> None:
 
 
 def note_trouble(session: Session, when: str) -> None:
-    """Keep which servers do not serve as they should before anything is measured, and when all is done."""
+    """Record servers with trouble. ``when``: "before" or "after"."""
     for side in session.sides.values():
-        # A local file system has no servers to ask.
+        # A local file system has no servers.
         sentences = side.target.trouble() if side.target.mount.remote else ()
         if sentences:
             session.writer.append_event(TroubleSeen(when, sentences))
@@ -187,7 +187,7 @@ def note_trouble(session: Session, when: str) -> None:
 
 
 def note_ends(session: Session) -> None:
-    """Keep how interruptions went on that lasted when a visit ended."""
+    """Record the present state of interruptions that had not ended when their visit ended."""
     lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
     for side in session.sides.values() if lasting else ():
         known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)

@@ -1,4 +1,4 @@
-"""Settings of the file system that cells ask for, tried once; cells whose settings cannot be had are left out."""
+"""Try the file system settings of cells once; cells whose settings cannot be changed are left out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from strakes.survey.session import Session
 
 
 def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose settings take hold; each is put back at once. Raises BadInputError when none is left."""
+    """Return the cells whose settings can be changed. Raises BadInputError if no cell is left.
+
+    Each setting is changed once and restored at once.
+    """
     why: dict[str, str] = {}
     kept = []
     for cell in cells:

@@ -1,4 +1,4 @@
-"""Plan a study backwards from its verdicts: which cells each needs, in which order, and what a visit takes. Pure."""
+"""Plan a study from its verdicts: the cells of each verdict, their order, and the time of a visit. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Verdict:
     cells: tuple[str, ...]
 
 
-# Share of the budget that all blocks of one cell may take before other cells come first. At 0.2 five large files fill a
-# budget, at 0.05 amounts of 64 MiB are left out of runs of five minutes.
+# Share of the budget for all blocks of one cell, above which other cells come first. With 0.2 five large files fill a
+# budget, with 0.05 amounts of 64 MiB are left out of runs of five minutes.
 _LARGE_SHARE = 0.1
 
 
@@ -39,9 +39,8 @@ def verdicts_of(
 ) -> list[Verdict]:
     """Return the verdicts that these cells allow, the most important first.
 
-    Every study comes with its first verdict before any study comes with its second one. Of ordered options the two
-    ends come first, then the levels between them, then levels whose visits take a large share of the budget, and at
-    last cells that no verdict is about.
+    The first verdicts of all studies come before the second ones. For ordered options the two ends come first, then the
+    levels between them, then levels whose visits take a large share of the budget. Cells without a verdict are last.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)
@@ -75,7 +74,7 @@ def _verdict(study: Study, *options: Sequence[str]) -> Verdict:
 
 
 def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
-    """Return results without a single observation, of which only ids and settings mean something."""
+    """Return results without observations, with only ids and settings, to find the questions and claims of studies."""
     measured = []
     for cell in cells:
         for measure in cell.measures:
@@ -87,7 +86,7 @@ def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
 
 
 def visit_s(cell: Cell, pilot: Pilot, phase_s: float) -> float:
-    """Return how long a visit of the cell takes in seconds at the pilot's rates."""
+    """Return the expected time of a visit of the cell in seconds, at the pilot's rates."""
     return OVERHEAD * sum(_phase_s(phase, cell, pilot, phase_s) for phase in cell.plan.phases) + pilot.overhead_s
 
 
@@ -106,9 +105,9 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
 
 
 def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0) -> list[float]:
-    """Return for each verdict the budget in seconds that plans it and those that come before it.
+    """Return for each verdict the budget in seconds with which it and all earlier ones are planned.
 
-    ``prepared_s``: what the preparation of the run has taken.
+    ``prepared_s``: seconds that the preparation of the run has taken.
     """
     seen: set[str] = set()
     spent_s, budgets = 0.0, []
@@ -120,9 +119,9 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
 
 
 def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], planned: set[int]) -> dict[str, str]:
-    """Return for each study with verdicts that are not planned the budgets of the next one and of all, as options.
+    """Return, by study with unplanned verdicts, the budgets for the next one and for all, as options of a command.
 
-    ``budgets``: those of :func:`budgets_of`.
+    ``budgets``: result of :func:`budgets_of`.
     """
     open_: dict[str, list[str]] = {}
     for index, (verdict, budget_s) in enumerate(zip(verdicts, budgets, strict=True)):
@@ -135,9 +134,9 @@ def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], planne
 
 
 def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], planned: set[int]) -> str:
-    """Return which studies have verdicts that are not planned, with the budgets of the next one and of all.
+    """Return a note on the studies with unplanned verdicts and the budgets for them, or "" if all are planned.
 
-    ``budgets``: those of :func:`budgets_of`. Empty if all are planned.
+    ``budgets``: result of :func:`budgets_of`.
     """
     open_ = Counter(verdict.study for index, verdict in enumerate(verdicts) if index not in planned)
     if not open_:

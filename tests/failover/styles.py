@@ -1,4 +1,4 @@
-"""Good configurations as other tools and other people write them: pcs, crmsh, by hand; DRBD 8.4 and 9; sbd, quorum devices, ZFS, SAN."""
+"""Parts of good configurations as other tools and people write them: CIB elements, corosync.conf, DRBD resources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ IDS = itertools.count()
 
 
 def element(tag: str, *children: Xml.Element, **attributes: str) -> Xml.Element:
-    """``rsc_role`` becomes ``rsc-role``, ``class_`` becomes ``class``."""
+    """Return an element; in names of attributes ``rsc_role`` becomes ``rsc-role``, and ``class_`` becomes ``class``."""
     made = Xml.Element(tag, {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()})
     made.extend(children)
     return made
@@ -31,7 +31,7 @@ def values(tag: str, pairs: Mapping[str, str]) -> Xml.Element:
 def primitive(
     identity: str, kind: str, pairs: Mapping[str, str], *operations: str, meta: Mapping[str, str] | None = None
 ) -> Xml.Element:
-    """Operations such as ``monitor interval=20s timeout=60s role=Master``."""
+    """Return a primitive; an operation is a text such as ``monitor interval=20s timeout=60s role=Master``."""
     *head, agent = kind.split(":")
     made = element("primitive", id=identity)
     made.set("class", head[0])
@@ -136,7 +136,7 @@ def nfs() -> list[Xml.Element]:
 
 
 def ipmi(node: str, number: int, **more: str) -> Xml.Element:
-    """With the delay that lets alpha survive, unless something else decides."""
+    """Return an IPMI fencing device; that of alpha has a delay, unless ``pcmk_delay_base=""`` removes it."""
     pairs = {
         "ip": f"192.168.30.{number}",
         "username": "admin",

@@ -1,4 +1,4 @@
-"""Good configurations with the files of their nodes, these and those of styles_fields_others.py written down before the rules were run on them."""
+"""Good configurations with node files. They were written before the rules were run on them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _export(identity: str, directory: str, fsid: str, **more: str) -> Xml.Elemen
 
 
 def nfs_of_red_hat() -> Files:
-    """pcs: a volume group with a system id, two exports, a shorter lease, multipath below."""
+    """Return Red Hat's NFS by pcs: an LVM volume group by system ID, three exports, a short lease, multipath."""
     members = [
         primitive("vg", "ocf:heartbeat:LVM-activate", {"vgname": "nfs_vg", "vg_access_mode": "system_id"}, *SERVED),
         mount("/dev/nfs_vg/nfs_lv", "xfs", "nfs_fs", SERVED, "/exports/shared"),
@@ -71,7 +71,7 @@ def nfs_of_red_hat() -> Files:
 
 
 def nfs_of_suse() -> Files:
-    """crmsh: DRBD 9 with two volumes, three disks of sbd, times as SUSE calculates them."""
+    """Return SUSE's NFS by crmsh: DRBD 9 with two volumes, sbd with three disks, time-outs as SUSE calculates them."""
     sbd = primitive(
         "stonith-sbd", "stonith:external/sbd", {"pcmk_delay_max": "30s"}, "monitor interval=3600s timeout=20s"
     )
@@ -121,7 +121,7 @@ def nfs_of_suse() -> Files:
 
 
 def lustre_on_multipath() -> Files:
-    """Metadata servers on shared disks, with the settings of their kernels."""
+    """Return Lustre metadata servers on multipath disks, with kernel and module options."""
     names = ("mgs", "mdt0", "mdt1")
     targets = [
         primitive(
@@ -179,7 +179,7 @@ def lustre_on_multipath() -> Files:
 
 
 def object_servers_on_zfs() -> Files:
-    """Four pools on two object servers, with multihost tuned."""
+    """Return four ZFS pools on two object servers, with options for multihost."""
     resources, constraints = both(), []
     for number in range(4):
         pool = primitive(
@@ -211,7 +211,7 @@ def object_servers_on_zfs() -> Files:
 
 
 def object_gateway() -> Files:
-    """Gateways of Ceph on both nodes behind a proxy whose two addresses move."""
+    """Return Ceph gateways and proxies on both nodes, with two movable addresses."""
     gateways = clone("rgw-clone", primitive("rgw", "systemd:ceph-radosgw@rgw.gateway", {}, *SERVED), interleave="true")
     proxies = clone("haproxy-clone", primitive("haproxy", "systemd:haproxy", {}, *SERVED), interleave="true")
     addresses = [ip("vip-east", "192.168.10.81"), ip("vip-west", "192.168.10.82")]
@@ -235,7 +235,7 @@ def object_gateway() -> Files:
 
 
 def database_group() -> Files:
-    """PostgreSQL on a shared volume group; a quorum device; Dell's controllers."""
+    """Return PostgreSQL on a shared volume group, with a quorum device and fencing by iDRAC."""
     members = [
         primitive("pg-vg", "ocf:heartbeat:LVM-activate", {"vgname": "pgvg", "vg_access_mode": "system_id"}, *SERVED),
         mount("/dev/pgvg/data", "ext4", "pg-data", SERVED, "/var/lib/pgsql/data"),
@@ -276,7 +276,7 @@ def database_group() -> Files:
 
 
 def streaming_database() -> Files:
-    """PostgreSQL that replicates itself, synchronously, with an address for each role."""
+    """Return PostgreSQL with synchronous replication, and two addresses that follow the primary."""
     pairs = {
         "pgctl": "/usr/bin/pg_ctl",
         "psql": "/usr/bin/psql",

@@ -1,4 +1,4 @@
-"""Good configurations with the files of their nodes: two sites, watchdogs, old pairs, three copies, guests."""
+"""More good configurations with node files, written before the rules were run on them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from failover.styles_more import after, home, lock_managers, near, shared_volume
 
 
 def one_of_two_sites() -> Files:
-    """A site whose ticket booth grants; DRBD 9 within the site."""
+    """Return one site of two, whose ticket is granted by booth, with DRBD 9 inside the site."""
     booth = group(
         "g-booth",
         ip("booth-address", "192.168.10.201"),
@@ -61,7 +61,7 @@ def one_of_two_sites() -> Files:
 
 
 def diskless_watchdogs() -> Files:
-    """Two nodes with watchdogs and a quorum device; the watchdog waits longer than the device may take."""
+    """Return two nodes with diskless sbd and a quorum device; the watchdog time-out exceeds that of the device."""
     members = group(
         "web",
         ip("web-ip", "192.168.10.55"),
@@ -79,7 +79,7 @@ def diskless_watchdogs() -> Files:
 
 
 def old_pair() -> Files:
-    """Crmsh of ten years ago: DRBD 8.4 on both sides, each node with one of two services, Corosync 2 with two rings."""
+    """Return a pair by an old crmsh: two DRBD 8.4 resources, one service per node, Corosync 2 with two rings."""
     replication = "".join(
         f"resource {name} {{\n  protocol C;\n  device /dev/drbd{minor};\n  disk /dev/sysvg/{name};\n  meta-disk internal;\n"
         "  disk { fencing resource-and-stonith; on-io-error detach; resync-rate 100M; c-plan-ahead 0; }\n"
@@ -135,7 +135,7 @@ def old_pair() -> Files:
 
 
 def three_copies_with_quorum() -> Files:
-    """DRBD 9 on three nodes, each with a whole copy and quorum; iSCSI on top."""
+    """Return iSCSI on DRBD 9 with quorum, and a full copy on each of three nodes."""
     replication = DRBD9_MESH.replace("volume 0 { device /dev/drbd0 minor 0; disk none; }", "")
     members = [
         primitive(
@@ -177,7 +177,7 @@ def three_copies_with_quorum() -> Files:
 
 
 def guests_on_gfs2() -> Files:
-    """Virtual machines whose definitions are on GFS2, with the lock managers that it needs."""
+    """Return virtual machines whose definitions are on GFS2, with its lock managers."""
     names = ("mail-server", "web-server")
     machines = [
         primitive(

@@ -1,4 +1,4 @@
-"""All good configurations; some are files, one directory for each: thought of without knowing the rules."""
+"""All good configurations by name. Those in ``good/``, one directory each, were written without knowing the rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def _read(directory: Path) -> dict[str, str]:
 FILE_STYLES: dict[str, Callable[[], dict[str, str]]] = {
     path.name: partial(_read, path) for path in sorted(GOOD.iterdir())
 }
-# Every good configuration, by its name.
 ALL: dict[str, Callable[[], Mapping[str, str]]] = {
     **PAIR_STYLES,
     **SHARED_STYLES,

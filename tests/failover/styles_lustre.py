@@ -1,4 +1,4 @@
-"""Good configurations of Lustre and of pools of ZFS in the manner of public guides; retyped, not copied."""
+"""Good configurations of Lustre and ZFS after public guides, retyped instead of copied."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _lustre_target(name: str, device: str, agent: str = "ocf:lustre:Lustre") -> 
 
 
 def lustre_wiki() -> Files:
-    """MGS and MDT on shared disks, watched by healthLNET and healthLUSTRE, kept from nodes where LNet is down."""
+    """Return MGS and MDT on shared disks, with healthLNET and healthLUSTRE that ban nodes where LNet is down."""
     times = ("monitor interval=20s timeout=60s", "start timeout=300s", "stop timeout=300s")
     lnet = clone(
         "healthLNET-clone",
@@ -74,7 +74,7 @@ def lustre_wiki() -> Files:
 
 
 def lustre_of_a_laboratory() -> Files:
-    """Agents of another provider, that no distribution has."""
+    """Return a target with the agents of a laboratory, which no distribution has."""
     pool = primitive(
         "pool",
         "ocf:llnl:zpool",
@@ -95,7 +95,7 @@ def lustre_of_a_laboratory() -> Files:
 
 
 def oss_by_names() -> Files:
-    """OSTs by /dev/disk/by-id, mounted by Filesystem, spread over the pair."""
+    """Return OSTs by /dev/disk/by-id, mounted by the Filesystem agent and spread over the pair."""
     targets = [
         mount(f"/dev/disk/by-id/wwn-0x{number}", "lustre", f"ost{number}", LUSTRE_TIMES, f"/mnt/ost{number}")
         for number in range(4)
@@ -108,7 +108,7 @@ def oss_by_names() -> Files:
 
 
 def lustre_zfs() -> Files:
-    """Lustre's wiki: ZFS pools and targets in groups, the MGS and the MDT on one pair."""
+    """Return the example of Lustre's wiki: MGS and MDT on one pair, each a group of ZFS pool and target."""
     groups = [
         group(
             f"group-{name}",
@@ -131,7 +131,7 @@ def lustre_zfs() -> Files:
 
 
 def lustre_md_raid() -> Files:
-    """An OSS pair on software RAID that one node at a time assembles."""
+    """Return an OSS pair on software RAID, assembled by one node at a time."""
     groups = [
         group(
             f"g-ost{number}",
@@ -155,7 +155,7 @@ def lustre_md_raid() -> Files:
 
 
 def zfs_ha() -> Files:
-    """A public how-to: a pool and its address, reservations by multipath."""
+    """Return a public how-to: a ZFS pool with its address, fenced by reservations on multipath devices."""
     fence = primitive(
         "fence-vol1",
         "stonith:fence_mpath",

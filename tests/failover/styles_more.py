@@ -1,4 +1,4 @@
-"""Twenty more good configurations in the manner of public guides, written down before the rules were run on them; retyped, not copied."""
+"""More good configurations after public guides, retyped, and written before the rules were run on them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def home(what: str, node: str, score: str = "50") -> Xml.Element:
 
 
 def lock_managers() -> list[Xml.Element]:
-    """The group that Red Hat's guide clones."""
+    """Return the clone of dlm and lvmlockd of Red Hat's guide."""
     dlm = primitive("dlm", "ocf:pacemaker:controld", {}, "monitor interval=30s timeout=60s on-fail=fence")
     lvmlockd = primitive("lvmlockd", "ocf:heartbeat:lvmlockd", {}, "monitor interval=30s timeout=60s on-fail=fence")
     return [clone("locking-clone", group("locking", dlm, lvmlockd), interleave="true")]
@@ -133,7 +133,7 @@ def red_hat_ctdb() -> Files:
 
 
 def haproxy() -> Files:
-    """Two addresses over a proxy on every node, as OpenStack's guide has it."""
+    """Return two addresses over a proxy on every node, after OpenStack's guide."""
     proxy = primitive("haproxy", "systemd:haproxy", {}, "monitor interval=10s timeout=100s", *LONG[1:])
     addresses = [address(f"192.168.10.{number}", f"vip{number}") for number in (51, 52)]
     constraints = [
@@ -151,7 +151,7 @@ def haproxy() -> Files:
 
 
 def sap_ascs() -> Files:
-    """SUSE's guide to enqueue replication 2 on simple mounts."""
+    """Return SAP with enqueue replication 2 on simple mounts, after SUSE's guide."""
     instances = [
         group(
             f"grp_{name}",
@@ -226,7 +226,7 @@ def sap_hana() -> Files:
 
 
 def cluster_md() -> Files:
-    """SUSE: a mirror of two boxes by cluster MD, OCFS2 on it."""
+    """Return OCFS2 on a mirror by cluster MD, after SUSE's guide."""
     dlm = primitive("dlm", "ocf:pacemaker:controld", {}, "monitor interval=60s timeout=60s", *LONG[1:])
     raid = primitive(
         "raider",
@@ -242,7 +242,7 @@ def cluster_md() -> Files:
 
 
 def pgsql_on_drbd() -> Files:
-    """LINBIT: PostgreSQL on DRBD 9."""
+    """Return PostgreSQL on DRBD 9, after LINBIT's guide."""
     database = primitive(
         "p_pgsql",
         "ocf:heartbeat:pgsql",
@@ -263,7 +263,7 @@ def pgsql_on_drbd() -> Files:
 
 
 def pgsql_streaming() -> Files:
-    """ClusterLabs' wiki: the agent's own replication, two addresses."""
+    """Return PostgreSQL with replication by the agent pgsql and two addresses, after ClusterLabs' wiki."""
     database = primitive(
         "pgsql",
         "ocf:heartbeat:pgsql",
@@ -303,7 +303,7 @@ def pgsql_streaming() -> Files:
 
 
 def automatic_failover() -> Files:
-    """PAF's quick start: pgsqlms, the address with the primary."""
+    """Return PostgreSQL by pgsqlms with an address on the primary, after PAF's quick start."""
     database = primitive(
         "pgsqld",
         "ocf:heartbeat:pgsqlms",
@@ -423,7 +423,7 @@ def vmware() -> Files:
 
 
 def volumes_on_drbd() -> Files:
-    """LINBIT: LVM on one DRBD device."""
+    """Return LVM on one DRBD device, after LINBIT's guide."""
     served = group("grp", volume("vg_data"), mount("/dev/vg_data/lv0"), address())
     return files(cib([*both(), promotable(), served], with_primary()))
 
@@ -452,7 +452,7 @@ def redis() -> Files:
 
 
 def two_drbd_services() -> Files:
-    """crmsh: DRBD 8.4 the old way, the application waits for the address too."""
+    """Return a web server on DRBD 8.4 that starts after its address, by constraints instead of a group."""
     web = primitive("web", "ocf:heartbeat:nginx", {"configfile": "/srv/data/nginx.conf"}, *LONG)
     disk = promotable(drbd(identity="drbd"), "ms_drbd")
     constraints = [

@@ -1,4 +1,4 @@
-"""Files of nodes as Debian, Red Hat, SUSE and their administrators write them, beside good configurations of clusters."""
+"""Good configurations of clusters combined with node files in the styles of Debian, Red Hat and SUSE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Eight more good configurations over many services, written down after the rules of styles_sites.py were made, before they were run."""
+"""Eight good configurations of various services, later than styles_sites.py, written before the rules were run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CARD = {"login": "fence", "passwd_script": "/etc/cluster/pw"}
 
 
 def mail() -> Files:
-    """Dovecot and Postfix on DRBD 8.4, a failed card is left, two strips of WTI."""
+    """Return Dovecot and Postfix on DRBD 8.4; a node without gateway is left, two WTI outlet strips fence."""
     strips = [
         fence(f"wti-{feed}", "fence_wti", {"ip": f"192.168.30.{20 + number}", **_CARD,
                                            "pcmk_host_map": f"{A}:A1;{B}:A2", "ssh": "1"})
@@ -65,7 +65,7 @@ def mail() -> Files:
 
 
 def machines() -> Files:
-    """Virtual machines that move alive, their disks on GFS2, blades by a Cisco manager."""
+    """Return virtual machines with live migration on GFS2, fenced by Cisco UCS."""
     blades = fence(
         "ucs",
         "fence_cisco_ucs",
@@ -99,7 +99,7 @@ def machines() -> Files:
 
 
 def ganesha() -> Files:
-    """NFS in user space on LVM on DRBD 9, a quorum device, soft controllers by libvirt."""
+    """Return NFS-Ganesha on LVM on DRBD 9, with a quorum device and fencing by libvirt."""
     host = fence(
         "kvm",
         "fence_virsh",
@@ -118,7 +118,7 @@ def ganesha() -> Files:
 
 
 def scst() -> Files:
-    """Two iSCSI targets, each on its own DRBD resource and at home on its own node."""
+    """Return two iSCSI targets, each on its own DRBD resource and with its own preferred node."""
     second = DRBD84[DRBD84.index("resource r0") :].replace("r0", "r1").replace("drbd0", "drbd1")
     second = second.replace("/dev/vg0/data", "/dev/vg0/more").replace("7789", "7790")
     resources = [*both(pcmk_delay_base=""), promotable(), promotable(drbd("r1", "drbd1"), "drbd1-clone")]
@@ -146,7 +146,7 @@ def scst() -> Files:
 
 
 def queue() -> Files:
-    """RabbitMQ on three nodes, machines of Amazon."""
+    """Return RabbitMQ on three nodes, fenced by Amazon EC2."""
     cloud = fence(
         "aws", "fence_aws",
         {"region": "eu-central-1", "pcmk_host_map": f"{A}:i-0aaa;{B}:i-0bbb;{C}:i-0ccc", "power_timeout": "240",
@@ -166,7 +166,7 @@ def queue() -> Files:
 
 
 def db2() -> Files:
-    """IBM Db2 on a SAN: volumes, three mounts, the instance; ports blocked by SAN switches."""
+    """Return IBM Db2 on three mounts of a SAN, fenced by switches that block ports."""
     switches = [
         primitive(
             f"brocade-{node}",
@@ -189,7 +189,7 @@ def db2() -> Files:
 
 
 def lustre_zfs_oss() -> Files:
-    """Object servers: a pool for each target, powerman's outlets."""
+    """Return object servers with one ZFS pool per target, fenced by powerman."""
     power = fence("powerman", "fence_powerman", {"ip": "192.168.30.99", "pcmk_host_map": f"{A}:oss1;{B}:oss2",
                                                  "pcmk_delay_base": f"{A}:10s;{B}:0s"})  # fmt: skip
     groups, homes = [], []
@@ -216,7 +216,7 @@ def lustre_zfs_oss() -> Files:
 
 
 def watchdogs() -> Files:
-    """Three nodes without shared disks and controllers: watchdogs; a Redis pair and a proxy."""
+    """Return Redis and a proxy on three nodes with diskless sbd."""
     sysconfig = "SBD_WATCHDOG_DEV=/dev/watchdog\nSBD_WATCHDOG_TIMEOUT=5\nSBD_PACEMAKER=yes\nSBD_STARTMODE=always\n"
     store = primitive(
         "redis",

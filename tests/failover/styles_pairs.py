@@ -1,4 +1,4 @@
-"""Good configurations of pairs on DRBD, and of what fences and counts them."""
+"""Good configurations of pairs on DRBD, with variants of fencing and quorum."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from failover.styles import (
 
 
 def pcs(**more: str) -> Files:
-    """As ``pcs`` makes it: no constraints for fencing, a group, op timeouts from the agents."""
+    """Return NFS in a group on DRBD 8.4 as pcs writes it, without location constraints for fencing."""
     return files(cib([*both(**more), promotable(), group("grp", *nfs())], with_primary()))
 
 
@@ -379,7 +379,7 @@ def other_controllers() -> Files:
 
 
 def active_active() -> Files:
-    """Two resources of DRBD, each at home on another node."""
+    """Return two DRBD resources, each with another preferred node."""
     second = DRBD84.replace("resource r0", "resource r1").partition("resource r1")[2]
     replication = (
         DRBD84

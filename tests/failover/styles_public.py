@@ -1,4 +1,4 @@
-"""Good configurations in the manner of public guides: ClusterLabs, LINBIT, SUSE, Red Hat, the Lustre wiki, clouds; retyped, not copied."""
+"""Good configurations after public guides of ClusterLabs, LINBIT, SUSE, Red Hat and clouds, retyped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PASSWORD = {"username": "ha", "password_script": "/etc/cluster/pw"}
 
 
 def clusters_from_scratch() -> Files:
-    """One link, as in the book: an address, a web server and its data on DRBD."""
+    """Return the pair of "Clusters from Scratch": one link, an address, and a web server with its data on DRBD."""
     web = primitive(
         "WebSite",
         "ocf:heartbeat:apache",
@@ -61,7 +61,7 @@ def clusters_from_scratch() -> Files:
 
 
 def red_hat_nfs() -> Files:
-    """A volume group on shared disks, several exports, told by nfsnotify."""
+    """Return NFS on a shared volume group with several exports and nfsnotify."""
     times = ("monitor interval=30s timeout=90s", "start timeout=90s", "stop timeout=90s")
     volume = primitive(
         "my_lvm", "ocf:heartbeat:LVM-activate", {"vgname": "my_vg", "vg_access_mode": "system_id"}, *times
@@ -102,7 +102,7 @@ def red_hat_nfs() -> Files:
 
 
 def suse_nfs() -> Files:
-    """crmsh: a server that runs everywhere, exports in a group, sbd, defaults as its start-up script sets them."""
+    """Return SUSE's NFS by crmsh: a cloned server, an export in a group, sbd, and the defaults of SUSE's bootstrap."""
     server = clone(
         "cl-nfsserver", primitive("nfsserver", "systemd:nfs-server", {}, "monitor interval=30s"), interleave="true"
     )
@@ -158,7 +158,7 @@ def suse_nfs() -> Files:
 
 
 def linbit_nfs() -> Files:
-    """DRBD 9 with a tie breaker without a disk, ports blocked while the service moves."""
+    """Return NFS on DRBD 9 with a diskless tie breaker; portblock closes the port during a move."""
     blocked = [
         primitive(
             f"portblock_{action}",
@@ -206,7 +206,7 @@ def linbit_nfs() -> Files:
 
 
 def azure() -> Files:
-    """A cloud: the platform powers off, its load balancer is answered on a port."""
+    """Return a pair on Azure, with fencing by the platform and a port for its load balancer."""
     fence = primitive(
         "rsc_st_azure",
         "stonith:fence_azure_arm",
@@ -247,7 +247,7 @@ def azure() -> Files:
 
 
 def virsh() -> Files:
-    """Virtual machines of libvirt, reached by ssh with a key."""
+    """Return a pair of libvirt machines, fenced by ssh with a key."""
     devices = [
         primitive(
             f"fence_{node}",
@@ -269,7 +269,7 @@ def virsh() -> Files:
 
 
 def redfish() -> Files:
-    """BMCs by Redfish."""
+    """Return a pair fenced by Redfish."""
     devices = [
         primitive(
             f"fence_{node}",
@@ -290,7 +290,7 @@ def redfish() -> Files:
 
 
 def ipv6() -> Files:
-    """Everything on IPv6."""
+    """Return a pair with IPv6 in Corosync, DRBD and the service address."""
     ip = primitive(
         "vip",
         "ocf:heartbeat:IPaddr2",
@@ -308,7 +308,7 @@ def ipv6() -> Files:
 
 
 def heuristics() -> Files:
-    """A quorum device that also asks whether the gateway answers."""
+    """Return a pair with a quorum device whose heuristics ping the gateway."""
     device = QDEVICE.replace(
         "  }\n }", "  }\n  heuristics {\n   mode: on\n   exec_ping: /usr/bin/ping -q -c 1 192.168.10.254\n  }\n }"
     )
@@ -318,7 +318,7 @@ def heuristics() -> Files:
 
 
 def with_access_and_tags() -> Files:
-    """Users with rights, tags, alerts with a choice, utilisation; a drained standby that is named in a tag."""
+    """Return a pair with access control lists, a tag, and an alert that selects events."""
     others = (
         element("tags", element("tag", element("obj_ref", id="grp"), id="all")),
         element(
@@ -348,7 +348,7 @@ def with_access_and_tags() -> Files:
 
 
 def pgsql_in_it() -> Files:
-    """An agent that another package brings, with a name like one that is known."""
+    """Return PostgreSQL by pgsqlms, an agent of another package whose name resembles the known pgsql."""
     database = primitive(
         "pgsqld",
         "ocf:heartbeat:pgsqlms",
@@ -378,7 +378,7 @@ def pgsql_in_it() -> Files:
 
 
 def drbd_of_the_manual() -> Files:
-    """Options that the user's guide recommends, in common."""
+    """Return a pair with the options that DRBD's user guide recommends, in the common section."""
     common = """
 global { usage-count yes; minor-count 16; }
 common {
@@ -407,7 +407,7 @@ common {
 
 
 def stacked_times() -> Files:
-    """All spelt out: every operation, every time, long names of hosts."""
+    """Return a pair that states every operation, time-out and delay."""
     times = (
         "monitor interval=20s timeout=40s record-pending=true",
         "start interval=0 timeout=60s on-fail=restart",
@@ -428,7 +428,7 @@ def stacked_times() -> Files:
 
 
 def chosen_by_attribute() -> Files:
-    """Where a node's attribute says that it may serve, and a level of fencing for all nodes of a rack."""
+    """Return a pair whose nodes may serve only with the attribute ``storage=yes``."""
     rule = element(
         "rule",
         element("expression", id="e", attribute="storage", operation="ne", value="yes"),
@@ -448,7 +448,7 @@ def chosen_by_attribute() -> Files:
 
 
 def nfs_by_hand() -> Files:
-    """Nfsserver and exports of the same directory for two networks."""
+    """Return NFS with one directory exported to two networks."""
     exports = [
         primitive(
             f"export{number}",

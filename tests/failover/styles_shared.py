@@ -1,4 +1,4 @@
-"""Good configurations on disks that both nodes reach, and of what lies on them."""
+"""Good configurations on shared disks, and of various file systems and services."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from failover.styles import (
 
 
 def zfs_oss() -> Files:
-    """Two OSTs on shared SAS shelves, a pool each, at home on different nodes."""
+    """Return two OSTs, each on its own ZFS pool and with another preferred node."""
     resources, homes = both(), []
     for number, home in enumerate((A, B)):
         pool = primitive(

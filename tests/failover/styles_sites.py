@@ -1,4 +1,4 @@
-"""Twelve good configurations over many services and fencing devices, written down before the rules were run on them."""
+"""Twelve good configurations of various services and fencing devices, written before the rules were run on them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fence(name: str, agent: str, pairs: Mapping[str, str], meta: Mapping[str, st
 
 
 def levels(**devices: tuple[str, ...]) -> Xml.Element:
-    """Devices of the levels 1, 2 ... of each node."""
+    """Return a fencing topology; the devices of a node are listed in the order of its levels."""
     rows = [
         element("fencing-level", id=f"fl-{node}-{index}", target=node, index=str(index), devices=names)
         for node, listed in devices.items()
@@ -48,7 +48,7 @@ def levels(**devices: tuple[str, ...]) -> Xml.Element:
 
 
 def samba_on_drbd() -> Files:
-    """Files for Windows: DRBD 9, winbind, Samba's state on the replicated disk."""
+    """Return Samba with winbind on DRBD 9, fenced by iLO."""
     smb = primitive("smb", "systemd:smbd", {}, *_SERVED)
     names = primitive("nmb", "systemd:nmbd", {}, *_SERVED)
     domain = primitive("winbind", "systemd:winbind", {}, *_SERVED)
@@ -67,7 +67,7 @@ def samba_on_drbd() -> Files:
 
 
 def iscsi_on_zfs() -> Files:
-    """Block storage for virtual machines: a pool on shared disks, a portal that is blocked while it moves."""
+    """Return iSCSI on a shared ZFS pool; portblock closes the portal during a move."""
     pool = primitive("pool", "ocf:heartbeat:ZFS", {"pool": "tank", "importargs": "-d /dev/disk/by-id"}, *_SERVED)
     block = {"ip": "192.168.10.60", "portno": "3260", "protocol": "tcp"}
     target = primitive(
@@ -120,7 +120,7 @@ ticket = "db"
 
 
 def two_sites() -> Files:
-    """Booth decides which of two clusters serves; each is a pair with DRBD."""
+    """Return one of two pairs on DRBD, between which booth decides."""
     booth = group(
         "g-booth", address("192.168.10.70", "booth-ip"),
         primitive("booth-site", "ocf:pacemaker:booth-site", {"config": "booth"}, *_SERVED),
@@ -137,7 +137,7 @@ def two_sites() -> Files:
 
 
 def bundle() -> Files:
-    """A web server in containers, one on each node, addresses of their own."""
+    """Return a bundle: a web server in a container on each node, with its own address."""
     made = element(
         "bundle",
         element("podman", image="registry.example.org/httpd:2.4", replicas="2", options="--log-driver=journald"),
@@ -161,7 +161,7 @@ def bundle() -> Files:
 
 
 def redfish_and_outlets() -> Files:
-    """A management controller first, then the outlets of both feeds; an NFS server on a volume group."""
+    """Return NFS on a volume group, fenced by Redfish first and by the outlets of both feeds second."""
     controllers = [
         fence(
             f"redfish-{node}",
@@ -215,7 +215,7 @@ LINKS = """\
 
 
 def three_links() -> Files:
-    """Three links with priorities, a quorum device, PostgreSQL on a volume group on DRBD."""
+    """Return PostgreSQL on LVM on DRBD 9, with three prioritised links and a quorum device."""
     database = primitive(
         "pgsql",
         "ocf:heartbeat:pgsql",
@@ -236,7 +236,7 @@ def three_links() -> Files:
 
 
 def three_disks() -> Files:
-    """Sbd with three disks, a watchdog in hardware, MySQL on multipath."""
+    """Return MySQL on multipath, with sbd on three disks and a watchdog."""
     disks = ";".join(f"/dev/disk/by-id/scsi-36001405{number}" for number in range(3))
     sysconfig = (
         f'SBD_DEVICE="{disks}"\nSBD_WATCHDOG_DEV=/dev/watchdog\nSBD_WATCHDOG_TIMEOUT=15\nSBD_PACEMAKER=yes\n'
@@ -258,7 +258,7 @@ def three_disks() -> Files:
 
 
 def reservations() -> Files:
-    """Persistent reservations of multipath devices, with the watchdog's script; NFS version 4 on two volumes."""
+    """Return NFS on two volumes, fenced by persistent reservations on multipath devices."""
     key = primitive(
         "mpath",
         "stonith:fence_mpath",
@@ -287,7 +287,7 @@ def reservations() -> Files:
 
 
 def lustre_servers() -> Files:
-    """Metadata and object targets of one pair, powered off by powerman's outlets, kept where LNet works."""
+    """Return metadata and object targets on one pair, with healthLNET that bans nodes where LNet is down."""
     targets = [
         primitive(name, "ocf:lustre:Lustre", {"target": device, "mountpoint": f"/mnt/{name}"}, *LUSTRE)
         for name, device in (("mgs", "/dev/mapper/mgs"), ("mdt0", "/dev/mapper/mdt0"), ("ost0", "/dev/mapper/ost0"))
@@ -327,7 +327,7 @@ def lustre_servers() -> Files:
 
 
 def guests() -> Files:
-    """Virtual machines of one host as nodes: a proxy with its address, Tomcat behind it."""
+    """Return a proxy with its address and Tomcat, on three virtual machines of one host."""
     xvm = fence(
         "xvm",
         "fence_xvm",
@@ -349,7 +349,7 @@ def guests() -> Files:
 
 
 def oracle() -> Files:
-    """A database and its listener on volumes, machines of VMware."""
+    """Return Oracle and its listener on a volume group, fenced by VMware."""
     machines = fence(
         "vcenter",
         "fence_vmware_rest",
@@ -368,7 +368,7 @@ def oracle() -> Files:
 
 
 def name_servers() -> Files:
-    """An encrypted array, a name server and a proxy on it, an address for what they send, a card that is watched."""
+    """Return a name server and a proxy on an encrypted RAID, with a source address and a monitored interface."""
     card = clone(
         "card-clone",
         primitive("card", "ocf:heartbeat:ethmonitor", {"interface": "eth1", "name": "eth1-works"},

@@ -1,4 +1,4 @@
-"""The example descriptions, plans made of them, and the real programs that judge them."""
+"""The example descriptions, plans made from them, and checks for the programs that validate them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _SEARCH = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def planned(name: str, directory: Path) -> Path:
-    """The plan of an example."""
+    """Write the plan of an example into a directory and return the directory."""
     write_plan(EXAMPLES[name], directory, replace=False)
     return directory
 
 
 def need(*programs: str) -> None:
-    """Skip where one of the optional programs is not installed."""
+    """Skip the test if one of the programs is not installed."""
     absent = [program for program in programs if not Path(program).exists() and not shutil.which(program, path=_SEARCH)]
     if absent:
         pytest.skip(f"not installed: {', '.join(absent)}")

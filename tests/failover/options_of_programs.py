@@ -1,6 +1,6 @@
-"""The options of installed programs by their own words, as the tables in src/strakes/failover/options hold them.
+"""Options that installed programs report in their metadata, for the tables in src/strakes/failover/options.
 
-Run as a program, it writes those tables anew: python tests/failover/options_of_programs.py
+To write the tables again, run: python tests/failover/options_of_programs.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _COUNT = re.compile(r"lun|\w*(count|retries|attempts|timeout|interval|number|siz
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor", "migrate_to", "migrate_from", "notify")
 _NO_MARKS = str.maketrans("", "", "!*")
 _DAEMONS = ("schedulerd", "controld", "based")
-# What many fencing agents share: a name for it, and words of it; what only comes together with them belongs to it, too.
+# Rows shared by many fencing agents: name -> example options. A row has all options whose agents are exactly those of
+# one of its examples.
 _SHARED_BY_AGENTS = {
     "@all": ("debug",),
     "@usual": ("action", "help:bool", "plug", "port", "verbose:bool", "version:bool"),
@@ -49,7 +50,7 @@ def _said(*words: str) -> str:
 
 
 def _parameters(text: str) -> Iterator[str]:
-    """One word for each: its name, ``!`` where it is required, ``*`` where no two may have it, and what it takes."""
+    """Yield a word per parameter: its name, ``!`` if required, ``*`` if unique, and ``:`` with its kind."""
     try:
         root = Xml.fromstring(text[text.index("<") :])
     except (Xml.ParseError, ValueError):
@@ -64,7 +65,7 @@ def _parameters(text: str) -> Iterator[str]:
         kind = "|".join(choices) if listed else _KINDS.get(content.get("type", ""), "")
         if kind == _BOOLEAN and default.lower() not in _BOOLEANS:
             kind = ""
-        # A required one that has a default need not be given.
+        # A required parameter with a default may be left out.
         required = parameter.get("required") == "1" and not default
         if kind in ("", _INTEGER):
             kind = _meant(name, default, kind)
@@ -73,14 +74,14 @@ def _parameters(text: str) -> Iterator[str]:
 
 
 def _meant(name: str, default: str, kind: str) -> str:
-    """What the name and the default say where the metadata say text or integer."""
+    """Return a more exact kind for a text or an integer, judged by the name and the default of the parameter."""
     if re.fullmatch(r"/[\w./-]+", default) or (not kind and _PATH.fullmatch(name)):
         return "path"
     return "count" if kind and _COUNT.fullmatch(name) and not default.startswith("-") else kind
 
 
 def actions(text: str) -> str:
-    """The time in seconds that an agent advises for each of its operations."""
+    """Return the time-outs in seconds that an agent's metadata advises, as ``start=60 stop=60``."""
     try:
         root = Xml.fromstring(text[text.index("<") :])
     except (Xml.ParseError, ValueError):
@@ -105,19 +106,19 @@ def advised_times() -> dict[str, str]:
 
 
 def versions(*packages: str) -> str:
-    """The packages with their versions, as they are installed."""
+    """Return the packages with their installed versions."""
     return _said("dpkg-query", "--show", "--showformat=${Package} ${Version}, ", *packages).rstrip(", ")
 
 
 def parameters(*words: str) -> list[str]:
-    """What the metadata that a program prints say."""
+    """Return the parameters in the metadata that a command prints."""
     return list(_parameters(_said(*words)))
 
 
 def fencing_agents() -> dict[str, str]:
     found = {}
     for path in sorted(Path("/usr/sbin").glob("fence_*")):
-        # What is required of a fencing agent has older names, too, or is given by Pacemaker.
+        # The marks are dropped, as required parameters have older names as well or are set by Pacemaker.
         words = " ".join(sorted(_parameters(_said(str(path), "-o", "metadata")))).translate(_NO_MARKS)
         if words:
             found[path.name] = words
@@ -125,7 +126,7 @@ def fencing_agents() -> dict[str, str]:
 
 
 def with_shared_words(agents: Mapping[str, str]) -> dict[str, str]:
-    """The same words, those that several agents have together in rows of their own, which the agents name."""
+    """Return the table with the options that several agents share moved to rows, which the agents refer to by ``@``."""
     left = {name: words.split() for name, words in agents.items()}
     having = {word: {name for name in left if word in left[name]} for words in left.values() for word in words}
     rows = {}
@@ -180,7 +181,7 @@ def _drbd_kind(option: Xml.Element) -> str:
     if option.get("type") == "boolean":
         return f":{_BOOLEAN}"
     if option.get("type") == "numeric":
-        # The unit of a number without one; b where it is counted, or in bytes: k, M and G may stand behind that, too.
+        # The unit of a plain number: b for counts and bytes. A value may also have the suffix k, M or G.
         unit = (option.findtext("unit_prefix") or "1").replace("1", "b")
         return f":{option.findtext('min')}..{option.findtext('max')}{unit}"
     return ""

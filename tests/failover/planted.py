@@ -1,8 +1,8 @@
-"""Mistakes planted one at a time in good configurations: in plans of our own, and in those of other styles.
+"""Mistakes, each planted in a good configuration: a plan of strakes, or a configuration of another style.
 
-``planted.jsonl`` has one mistake a line: ``old`` (a regular expression) becomes ``new`` in ``file`` of ``base``. ``rule``
-is the rule that finds it, ``refused`` where a program of the cluster refuses the file, and empty where the mistake is
-not found; ``costs`` says whether it costs data or the service.
+Each line of ``planted.jsonl`` is a mistake: ``old``, a regular expression, is replaced by ``new`` in ``file`` of
+``base``. ``rule`` names the rule that finds it; it is ``refused`` if a program of the cluster refuses the file, and
+empty if the mistake is not found. ``costs`` is true if the mistake may cost data or the service.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from failover.styles_files import ALL
 from failover.styles_pairs import PAIR_STYLES
 from failover.styles_shared import SHARED_STYLES
 
-# In place of a rule: one of the cluster's own programs refuses the file.
+# The value of ``rule`` if one of the cluster's own programs refuses the file.
 REFUSED = "refused"
-# In place of a text to replace: the file is not there.
+# The value of ``old`` if the file is removed.
 _REMOVED = "removed"
 
 
@@ -37,7 +37,7 @@ class Mistake:
     rule: str
 
     def plant(self, directory: Path) -> Path:
-        """Write the configuration with the mistake into the directory."""
+        """Write the configuration with the mistake into the directory, and return the directory."""
         write_base(self.base, directory)
         path = directory / self.file
         if self.old == _REMOVED:
@@ -53,7 +53,7 @@ class Mistake:
 
 
 def write_base(base: str, directory: Path) -> Path:
-    """Write a good configuration: the plan of an example, or one of another style."""
+    """Write a good configuration, the plan of an example or another style, and return the directory."""
     if base in EXAMPLES:
         return planned(base, directory)
     return write(ALL[base](), directory, 0o644 if base in {**PAIR_STYLES, **SHARED_STYLES} else 0o600)

@@ -1,8 +1,8 @@
-"""Examples of rules: each is a change to a good pair, one statement a line.
+"""Examples of rules. Each is a change to a good pair, with one statement per line.
 
 The statements are those of ``crm configure``: ``property``, ``rsc_defaults``, ``op_defaults``, ``node``, ``primitive``,
 ``group``, ``clone``, ``ms``, ``location ID RSC SCORE: NODE``, ``colocation ID SCORE: RSC[:ROLE] RSC[:ROLE]``,
-``order ID FIRST[:ACTION] THEN[:ACTION]``, ``level NODE INDEX DEVICES``; and ``without ID``. Beside them
+``order ID FIRST[:ACTION] THEN[:ACTION]``, ``level NODE INDEX DEVICES``; and ``without ID``. Further statements are
 ``corosync SECTION KEY=VALUE`` (``node.1`` is the first node, an empty value removes a key), ``drbd TEXT``,
 ``replicated MOUNT`` (puts DRBD with the clone ``m`` below a mount), ``xml SECTION ELEMENT`` for other parts of the CIB,
 and ``file NAME: TEXT``.
@@ -36,7 +36,7 @@ _PAIR = (
     "corosync node.1 name=a nodeid=1 ring0_addr=10.0.0.1 ring1_addr=10.0.1.1",
     "corosync node.2 name=b nodeid=2 ring0_addr=10.0.0.2 ring1_addr=10.0.1.2",
 )
-# Puts DRBD below a mount of the pair.
+# The statements that put DRBD below a mount of the pair.
 _REPLICATED = (
     "drbd resource r { on a { device /dev/drbd0; disk /dev/vg/r; } on b { device /dev/drbd0; disk /dev/vg/r; } }",
     "primitive d ocf:linbit:drbd drbd_resource=r",
@@ -58,12 +58,12 @@ _HELD_BY = {
 
 
 def setup_of_example(statements: Iterable[str]) -> Setup:
-    """Return the pair with these changes."""
+    """Return the setup of the pair with these changes."""
     return setup_of("an example", Path("/nonexistent"), _Pair((*_PAIR, *statements)).texts(), None)
 
 
 class _Pair:
-    """The parts of the pair by their names; a later statement replaces an earlier one with its name."""
+    """The parts of the pair by name; a later statement replaces an earlier one with the same name."""
 
     def __init__(self, statements: Iterable[str]) -> None:
         self._elements: dict[str, tuple[str, Xml.Element]] = {}
@@ -103,7 +103,7 @@ class _Pair:
             self._pairs.setdefault(word, {}).update(_pairs(words))
 
     def texts(self) -> dict[str, str]:
-        """Return the files of the pair."""
+        """Return the files of the pair as path -> text."""
         cib = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.9", "epoch": "1", "admin_epoch": "0", "num_updates": "0"}
         )
@@ -167,7 +167,7 @@ def _block(tag: str, name: str, pairs: Mapping[str, str]) -> Xml.Element:
 
 
 def _resource(tag: str, name: str, words: list[str], attributes: Mapping[str, str]) -> Xml.Element:
-    """Make a resource of its words: parameters, then ``meta`` and ``op NAME`` with theirs."""
+    """Return a resource element; ``words`` has parameters, then blocks that start with ``meta`` or ``op NAME``."""
     element = Xml.Element(tag, {"id": name, **attributes})
     starts = [place for place, word in enumerate(words) if word in ("meta", "op")]
     blocks = [words[begin:end] for begin, end in zip([0, *starts], [*starts, len(words)], strict=True)]
@@ -192,7 +192,7 @@ def _primitive(name: str, words: list[str]) -> Xml.Element:
 
 
 def _holder(tag: str, name: str, words: list[str]) -> Xml.Element:
-    """Make a group or a clone of the names of its members, and of its meta attributes."""
+    """Return a group or clone element; ``words`` has the names of its members, then ``meta`` and its attributes."""
     cut = words.index("meta") if "meta" in words else len(words)
     element = _resource("clone" if tag == "ms" else tag, name, words[cut:], {})
     if tag == "ms":

@@ -1,9 +1,9 @@
-"""A run-book carried out on two fresh nodes of the lab, as it is written: its blocks of commands, on the nodes that each block names.
+"""Execution of a run-book on two fresh nodes of the lab: each block of commands runs on the nodes that it names.
 
-What stands in for what the lab has not: `systemctl` starts Corosync and Pacemaker, `scp` reads the other node's disk. In blocks
-that the run-book marks `hardware`: drbdadm, mkfs.lustre, zpool, zgenhostid, modprobe and lctl, which only write down that they were called.
-Agents whose devices are not there (drbd, Lustre, ZFS, healthLNET) keep a state without one. The BMCs are software that knows an older
-cipher. Blocks that are marked `site` (packages, firewall) are left out.
+Stubs replace what the lab lacks: ``systemctl`` starts Corosync and Pacemaker, and ``scp`` copies from the other node's
+disk. drbdadm, mkfs.lustre, zpool, zgenhostid, modprobe and lctl, used in blocks marked ``hardware``, only log their
+arguments. The agents drbd, Lustre, ZFS and healthLNET are replaced by Pacemaker's Stateful and Dummy. The software BMCs
+support cipher suite 3 only. Blocks marked ``site`` (packages, firewall) are left out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ exec /usr/bin/ipmitool.real $(printf '%s ' "$@" | sed 's/-C 17/-C 3/')
 
 @dataclass(frozen=True)
 class BookStep:
-    """One block: the commands, where they are run, and how it is marked."""
+    """A block of the run-book: its commands, the nodes on which they run, and its marks."""
 
     nodes: tuple[str, ...]
     marks: frozenset[str]
@@ -54,14 +54,14 @@ class BookStep:
 
 
 def steps(text: str) -> list[BookStep]:
-    """Return the blocks in their order."""
+    """Return the blocks of a run-book in order."""
     return [
         BookStep(tuple(found[1].split(",")), frozenset(found[2].split()), found[3]) for found in _BLOCK.finditer(text)
     ]
 
 
 class FreshNodes:
-    """The lab's two nodes, made anew without any configuration, under the names of a plan."""
+    """The two nodes of the lab, set up again without a configuration and with the names of a plan."""
 
     def __init__(self, facts: Mapping[str, Any], names: Sequence[str], plan: Path) -> None:
         self._facts, self._plan = facts, plan
@@ -72,7 +72,7 @@ class FreshNodes:
             self._make(name)
 
     def _make(self, name: str) -> None:
-        """Cut the power, give it disks of its own, and switch it on."""
+        """Power the node off, prepare its disk, and power it on."""
         letter = self._letters[name]
         self._power(letter, "off")
         disk = self.lab / letter
@@ -110,7 +110,7 @@ class FreshNodes:
         (disk / "at-boot").write_text(
             f"hostname {name}\n"
             f"mkdir -p /run/bin\n"
-            # What etc/ssl and etc/alternatives point at is this machine's own.
+            # The node shares this machine's etc/ssl and etc/alternatives, as their links lead to its files.
             f"for part in ssl alternatives; do mount --bind /etc/$part {root}/etc/$part; done\n"
             f"mount --rbind {root}/etc /etc\nmount --bind {agents} /usr/lib/ocf/resource.d\n"
             f"export PATH={programs}:$PATH STAND_INS={disk}/stand-ins\n"
@@ -133,15 +133,15 @@ class FreshNodes:
         return subprocess.run(words, capture_output=True, text=True, timeout=60).stdout
 
     def has_power(self, name: str) -> bool:
-        """As its BMC says."""
+        """Return whether the BMC of the node reports power."""
         return "is on" in self._asked(self._letters[name], "status")
 
     def power_on(self, name: str) -> None:
-        """Press its button."""
+        """Power the node on by its BMC."""
         self._power(self._letters[name], "on")
 
     def run(self, name: str, commands: str) -> subprocess.CompletedProcess[str]:
-        """Run commands on a node, in the directory of the plan, until one fails."""
+        """Run shell commands on a node in the directory of the plan, up to the first that fails."""
         disk = self.lab / self._letters[name]
         home = disk / "root"
         path = f"{home / 'bin'}:{self.lab}/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -151,19 +151,22 @@ class FreshNodes:
         return subprocess.run([*words, "sh", "-c", script], capture_output=True, text=True, timeout=900)
 
     def noted(self, name: str) -> str:
-        """What stand-ins were called for."""
+        """Return the log of the stubs on a node, one command line per line."""
         path = self.lab / self._letters[name] / "stand-ins"
         return path.read_text() if path.exists() else ""
 
     def follow(self, step: BookStep) -> None:
-        """Do one step of the run-book with the secrets of the lab. Whatever fails ends the test."""
+        """Execute a step of the run-book with the secrets of the lab; raises AssertionError if a command fails."""
         commands = step.commands.replace("PASSWORD", "lab").replace("URL", "http://10.9.0.100:7002/webhook")
         for name in step.nodes:
             done = self.run(name, commands)
             assert done.returncode == 0, (name, commands, done.stdout, done.stderr)
 
     def places(self, name: str) -> dict[str, str]:
-        """Primitive -> the node on which it is started, or promoted, as a node says."""
+        """Return primitive -> node on which it is started or promoted, as seen by a node.
+
+        The result is empty unless both nodes are online.
+        """
         asked = self.run(name, "crm_mon -1 --output-as=xml")
         if asked.returncode:
             return {}
@@ -178,11 +181,11 @@ class FreshNodes:
         }
 
     def _seen(self) -> str:
-        """What each node says of the cluster, for whom a wait was in vain."""
+        """Return the output of crm_mon on each node, for the message of a failed wait."""
         return "\n".join(f"{name}: {self.run(name, 'crm_mon -1 -r -f -A').stdout}" for name in self._letters)
 
     def wait(self, what: str, condition: Any) -> None:
-        """Until it holds."""
+        """Wait until the condition holds; raises AssertionError after _PATIENCE_S seconds."""
         deadline = time.monotonic() + _PATIENCE_S
         while not condition():
             assert time.monotonic() < deadline, f"waited {_PATIENCE_S:.0f} s for {what}:\n{self._seen()}"

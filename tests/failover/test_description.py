@@ -12,7 +12,7 @@ GOOD = EXAMPLES["tianhe2"].read_text()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_is_understood(name: str) -> None:
+def test_an_example_is_read(name: str) -> None:
     cluster = read_description(EXAMPLES[name])
     assert len(cluster.servers) in (2, 4) and len(cluster.heartbeats) == 2 and cluster.targets
     assert all(len(target.nodes) == 2 for target in cluster.targets)
@@ -57,7 +57,7 @@ def test_an_example_is_understood(name: str) -> None:
         ('"feed-1"', '"feed\\u001b[2J"', "without control characters"),
     ],
 )
-def test_what_is_wrong_in_a_description_is_named_with_its_place(old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_an_error_in_a_description_is_named_with_its_file(old: str, new: str, said: str, tmp_path: Path) -> None:
     assert old in GOOD
     path = tmp_path / "cluster.toml"
     path.write_text(GOOD.replace(old, new))
@@ -102,7 +102,7 @@ def test_a_missing_file_is_named() -> None:
         ("three-nodes", 'drbd = "9"', 'drbd = "9"\nsurvivor = "login1"', "the survivor serves nothing"),
     ],
 )
-def test_what_contradicts_itself_is_refused(example: str, old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_a_contradicting_description_is_refused(example: str, old: str, new: str, said: str, tmp_path: Path) -> None:
     text = EXAMPLES[example].read_text()
     assert old in text
     path = tmp_path / "cluster.toml"

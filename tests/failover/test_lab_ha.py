@@ -1,4 +1,4 @@
-"""A real pair on this machine: Corosync, Pacemaker, and fencing that really cuts the power."""
+"""A real pair on this machine: Corosync, Pacemaker, and fencing by software BMCs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def labs() -> Iterator[Labs]:
 
 
 def tried(labs: Labs, *words: str, timeout_s: float = 300) -> dict[str, Any]:
-    """What ``strakes failover pair`` says of the pair."""
+    """Run ``strakes failover pair``, require that no trial had split brain or lost records, and return its document."""
     done = subprocess.run(
         [sys.executable, "-m", "strakes", "failover", "pair", *words, "--json", "-"],
         env=labs.environment,
@@ -52,13 +52,13 @@ def tried(labs: Labs, *words: str, timeout_s: float = 300) -> dict[str, Any]:
 
 
 def moments(trial: dict[str, Any], source: str) -> list[tuple[float, str]]:
-    """Seconds since the fault, and what was seen."""
+    """Return (seconds since the fault, text) of each moment whose source starts with ``source``."""
     line = trial["line"]
     return [(one["at_s"] - line["fault_s"], one["text"]) for one in line["moments"] if one["source"].startswith(source)]
 
 
 def checked_live(labs: Labs, node: str) -> set[str]:
-    """Rules that the running cluster breaks, as a node sees itself."""
+    """Return the rules that ``check --live`` on a node reports as broken."""
     commands = labs.status("ha")["facts"]["commands"]
     words = [*commands[node], sys.executable, "-m", "strakes", "failover", "check", "--live", "--json", "-"]
     checked = subprocess.run(
@@ -68,7 +68,7 @@ def checked_live(labs: Labs, node: str) -> set[str]:
 
 
 def power_off_ended_well(trial: dict[str, Any]) -> None:
-    """The node that serves loses its power: its BMC confirms it, and only then the other one serves. People are told, both ways."""
+    """Require that the peer serves only after the BMC confirmed the power-off, with alerts by mail and webhook."""
     served, other = trial["served_before"], trial["served_after"]
     assert {served, other} == {A, B} and set(trial["switched_off"]) == {served}
     first_answer = min(at for at, text in moments(trial, "client") if text == "is answered again")
@@ -80,18 +80,18 @@ def power_off_ended_well(trial: dict[str, Any]) -> None:
 
 
 def cut_of_one_link_ended_well(trial: dict[str, Any]) -> None:
-    """Nobody is powered off, nobody waits, nobody is told."""
+    """Require that no node was powered off, the service did not move, and no alert was sent."""
     assert trial["served_after"] == trial["served_before"] and not trial["switched_off"] and not trial["told"]
     assert not [text for _, text in moments(trial, "BMC") if text.startswith("set")]
 
 
 def cut_of_all_links_ended_well(trial: dict[str, Any]) -> None:
-    """One side is powered off, the other one serves."""
+    """Require that one node was powered off and the other one serves."""
     assert len(trial["switched_off"]) == 1 and trial["served_after"] not in trial["switched_off"]
 
 
 def hung_service_was_started_anew(trial: dict[str, Any]) -> None:
-    """Its process was there all the time: what notices is the question to the service. Nobody is powered off for it."""
+    """Require that the service was restarted without fencing; its monitor must detect a process that hangs."""
     assert not trial["switched_off"] and trial["outage_s"] > 1.0
     assert any(text == "is answered again" for _, text in moments(trial, "client"))
 
@@ -104,11 +104,11 @@ _ENDED_WELL = {
 }
 
 
-def test_links_are_cut_and_nodes_die_five_times_and_never_do_two_of_them_serve(labs: Labs) -> None:
+def test_five_trials_of_each_fault_end_without_split_brain(labs: Labs) -> None:
     labs.up("ha")
     status = labs.status("ha")
     assert status["condition"] == "up"
-    # The running cluster is checked by its own files: what the lab does for the sake of speed.
+    # The only findings are the short time-outs that the lab uses for speed.
     assert checked_live(labs, A) == {"heartbeat-times-contradict", "cluster-time-doubtful"}
 
     document = tried(labs, "ha", "--repeat", "5", timeout_s=1200)
@@ -129,7 +129,7 @@ def test_links_are_cut_and_nodes_die_five_times_and_never_do_two_of_them_serve(l
     assert not labs.remains(used)
 
 
-def test_a_cut_cable_is_connected_again_when_the_drill_is_killed(labs: Labs) -> None:
+def test_a_cut_link_is_restored_when_the_drill_is_killed(labs: Labs) -> None:
     labs.up("ha")
     facts = labs.status("ha")["facts"]
 
@@ -143,7 +143,7 @@ def test_a_cut_cable_is_connected_again_when_the_drill_is_killed(labs: Labs) -> 
             assert time.monotonic() < deadline, f"ring0 of {B} is never {'up' if state else 'down'}"
             time.sleep(0.1)
 
-    # The check of the running cluster sees the state, too.
+    # The link that is cut below adds a finding to those of the time-outs.
     assert checked_live(labs, A) == {"heartbeat-times-contradict", "cluster-time-doubtful"}
     subprocess.run([*facts["links"]["0"], "down"], check=True)
     deadline = time.monotonic() + 60
@@ -163,7 +163,7 @@ def test_a_cut_cable_is_connected_again_when_the_drill_is_killed(labs: Labs) -> 
 
 
 @pytest.mark.long
-def test_machines_keep_every_acknowledged_record_on_a_replicated_device(labs: Labs) -> None:
+def test_virtual_machines_keep_every_acknowledged_record_on_a_replicated_device(labs: Labs) -> None:
     lacking = missing(HaLab.packages_for(HaOptions(uml=True)))
     if lacking:
         pytest.skip(f"packages for such machines are missing: {', '.join(one.name for one in lacking)}")

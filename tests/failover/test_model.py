@@ -1,4 +1,4 @@
-"""The model of a cluster: roles follow from resources, and names of any release mean the same."""
+"""The model of a cluster: services follow from resources, and property names of all releases are equivalent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.failover.model import model_of
 from strakes.failover.setup import read_plan
 
 
-def test_services_are_found_by_what_runs_together_and_not_by_their_names(tmp_path: Path) -> None:
+def test_services_are_found_by_structure_and_not_by_name(tmp_path: Path) -> None:
     plan = planned("nfs", tmp_path / "plan")
     cib = plan / "pacemaker/cib.xml"
     cib.write_text(cib.read_text().replace("serve-home", "g"))
@@ -23,7 +23,7 @@ def test_services_are_found_by_what_runs_together_and_not_by_their_names(tmp_pat
     assert any("cluster.toml" in text for text in model.assumed)
 
 
-def test_properties_of_pacemaker_3_are_known_by_their_older_names() -> None:
+def test_properties_of_pacemaker_3_are_mapped_to_their_older_names() -> None:
     text = (
         '<cib><configuration><crm_config><cluster_property_set id="p">'
         '<nvpair id="e" name="fencing-enabled" value="false"/></cluster_property_set></crm_config></configuration></cib>'

@@ -1,4 +1,4 @@
-"""The tables of options hold what the installed programs say of themselves, and judge values as those do."""
+"""The tables of options match the metadata of the installed programs and judge values as these do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _names(words: str) -> set[str]:
     return {word.partition(":")[0].rstrip("!*") for word in words.split()}
 
 
-def test_the_tables_know_every_option_of_pacemaker_and_drbd() -> None:
+def test_the_tables_have_every_option_of_pacemaker_and_drbd() -> None:
     need("/usr/lib/pacemaker/pacemaker-schedulerd", "/lib/drbd/drbdsetup-84", "drbdsetup")
     for section, words in options_of_programs.cluster_properties().items():
         assert _names(words) <= set(options_of(section))
@@ -22,7 +22,7 @@ def test_the_tables_know_every_option_of_pacemaker_and_drbd() -> None:
             assert _names(words) <= set(options_of(f"{version} {section}"))
 
 
-def test_the_tables_know_every_parameter_of_the_agents_of_a_pair() -> None:
+def test_the_tables_have_every_parameter_of_the_agents_of_a_pair() -> None:
     need("fence_ipmilan", "fence_apc_snmp", "/usr/lib/ocf/resource.d/heartbeat/Filesystem")
     for agent in ("fence_ipmilan", "fence_apc_snmp"):
         assert _names(" ".join(options_of_programs.parameters(f"/usr/sbin/{agent}", "-o", "metadata"))) <= set(
@@ -46,13 +46,13 @@ def test_the_tables_know_every_parameter_of_the_agents_of_a_pair() -> None:
         ("32..131072b", ("36k", "8000"), ("16", "1M")),
     ],
 )
-def test_a_value_is_taken_or_the_wanted_one_is_named(kind: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
+def test_a_value_is_accepted_or_gets_a_complaint(kind: str, good: tuple[str, ...], bad: tuple[str, ...]) -> None:
     option = Option("x", kind)
     assert not [value for value in good if option.complaint(value)]
     assert all(option.complaint(value) for value in bad)
 
 
-def test_a_misspelt_name_is_guessed_and_another_word_is_not() -> None:
+def test_a_misspelt_name_gets_a_suggestion_and_another_word_does_not() -> None:
     known = options_of("fence_ipmilan")
     assert meant("pasword_script", known) == "password_script" and meant("Lanplus", known) == "lanplus"
     assert not meant("volume", known)

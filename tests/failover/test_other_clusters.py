@@ -1,4 +1,4 @@
-"""Clusters that others configured: rehearsals need no names and no cluster.toml, and agree with Pacemaker's engine."""
+"""Clusters configured by others: they are rehearsed without cluster.toml, in agreement with Pacemaker's scheduler."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from strakes.failover.simulation import idle_resources
 from strakes.failover.validators import verdicts
 
 CASES = Path(__file__).parent / "cases"
-# A checkout of Pacemaker: 854 inputs of its scheduler's tests, each with a summary.
+# In a checkout of Pacemaker: 854 inputs of its scheduler's tests, each with a summary.
 INPUTS = Path(os.environ.get("STRAKES_PACEMAKER", "/nonexistent")) / "cts/scheduler"
-# Inputs that stand for kinds: groups, promotable clones, bundles, guests, tickets, unmanaged and banned resources.
+# A sample with groups, promotable clones, bundles, guests, tickets, unmanaged and banned resources.
 SAMPLE = CASES / "scheduler"
 
 
@@ -37,7 +37,7 @@ def test_a_group_of_any_name_is_rehearsed() -> None:
 
 
 @pytest.mark.parametrize("case", ["rehearse-fencing-enabled-false", "fencing-enabled-false"])
-def test_fencing_switched_off_by_its_new_name_allows_split_brain(case: str, strakes: StrakesRunner) -> None:
+def test_fencing_switched_off_by_its_new_property_allows_split_brain(case: str, strakes: StrakesRunner) -> None:
     need("crm_simulate")
     done = strakes("failover", "rehearse", CASES / case, "--singles")
     assert done.returncode == 1 and "SPLIT BRAIN" in done.stdout and "Split brain possible: nowhere" not in done.stdout
@@ -49,7 +49,7 @@ def test_a_bare_cib_is_rehearsed_and_its_assumptions_are_listed(strakes: Strakes
     assert "assumed: no corosync.conf" in done.stdout and "na dies" in done.stdout, done.stderr
 
 
-def test_nodes_without_names_or_node_list_are_those_of_the_cib() -> None:
+def test_the_cib_supplies_nodes_without_names_or_node_list() -> None:
     for case in ("nodes-without-names", "multicast-without-nodelist"):
         model = model_of(read_plan(CASES / case))
         assert len(model.nodes) == 2 and model.quorum.two_node, case
@@ -65,7 +65,7 @@ def test_a_sample_of_the_scheduler_inputs_agrees_with_its_summaries(file: Path) 
 
 @pytest.mark.long
 @pytest.mark.skipif(not INPUTS.is_dir(), reason="STRAKES_PACEMAKER names no checkout of Pacemaker")
-def test_no_scheduler_input_fails_and_none_contradicts_its_summary() -> None:
+def test_every_scheduler_input_agrees_with_its_summary() -> None:
     need("crm_simulate")
     files = sorted((INPUTS / "xml").glob("*.xml"))
     found = [text for file in files for text in _contradictions(file, INPUTS / f"summary/{file.stem}.summary")]
@@ -75,7 +75,7 @@ def test_no_scheduler_input_fails_and_none_contradicts_its_summary() -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not INPUTS.is_dir(), reason="STRAKES_PACEMAKER names no checkout of Pacemaker")
 @pytest.mark.parametrize("part", range(8))
-def test_rehearsals_of_scheduler_inputs_end_as_the_engine_says(part: int) -> None:
+def test_rehearsals_of_scheduler_inputs_agree_with_crm_simulate(part: int) -> None:
     need("crm_simulate")
     files = sorted((INPUTS / "xml").glob("*.xml"))[part::8]
     found = [text for file in files for text in _disagreements(read_plan(file))]
@@ -83,9 +83,9 @@ def test_rehearsals_of_scheduler_inputs_end_as_the_engine_says(part: int) -> Non
 
 
 def _contradictions(file: Path, summary: Path) -> list[str]:
-    """Return the resources that start nowhere by our answer, and somewhere by the summary.
+    """Return the resources that strakes calls idle although the summary shows them running.
 
-    Summaries are those of the newest release; a resource that the installed release leaves stopped, too, is left out.
+    The summaries are from the newest release, so resources that the installed crm_simulate leaves stopped are excluded.
     """
     setup = read_plan(file)
     model_of(setup)
@@ -95,7 +95,7 @@ def _contradictions(file: Path, summary: Path) -> list[str]:
         idle = idle_resources(engine, engine.steady(), names)
     running = _running(summary.read_text(), idle)
     if running:
-        # A release refuses a CIB of a newer one.
+        # crm_simulate refuses a CIB with the feature set of a newer release.
         readable = re.sub(r'crm_feature_set="[^"]*"', 'crm_feature_set="3.0.14"', file.read_text())
         words = ["crm_simulate", "--xml-pipe", "--simulate"]
         running &= _running(subprocess.run(words, input=readable, capture_output=True, text=True).stdout, idle)
@@ -108,12 +108,12 @@ def _running(text: str, names: frozenset[str]) -> set[str]:
 
 
 def _disagreements(setup: Setup) -> list[str]:
-    """Return the deaths of nodes whose end in a rehearsal differs from a plain question to crm_simulate."""
+    """Return the node failures for which a rehearsal and crm_simulate place a service differently."""
     with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as other:
         try:
             story = Story(setup, Path(place))
         except BadInputError:
-            # An input that starts no service has no rehearsal.
+            # An input that starts no service cannot be rehearsed.
             return []
         engine = PolicyEngine(setup, Path(other))
         found = list[str]()
@@ -129,7 +129,7 @@ def _disagreements(setup: Setup) -> list[str]:
     return found
 
 
-def test_a_file_of_corosync_2_is_not_refused_by_the_installed_corosync_3() -> None:
+def test_a_file_of_corosync_2_is_not_validated_by_corosync_3() -> None:
     need("corosync")
     (said,) = [one for one in verdicts(read_plan(CASES / "multicast-without-nodelist")) if one.program == "corosync"]
     assert (said.state, said.text) == ("unable", "written for Corosync 2 (no node list)")
@@ -145,7 +145,7 @@ def test_a_cib_of_pacemaker_3_is_accepted_by_tools_of_pacemaker_2(tmp_path: Path
     assert [one.state for one in verdicts(read_plan(tmp_path)) if one.program == "crm_verify"] == ["accepts"]
 
 
-def test_an_unmanaged_resource_is_not_said_to_run_nowhere() -> None:
+def test_an_unmanaged_resource_is_not_reported_as_running_nowhere() -> None:
     need("crm_simulate")
     found = check(read_plan(SAMPLE / "unmanaged-stop-1.xml")).findings
     assert not [one for one in found if "nowhere" in one.rule and "rsc1" in " ".join(one.places)]

@@ -22,7 +22,7 @@ def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_pacemaker_takes_the_planned_configuration_without_a_warning(name: str, tmp_path: Path) -> None:
+def test_pacemaker_accepts_the_planned_configuration_without_a_warning(name: str, tmp_path: Path) -> None:
     need("crm_simulate", "crm_verify")
     cib, running = planned(name, tmp_path) / "pacemaker" / "cib.xml", tmp_path / "running.xml"
     nodes = [node.name for node in read_description(EXAMPLES[name]).nodes]
@@ -33,7 +33,7 @@ def test_pacemaker_takes_the_planned_configuration_without_a_warning(name: str, 
 
 
 @pytest.mark.parametrize("name", ["tianhe2", "nfs"])
-def test_pcs_reads_what_was_planned(name: str, tmp_path: Path) -> None:
+def test_pcs_reads_the_planned_configuration(name: str, tmp_path: Path) -> None:
     need("pcs")
     cib = planned(name, tmp_path) / "pacemaker" / "cib.xml"
     shown = run("pcs", "-f", cib, "constraint")
@@ -44,7 +44,7 @@ def test_pcs_reads_what_was_planned(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 @pytest.mark.parametrize("dialect", ["8.4", "9"])
-def test_drbdadm_takes_the_resources_in_both_dialects(name: str, dialect: str, tmp_path: Path) -> None:
+def test_drbdadm_accepts_the_resources_of_both_versions(name: str, dialect: str, tmp_path: Path) -> None:
     program = "/lib/drbd/drbdadm-84" if dialect == "8.4" else "/usr/sbin/drbdadm"
     need(program)
     if not any(target.replicated for target in read_description(EXAMPLES[name]).targets):
@@ -69,7 +69,9 @@ def test_drbdadm_takes_the_resources_in_both_dialects(name: str, dialect: str, t
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_device_of_fencing_has_its_password_elsewhere_and_one_side_waits(name: str, tmp_path: Path) -> None:
+def test_fencing_devices_have_no_password_in_the_cib_and_only_the_survivor_has_a_delay(
+    name: str, tmp_path: Path
+) -> None:
     cib = Xml.parse(planned(name, tmp_path) / "pacemaker" / "cib.xml")
     devices = [one for one in cib.iter("primitive") if one.get("class") == "stonith"]
     assert len(devices) >= 2
@@ -80,12 +82,12 @@ def test_every_device_of_fencing_has_its_password_elsewhere_and_one_side_waits(n
         if "pcmk_delay_base" in values:
             delayed.add((values.get("pcmk_host_list") or values["pcmk_host_map"]).partition(":")[0])
     cluster = read_description(EXAMPLES[name])
-    # Of more than two nodes the majority goes on: nobody has to wait.
+    # With more than two nodes the majority survives, so no delay is needed.
     assert delayed == ({cluster.survivor} if len(cluster.nodes) == 2 else set())
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_run_book_explains_every_setting_that_protects_against_something(name: str) -> None:
+def test_the_run_book_explains_every_protective_setting(name: str) -> None:
     files = {file.path: file for file in plan_files(read_description(EXAMPLES[name]))}
     book = files["RUNBOOK.md"].text
     lines = [line for file in files.values() for line in file.lines]
@@ -94,7 +96,7 @@ def test_the_run_book_explains_every_setting_that_protects_against_something(nam
         assert line.why and " ".join(line.text.split()) in book and line.why in book
 
 
-def test_the_run_book_says_what_takes_the_place_of_the_serial_line() -> None:
+def test_the_run_book_names_the_replacement_of_the_serial_line() -> None:
     files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["tianhe2"]))}
     assert "it stands in for: the serial heartbeat line" in files["RUNBOOK.md"]
 
@@ -103,7 +105,7 @@ def test_lustre_targets_and_clients_name_both_servers() -> None:
     files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["lustre-active-active"]))}
     made = files["lustre/make-targets.sh"]
     assert made.count("--servicenode=10.30.0.1@o2ib") == 3 and made.count("--servicenode=10.30.0.2@o2ib") == 3
-    assert made.count("--mgsnode=") == 4  # both nodes, for each of the two targets that are not the MGS
+    assert made.count("--mgsnode=") == 4  # two nodes for each of the two targets besides the MGS
     assert "10.30.0.1@o2ib:10.30.0.2@o2ib:/scratch" in files["lustre/mount-clients.sh"]
 
 
@@ -114,15 +116,15 @@ def test_recovery_limits_follow_from_the_number_of_clients(tmp_path: Path) -> No
         assert recovery_limits(read_description(description))[1] == hard
 
 
-def test_a_quorum_device_takes_the_place_of_two_node() -> None:
+def test_a_quorum_device_replaces_two_node() -> None:
     files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["lustre-active-active"]))}
     corosync = files["etc/corosync/corosync.conf"]
     assert "host: 10.20.0.9" in corosync and "two_node" not in corosync
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_command_of_the_run_book_replaces_a_configuration_that_is_newer(name: str, tmp_path: Path) -> None:
-    """A fresh cluster has changed its own some times before the first plan is put in place."""
+def test_the_command_of_the_run_book_replaces_a_configuration_with_a_newer_epoch(name: str, tmp_path: Path) -> None:
+    """A fresh cluster has raised the epoch of its CIB before the plan is loaded."""
     need("cibadmin")
     plan = planned(name, tmp_path / "plan")
     (command,) = set(re.findall(r"`(cibadmin --replace [^`]*)`", (plan / "RUNBOOK.md").read_text()))
@@ -141,7 +143,7 @@ def test_the_command_of_the_run_book_replaces_a_configuration_that_is_newer(name
     assert 'value="1000"' in running.read_text() and ' epoch="13"' in running.read_text()
 
 
-def test_the_quorum_device_lets_the_survivor_survive_and_the_run_book_starts_it() -> None:
+def test_the_tie_breaker_of_the_quorum_device_is_the_survivor_and_the_run_book_starts_it() -> None:
     cluster = read_description(EXAMPLES["lustre-active-active"])
     for number, node in enumerate(cluster.nodes, 1):
         files = {file.path: file.text for file in plan_files(replace(cluster, survivor=node.name))}
@@ -150,7 +152,7 @@ def test_the_quorum_device_lets_the_survivor_survive_and_the_run_book_starts_it(
             assert step in files["RUNBOOK.md"]
 
 
-def test_outlets_are_asked_in_the_way_that_their_version_of_snmp_wants(tmp_path: Path) -> None:
+def test_outlets_have_the_parameters_of_their_snmp_version(tmp_path: Path) -> None:
     text = EXAMPLES["lustre-active-active"].read_text()
     older = text.replace('snmp_version = "3"', 'snmp_version = "2c"\ncommunity = "fence"')
     older = older.replace('user = "fence"\npassword_script = "/etc/strakes/pdu-password"\n', "")
@@ -170,7 +172,7 @@ def test_outlets_are_asked_in_the_way_that_their_version_of_snmp_wants(tmp_path:
             assert wanted.items() <= values.items() and unwanted not in values
 
 
-def test_nfs_keeps_its_state_beside_what_it_exports_and_tells_clients_from_the_service_address() -> None:
+def test_nfs_keeps_its_state_on_the_exported_disk_and_notifies_clients_from_the_service_address() -> None:
     files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["nfs"]))}
     cib = Xml.fromstring(files["pacemaker/cib.xml"])
     group = next(cib.iter("group"))
@@ -183,8 +185,8 @@ def test_nfs_keeps_its_state_beside_what_it_exports_and_tells_clients_from_the_s
     assert "mkdir /srv/home/export /srv/home/nfs-state" in files["RUNBOOK.md"]
 
 
-def test_a_node_that_its_clients_cannot_reach_hands_over(tmp_path: Path) -> None:
-    """By Pacemaker's own policy engine: the attribute that the ping sets says who is reached."""
+def test_a_node_that_its_clients_cannot_reach_hands_its_service_over(tmp_path: Path) -> None:
+    """Set the node attribute of the ping resource, and let Pacemaker's scheduler place the mount."""
     need("crm_simulate")
     plan = planned("tianhe2", tmp_path)
     up = ["--node-up", "mds-a", "--node-up", "mds-b"]
@@ -209,7 +211,7 @@ def test_scripts_are_valid_shell_and_executable(tmp_path: Path) -> None:
         assert run("sh", "-n", script).returncode == 0
 
 
-def test_an_alert_reaches_the_webhook_whose_address_only_its_file_knows(tmp_path: Path) -> None:
+def test_an_alert_reaches_the_webhook_whose_address_is_in_a_file(tmp_path: Path) -> None:
     need("curl")
     import threading
     from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -248,7 +250,7 @@ def test_an_alert_reaches_the_webhook_whose_address_only_its_file_knows(tmp_path
     assert json.loads(body)["text"].endswith('fencing: mds-a "off"')
 
 
-def test_plan_writes_files_and_does_not_overwrite_unasked(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_plan_writes_files_and_overwrites_them_only_with_replace(strakes: StrakesRunner, tmp_path: Path) -> None:
     first = strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan")
     assert first.returncode == 0 and "RUNBOOK.md" in first.stdout, first.stderr
     again = strakes("failover", "plan", EXAMPLES["tianhe2"], "-o", tmp_path / "plan")
@@ -258,7 +260,7 @@ def test_plan_writes_files_and_does_not_overwrite_unasked(strakes: StrakesRunner
     assert refused.returncode == 2 and not (tmp_path / "other").exists()
 
 
-def test_a_plan_that_is_replaced_is_not_written_through_links(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_a_replaced_plan_is_not_written_through_symbolic_links(strakes: StrakesRunner, tmp_path: Path) -> None:
     directory, outside = planned("tianhe2", tmp_path), tmp_path / "outside"
     outside.mkdir()
     (directory / "RUNBOOK.md").unlink()

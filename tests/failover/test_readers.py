@@ -1,4 +1,4 @@
-"""Every form of a Pacemaker configuration gives the same model: CIB, crm text, pcs commands, pcs config, haresources."""
+"""Readers of cluster configurations: CIB, crm text, pcs commands, pcs config and haresources give one model."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _require_the_pair(model: ClusterModel) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_form_gives_the_same_model_with_the_lines_of_its_file(form: str, tmp_path: Path) -> None:
+def test_each_form_gives_the_same_model_with_correct_line_numbers(form: str, tmp_path: Path) -> None:
     name, text = FORMS[form]
     model = _model(tmp_path / "site", name, text)
     _require_the_pair(model)
@@ -173,7 +173,7 @@ def test_drbd_files_alone_are_a_configuration(tmp_path: Path, strakes: StrakesRu
     assert done.returncode in (0, 1) and "drbd" in done.stdout, done.stderr
 
 
-def test_pools_of_zfs_are_read_with_their_disks(tmp_path: Path) -> None:
+def test_zfs_pools_are_read_with_their_disks(tmp_path: Path) -> None:
     status = "  pool: data\n state: ONLINE\nconfig:\n\n\tNAME        STATE\n\tdata        ONLINE\n"
     status += "\t  mirror-0  ONLINE\n\t    mpatha  ONLINE\n\t    mpathb  ONLINE\n"
     (tmp_path / "zpool.txt").write_text(status)
@@ -188,7 +188,7 @@ def test_a_directory_without_any_part_of_a_cluster_is_refused(tmp_path: Path) ->
         read_plan(tmp_path)
 
 
-def test_a_script_without_a_list_of_nodes_has_those_that_its_devices_and_drbd_name(tmp_path: Path) -> None:
+def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp_path: Path) -> None:
     lines = [line for line in CRM.splitlines(keepends=True) if not line.startswith("node ")]
     model = _model(tmp_path / "site", "a.crm", "".join(lines))
     assert [node.name for node in model.nodes] == ["na", "nb"] and "no list of nodes" in model.assumed[0]
@@ -199,7 +199,7 @@ def test_a_script_without_a_list_of_nodes_has_those_that_its_devices_and_drbd_na
     assert [one.id for one in model.service("g").members] == ["a", "b"]
 
 
-def test_broken_statements_are_passed_over() -> None:
+def test_truncated_text_is_read_without_an_error() -> None:
     from strakes.failover.readers.crm_text import read_crm
     from strakes.failover.readers.pcs_commands import read_pcs_commands
     from strakes.failover.readers.pcs_config import read_pcs_config

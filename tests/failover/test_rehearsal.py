@@ -1,4 +1,4 @@
-"""What failures do to the plans, by the real policy engine; and what the model of the room may never say."""
+"""Rehearsals of failures: outcomes on plans, decided by Pacemaker's policy engine, and invariants of the model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TIANHE = read_description(EXAMPLES["tianhe2"])
 
 @pytest.fixture
 def play(tmp_path: Path) -> Callable[..., Scene]:
-    """Plays failures on a plan; ``change`` is what a careless hand did to one of its files: (file, old, new)."""
+    """Return a function that plays failures on a plan; ``change`` is an edit of one file: (file, old, new)."""
     need("crm_simulate")
 
     def on(*failures: RoomPart, example: str = "tianhe2", change: tuple[str, str, str] | None = None) -> Scene:
@@ -50,30 +50,30 @@ def play(tmp_path: Path) -> Callable[..., Scene]:
     return on
 
 
-def test_the_standby_takes_over_from_a_node_that_dies_once_that_is_powered_off(play: Callable[..., Scene]) -> None:
+def test_the_standby_takes_over_from_a_dead_node_once_it_is_powered_off(play: Callable[..., Scene]) -> None:
     scene = play(NODE_A)
     assert (scene.ending, scene.fenced, scene.places) == ("take-over", ("mds-a",), {"mdt0": "mds-b"})
     assert not scene.modelled
 
 
 @pytest.mark.parametrize("link", [SERVICE, CROSS])
-def test_one_link_less_interrupts_nothing_and_powers_off_nobody(link: RoomPart, play: Callable[..., Scene]) -> None:
+def test_a_failed_link_moves_no_service_and_powers_no_node_off(link: RoomPart, play: Callable[..., Scene]) -> None:
     scene = play(link)
-    # The clients have the first one only.
+    # Clients are connected to the service network only.
     ending = "unreachable" if link is SERVICE else "nothing"
     assert (scene.ending, scene.fenced, scene.places, scene.split_brain) == (ending, (), {"mdt0": "mds-a"}, "")
     assert scene.modelled
 
 
-def test_without_any_link_the_side_that_waits_longer_to_be_powered_off_survives(play: Callable[..., Scene]) -> None:
+def test_without_links_the_node_with_the_longer_fencing_delay_survives(play: Callable[..., Scene]) -> None:
     scene = play(SERVICE, CROSS)
     assert scene.fenced == ("mds-b",) and scene.places == {"mdt0": "mds-a"} and not scene.split_brain
     assert "mds-a survives" in scene.said and scene.cuts_every_heartbeat
     turned = play(SERVICE, CROSS, change=("cluster.toml", 'survivor = "mds-a"', 'survivor = "mds-b"'))
-    assert turned.fenced == ("mds-b",)  # the delay in the CIB decides, not the wish
+    assert turned.fenced == ("mds-b",)  # the delay in the CIB decides, not cluster.toml
 
 
-def test_without_a_delay_both_power_each_other_off(play: Callable[..., Scene]) -> None:
+def test_without_a_delay_both_nodes_power_each_other_off(play: Callable[..., Scene]) -> None:
     scene = play(
         SERVICE,
         CROSS,
@@ -88,7 +88,7 @@ def test_without_fencing_split_brain_is_possible(play: Callable[..., Scene]) -> 
     assert "without being powered off" in play(NODE_A, change=careless).split_brain
 
 
-def test_a_node_that_cannot_be_made_sure_to_be_off_is_not_taken_over_from(play: Callable[..., Scene]) -> None:
+def test_there_is_no_take_over_from_a_node_that_cannot_be_confirmed_off(play: Callable[..., Scene]) -> None:
     for lost in (
         RoomPart("supply", "mds-a"),
         MANAGEMENT,
@@ -98,10 +98,10 @@ def test_a_node_that_cannot_be_made_sure_to_be_off_is_not_taken_over_from(play: 
         scene = play(lost, *(() if lost.kind == "supply" else (NODE_A,)))
         assert scene.ending == "outage" and not scene.split_brain and not scene.fenced, lost
     scene = play(RoomPart("supply", "mds1"), example="lustre-active-active")
-    assert scene.ending == "take-over" and scene.fenced == ("mds1",)  # its outlets answer
+    assert scene.ending == "take-over" and scene.fenced == ("mds1",)  # the outlets still answer
 
 
-def test_an_old_copy_is_never_served(play: Callable[..., Scene]) -> None:
+def test_an_outdated_copy_is_never_promoted(play: Callable[..., Scene]) -> None:
     scene = play(CROSS, NODE_A)
     assert (
         scene.ending == "outage"
@@ -110,7 +110,9 @@ def test_an_old_copy_is_never_served(play: Callable[..., Scene]) -> None:
     )
 
 
-def test_a_service_is_restarted_and_one_that_does_not_stop_costs_its_node_the_power(play: Callable[..., Scene]) -> None:
+def test_a_failed_service_is_restarted_and_one_that_does_not_stop_has_its_node_fenced(
+    play: Callable[..., Scene],
+) -> None:
     assert play(RoomPart("service", "mount-mdt0")).ending == "restart"
     assert play(RoomPart("bmc", "mds-a"), RoomPart("service", "mount-mdt0")).ending == "restart"
     assert play(RoomPart("bmc", "mds-a"), RoomPart("stop", "mount-mdt0")).ending == "outage"
@@ -118,18 +120,18 @@ def test_a_service_is_restarted_and_one_that_does_not_stop_costs_its_node_the_po
     assert (scene.ending, scene.fenced, scene.places) == ("take-over", ("mds-a",), {"mdt0": "mds-b"})
 
 
-def test_a_disk_less_leaves_the_service_on_the_other_copy(play: Callable[..., Scene]) -> None:
+def test_after_a_disk_failure_the_service_runs_from_the_other_copy(play: Callable[..., Scene]) -> None:
     assert play(RoomPart("disk", "mds-a", "mdt0")).ending == "nothing"
     assert play(RoomPart("disk", "mds-a", "mdt0"), NODE_B).ending == "outage"
     assert play(RoomPart("disk", "mds-a", "mdt0"), CROSS).ending == "outage"
 
 
-def test_only_what_ran_on_the_dead_node_moves(play: Callable[..., Scene]) -> None:
+def test_only_services_of_the_dead_node_move(play: Callable[..., Scene]) -> None:
     scene = play(RoomPart("node", "mds2"), example="lustre-active-active")
     assert scene.places == {"mgs": "mds1", "mdt0": "mds1", "mdt1": "mds1"} and scene.fenced == ("mds2",)
 
 
-def test_a_survivor_without_its_quorum_device_stops(play: Callable[..., Scene]) -> None:
+def test_a_survivor_without_the_quorum_device_stops(play: Callable[..., Scene]) -> None:
     scene = play(RoomPart("network", "lan"), RoomPart("network", "storage"), example="lustre-active-active")
     assert scene.ending == "outage" and not scene.split_brain and not scene.fenced
     scene = play(
@@ -142,22 +144,22 @@ def test_a_survivor_without_its_quorum_device_stops(play: Callable[..., Scene]) 
 
 
 @pytest.mark.long
-def test_no_pair_of_failures_splits_the_brain_of_a_good_plan(tmp_path: Path) -> None:
+def test_no_pair_of_failures_causes_split_brain_in_a_good_plan(tmp_path: Path) -> None:
     need("crm_simulate")
     result = rehearse(read_plan(planned("tianhe2", tmp_path)))
     assert len(result.doubles) > 100
     for scene in (*result.singles, *result.doubles):
         assert not scene.split_brain
-        # Nobody takes over from a node that is dead or out of sight, unless it is surely off.
+        # A node that is dead or not heard from is taken over only after fencing.
         room = Room(TIANHE, frozenset(scene.failures))
-        # A node whose clients' card failed has handed over before.
+        # A node whose interface to the clients failed has handed over before.
         moved = RoomPart("card", "mds-a", "service") in scene.failures
         gone = not room.alive(TIANHE.nodes[0]) or not room.heartbeat_works
         assert not (gone and scene.places["mdt0"] == "mds-b") or "mds-a" in scene.fenced or moved
 
 
 @given(st.lists(st.sampled_from(parts_of(TIANHE)), max_size=6, unique=True), st.sampled_from(parts_of(TIANHE)))
-def test_breaking_more_never_repairs_anything(broken: list[RoomPart], more: RoomPart) -> None:
+def test_a_further_failure_never_restores_a_capability(broken: list[RoomPart], more: RoomPart) -> None:
     before, after = Room(TIANHE, frozenset(broken)), Room(TIANHE, frozenset([*broken, more]))
     for one, other in zip(_signs(before), _signs(after), strict=True):
         assert one or not other
@@ -174,7 +176,7 @@ def _signs(room: Room) -> list[bool]:
     ]
 
 
-def test_without_the_policy_engine_nothing_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_policy_engine_a_rehearsal_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy_engine, "installed", lambda _: False)
     with pytest.raises(EnvironmentLacksError, match="policy engine is not installed") as error:
         rehearse(read_plan(planned("tianhe2", tmp_path)))
@@ -194,7 +196,7 @@ def test_a_plan_that_does_not_start_is_refused(tmp_path: Path) -> None:
         rehearse(read_plan(plan))
 
 
-def test_the_table_and_the_document_say_the_same(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_the_table_and_the_document_agree(strakes: StrakesRunner, tmp_path: Path) -> None:
     need("crm_simulate")
     plan = planned("nfs", tmp_path / "plan")
     done = strakes("failover", "rehearse", plan, "--singles", "--json", tmp_path / "out.json")
@@ -217,14 +219,14 @@ PRETENDED = {
 
 
 @pytest.mark.parametrize("name", PRETENDED)
-def test_fencing_that_pretends_is_never_taken_for_safety(name: str, play: Callable[..., Scene]) -> None:
+def test_fencing_that_does_not_power_off_allows_split_brain(name: str, play: Callable[..., Scene]) -> None:
     assert "still writes" in play(SERVICE, CROSS, change=PRETENDED[name]).split_brain
     assert "still writes" in play(RoomPart("stop", "mount-mdt0"), change=PRETENDED[name]).split_brain
 
 
 def test_one_of_two_outlets_does_not_power_a_node_off(play: Callable[..., Scene]) -> None:
     lost = (RoomPart("bmc", "mds2"), RoomPart("network", "lan"), RoomPart("network", "storage"))
-    # The quorum device is on the first of these networks, in words of another one it would decide.
+    # The planned quorum device is on network lan, which failed; an outside one can still decide.
     elsewhere = ("etc/corosync/corosync.conf", "10.20.0.9", "qnetd.example.org")
     assert not play(*lost, example="lustre-active-active", change=elsewhere).split_brain
     split = (CIB, 'devices="outlet-mds2-1,outlet-mds2-2"', 'devices="outlet-mds2-1"')
@@ -232,41 +234,41 @@ def test_one_of_two_outlets_does_not_power_a_node_off(play: Callable[..., Scene]
     assert "mds1 takes over while mds2 still writes" in scene.split_brain
 
 
-def test_bmcs_that_are_swapped_power_off_the_survivor(play: Callable[..., Scene]) -> None:
+def test_a_fencing_device_with_the_address_of_the_wrong_bmc_powers_off_the_survivor(play: Callable[..., Scene]) -> None:
     swapped = (CIB, 'value="10.9.0.1"', 'value="10.9.0.2"')
     scene = play(NODE_A, change=swapped)
     assert scene.ending == "outage" and any("the power of mds-b is cut instead" in text for text in scene.said)
-    # The other one is dead already: it goes on, and the dead one is believed to be off, which it is.
+    # With all links cut, mds-b is powered off, by mds-a or by itself.
     both = play(SERVICE, CROSS, change=swapped)
     assert both.ending == "outage" or both.fenced
 
 
-def test_rings_with_one_address_are_no_link(play: Callable[..., Scene]) -> None:
+def test_rings_that_share_an_address_are_not_redundant(play: Callable[..., Scene]) -> None:
     scene = play(SERVICE, change=(COROSYNC, "ring1_addr: 10.2.0.2", "ring1_addr: 10.2.0.1"))
     assert scene.fenced == ("mds-b",) and scene.cuts_every_heartbeat
 
 
-def test_writing_waits_while_the_dead_peer_is_not_known_to_be_off(play: Callable[..., Scene]) -> None:
+def test_writes_pause_until_the_dead_peer_is_confirmed_off(play: Callable[..., Scene]) -> None:
     scene = play(RoomPart("bmc", "mds-b"), NODE_B)
     assert scene.ending == "pause" and scene.places == {"mdt0": "mds-a"}
     assert any("until fence-peer gives up, 180 s" in text for text in scene.said)
 
 
-def test_a_node_that_comes_back_alone_waits_for_the_other(play: Callable[..., Scene]) -> None:
+def test_a_node_that_boots_alone_waits_for_its_peer(play: Callable[..., Scene]) -> None:
     scene = play(RoomPart("cold", "mds-b"))
     assert scene.ending == "outage" and "wait_for_all" in scene.said[0]
     rash = play(RoomPart("cold", "mds-b"), change=(COROSYNC, "wait_for_all: 1", "wait_for_all: 0"))
     assert rash.fenced == ("mds-a",) and rash.places == {"mdt0": "mds-b"}
 
 
-def test_what_gets_lost_in_one_direction_is_a_link_less(play: Callable[..., Scene]) -> None:
+def test_loss_in_one_direction_counts_as_a_failed_link(play: Callable[..., Scene]) -> None:
     assert play(RoomPart("one-way", "cross")).ending == "nothing"
     scene = play(RoomPart("one-way", "service"), RoomPart("one-way", "cross"))
     assert scene.fenced == ("mds-b",) and not scene.split_brain
 
 
-def test_the_quorum_device_breaks_a_tie_as_it_is_told(play: Callable[..., Scene]) -> None:
-    """The rings are cut, the device is reached over another network."""
+def test_the_quorum_device_breaks_a_tie_as_configured(play: Callable[..., Scene]) -> None:
+    """Cut the rings while the quorum device is reached over another network."""
     planned_device = "host: 10.20.0.9\n      algorithm: ffsplit\n      tie_breaker: 1"
     lost = (RoomPart("network", "lan"), RoomPart("network", "storage"))
     for number, winner, loser in ((1, "mds1", "mds2"), (2, "mds2", "mds1")):
@@ -281,8 +283,8 @@ _QUICK = ("tianhe2", "nfs-san")
 @pytest.mark.parametrize(
     "example", [name if name in _QUICK else pytest.param(name, marks=pytest.mark.long) for name in EXAMPLES]
 )
-def test_every_row_that_the_policy_engine_decides_is_what_it_says_itself(example: str, tmp_path: Path) -> None:
-    """Asked anew, by its own command line, for every death of a node and every failure of a service."""
+def test_every_row_decided_by_the_policy_engine_agrees_with_crm_simulate(example: str, tmp_path: Path) -> None:
+    """Compare each single failure of a node or service with a direct call of crm_simulate."""
     need("crm_simulate")
     setup = read_plan(planned(example, tmp_path / "plan"))
     rows = [scene for scene in rehearse(setup, doubles=False).singles if not scene.modelled]
@@ -302,7 +304,10 @@ def test_every_row_that_the_policy_engine_decides_is_what_it_says_itself(example
 
 
 def _asked(start: Path, cib: Cib, part: RoomPart, after: Path) -> str:
-    """What crm_simulate prints: of a service that cannot be stopped in two transitions, for its node is powered off in the second."""
+    """Return the output of crm_simulate for a failure.
+
+    A service that cannot be stopped needs two transitions, as its node is powered off in the second.
+    """
     base = ["crm_simulate", "-x", str(start), "-S", "-O", str(after)]
     if part.kind == "node":
         return _printed([*base, "--node-fail", part.name])

@@ -1,4 +1,4 @@
-"""Each rule finds its bad example and not its good one; good plans pass; cases of others are judged right."""
+"""Each rule finds its bad example and not its good one; good plans pass; configurations of others are judged right."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strakes.targets.command import Completed
 
 COROSYNC, CIB, RES = "etc/corosync/corosync.conf", "pacemaker/cib.xml", "etc/drbd.d/mdt0.res"
 _RULES = Path(str(files("strakes.failover.rules")))
-# Examples cannot show a description or a running cluster; planted mistakes and recorded states show those rules.
+# Rules on descriptions and running clusters have no examples; planted mistakes and recorded states cover them.
 _WITHOUT_EXAMPLE = {"description", "state"}
 
 
@@ -46,7 +46,7 @@ def test_a_rule_finds_its_bad_example_and_not_its_good_one(rule: Rule) -> None:
         assert not _applied(rule, rule.good)
 
 
-def test_rules_stay_few_and_most_of_them_are_data() -> None:
+def test_there_are_at_most_150_rules_and_two_thirds_are_data() -> None:
     rules = all_rules()
     assert len({rule.name for rule in rules}) == len(rules) <= 150
     assert sum(rule.is_data for rule in rules) >= 2 / 3 * len(rules)
@@ -60,12 +60,12 @@ def test_functions_of_rules_are_short() -> None:
     for module in _RULES.glob("*.py"):
         for node in ast.parse(module.read_text()).body:
             if isinstance(node, ast.FunctionDef) and node.name in names:
-                # Without the docstring.
+                # Lines after the docstring.
                 assert node.end_lineno and node.end_lineno - node.body[0].end_lineno <= 15, node.name  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_good_plan_is_passed_in_silence(name: str, tmp_path: Path) -> None:
+def test_a_good_plan_has_no_finding(name: str, tmp_path: Path) -> None:
     found, _ = findings(read_plan(planned(name, tmp_path)))
     assert not found
 
@@ -76,7 +76,7 @@ def test_a_rule_gives_one_finding_with_all_places() -> None:
     assert [place.split()[1] for place in found.places] == ["m1", "m2", "m3"]
 
 
-def test_a_level_by_an_attribute_that_no_node_has_is_found() -> None:
+def test_a_fencing_level_by_an_attribute_that_no_node_has_is_found() -> None:
     level = "xml fencing-topology <fencing-level id='l' target-attribute='rack' target-value='1' index='1' devices='fence_a'/>"
     assert "fencing-level-with-unusable-device" in {one.rule for one in findings(setup_of_example([level]))[0]}
 
@@ -93,14 +93,14 @@ def _case(name: str) -> Setup:
         ("fencing-device-stop-timeout", {"fencing-device-stop-too-short"}),
     ],
 )
-def test_a_mistake_in_a_cluster_of_others_is_found(name: str, rules: set[str]) -> None:
+def test_a_mistake_in_a_foreign_cluster_is_found(name: str, rules: set[str]) -> None:
     assert rules <= {finding.rule for finding in findings(_case(name))[0]}
 
 
 @pytest.mark.parametrize(
     "name", ["nodes-without-names", "multicast-without-nodelist", "agent-external-ec2", "cluster-uuid-of-pcs"]
 )
-def test_a_good_cluster_of_others_has_no_error_and_no_unknown_option(name: str) -> None:
+def test_a_good_foreign_cluster_has_no_error_and_no_unknown_option(name: str) -> None:
     found = findings(_case(name))[0]
     assert not [finding for finding in found if finding.severity == "error" or finding.rule == "option-unknown"]
 
@@ -117,24 +117,24 @@ def test_a_good_cluster_of_others_has_no_error_and_no_unknown_option(name: str) 
         ("external/ec2", ["primitive fence_a stonith:external/ec2 tag=Name profile=p"]),
     ],
 )
-def test_agents_of_others_and_spare_hosts_are_no_mistakes(name: str, statements: list[str]) -> None:
+def test_foreign_agents_and_spare_hosts_are_accepted(name: str, statements: list[str]) -> None:
     rules = {finding.rule for finding in findings(setup_of_example(statements))[0]}
     assert not rules & {"agent-unknown", "fencing-device-for-unknown-node", "node-without-fencing-device"}, name
 
 
-def test_a_server_outside_the_cluster_that_exports_a_pool_of_the_cluster_is_found() -> None:
+def test_a_service_enabled_outside_the_cluster_that_exports_its_pool_is_found() -> None:
     pool = "primitive z ocf:heartbeat:ZFS pool=tank"
     enabled = "file etc/systemd/system/multi-user.target.wants/nfs-server.service: "
     assert "pool-used-outside-the-cluster" in {one.rule for one in findings(setup_of_example([pool, enabled]))[0]}
 
 
-def test_the_page_add_a_rule_shows_a_rule_that_works() -> None:
+def test_the_page_add_a_rule_shows_an_existing_rule() -> None:
     page = (Path(__file__).parents[2] / "docs/developers/add-a-rule.md").read_text()
     shown = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert shown and shown[1].strip() in "\n".join(table.read_text() for table in _RULES.glob("*.toml"))
 
 
-def test_options_common_to_all_resources_count_for_each(tmp_path: Path) -> None:
+def test_common_drbd_options_apply_to_each_resource(tmp_path: Path) -> None:
     plan = planned("tianhe2", tmp_path)
     resource, common = plan / RES, plan / "etc/drbd.d/global_common.conf"
     resource.write_text(resource.read_text().replace("protocol C;", ""))
@@ -143,7 +143,7 @@ def test_options_common_to_all_resources_count_for_each(tmp_path: Path) -> None:
     assert [finding.rule for finding in found] == ["replication-not-synchronous"]
 
 
-def test_a_device_that_promotes_itself_as_drbd_9_can_needs_no_resource_of_pacemakers(tmp_path: Path) -> None:
+def test_a_drbd_9_device_with_auto_promote_needs_no_pacemaker_resource(tmp_path: Path) -> None:
     plan = planned("lustre-active-active", tmp_path)
     cib, resource = plan / CIB, plan / RES
     cib.write_text(cib.read_text().replace('name="drbd_resource" value="mdt0"', 'name="drbd_resource" value="other"'))
@@ -154,7 +154,7 @@ def test_a_device_that_promotes_itself_as_drbd_9_can_needs_no_resource_of_pacema
     assert "drbd-device-not-managed" not in rules
 
 
-def test_the_writes_of_one_that_served_are_never_thrown_away_unasked(tmp_path: Path) -> None:
+def test_automatic_discarding_of_writes_after_split_brain_is_found(tmp_path: Path) -> None:
     plan = planned("tianhe2", tmp_path)
     resource = plan / RES
     resource.write_text(resource.read_text().replace("after-sb-1pri consensus", "after-sb-1pri discard-secondary"))
@@ -169,7 +169,7 @@ def test_the_writes_of_one_that_served_are_never_thrown_away_unasked(tmp_path: P
         (CIB, 'score="INFINITY"', 'scor="INFINITY"', "crm_verify"),
     ],
 )
-def test_what_the_programs_themselves_refuse_is_passed_on_in_their_words(
+def test_refusals_of_the_cluster_programs_are_reported_with_their_messages(
     file: str, old: str, new: str, program: str, strakes: StrakesRunner, tmp_path: Path
 ) -> None:
     need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
@@ -183,7 +183,7 @@ def test_what_the_programs_themselves_refuse_is_passed_on_in_their_words(
     assert done.returncode == 1 and refused["state"] == "refuses" and refused["text"]
 
 
-def test_programs_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from strakes.failover import validators
 
     monkeypatch.setattr(validators, "installed", lambda _: False)
@@ -191,7 +191,7 @@ def test_programs_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPat
     assert [one.state for one in said] == ["absent"] * 3 and "install corosync" in {one.text for one in said}
 
 
-def test_errors_decide_the_exit_status_and_warnings_do_not(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_only_errors_affect_the_exit_status(strakes: StrakesRunner, tmp_path: Path) -> None:
     plan = planned("tianhe2", tmp_path)
     corosync, cib = plan / COROSYNC, plan / CIB
     good, valid = corosync.read_text(), cib.read_text()
@@ -203,7 +203,7 @@ def test_errors_decide_the_exit_status_and_warnings_do_not(strakes: StrakesRunne
     assert failed.returncode == 1 and "wait-for-all-switched-off" in failed.stdout and "https://" in failed.stdout
 
 
-def test_what_is_no_plan_is_refused(tmp_path: Path) -> None:
+def test_an_empty_directory_and_unbalanced_braces_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="no configuration of a cluster"):
         read_plan(tmp_path)
     plan = planned("tianhe2", tmp_path / "plan")
@@ -226,10 +226,10 @@ def test_a_running_cluster_is_checked_by_its_own_files(tmp_path: Path) -> None:
     assert [(one.rule, one.places) for one in found] == [
         ("mounted-beside-pacemaker", ("fstab: /dev/drbd0 on /mnt/mdt0",))
     ]
-    assert "differs-from-the-description" in passed_over  # nobody described the room
+    assert "differs-from-the-description" in passed_over  # there is no cluster.toml
 
 
-def test_a_machine_without_a_cluster_is_told_so(tmp_path: Path) -> None:
+def test_a_machine_without_a_cluster_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentLacksError, match="not a node of a cluster"):
         read_live(root=tmp_path)
     plan = planned("tianhe2", tmp_path / "plan")
@@ -306,12 +306,12 @@ def test_the_state_of_a_running_cluster_is_checked(command: str, old: str, new: 
     assert live({**healthy, command: healthy[command].replace(old, new)}) == {rule}
 
 
-def test_each_line_of_a_program_that_refuses_its_configuration_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_message_of_a_refusing_program_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
     print_check(Check("plan", (), (ValidatorVerdict("corosync", "refuses", "parse error\nin line 3"),), (), 1))
     assert "corosync REFUSES it\n    parse error\n    in line 3\n" in capsys.readouterr().out
 
 
-def test_what_is_enabled_is_a_link_and_what_is_a_link_to_nothing_is_switched_off(tmp_path: Path) -> None:
+def test_links_in_systemd_directories_enable_units_and_links_to_dev_null_mask_them(tmp_path: Path) -> None:
     plan = planned("nfs", tmp_path)
     units = plan / "etc/systemd/system"
     (units / "multi-user.target.wants").mkdir(parents=True)
@@ -324,7 +324,7 @@ def test_what_is_enabled_is_a_link_and_what_is_a_link_to_nothing_is_switched_off
     assert [one.rule for one in findings(read_plan(plan))[0]] == ["started-beside-pacemaker"]
 
 
-def test_a_ban_that_has_ended_and_a_voter_in_standby_are_no_mistakes(tmp_path: Path) -> None:
+def test_an_expired_ban_and_a_voter_in_standby_are_accepted(tmp_path: Path) -> None:
     ban = (
         '<rsc_location id="cli-ban-serve-home-on-nfs2" rsc="serve-home"><rule id="b1" score="-INFINITY">'
         '<expression id="b2" attribute="#uname" operation="eq" value="nfs2"/>'
@@ -357,5 +357,5 @@ def test_a_ban_that_has_ended_and_a_voter_in_standby_are_no_mistakes(tmp_path: P
         (("corosync quorum provider= two_node=", "corosync service name=pacemaker ver=0"), "no-quorum-provider"),
     ],
 )
-def test_settings_of_public_configurations_are_no_mistakes(statements: tuple[str, ...], rule: str) -> None:
+def test_settings_of_public_configurations_are_accepted(statements: tuple[str, ...], rule: str) -> None:
     assert rule not in {finding.rule for finding in findings(setup_of_example(statements))[0]}

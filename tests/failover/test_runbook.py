@@ -1,4 +1,4 @@
-"""The run-book is commands that put the planned cluster in place; here they do so, on fresh nodes of the lab."""
+"""The commands of the run-book set up the planned cluster, tested on fresh nodes of the lab."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from failover.runbook_lab import FreshNodes, steps
 from lab.running import Labs, need, own_labs
 from strakes.failover.description import read_description
 
-# Of the commands that are only written down: that the disks were made as the plan says.
+# Commands expected in the logs of the stubs: the disks are made as planned.
 _NOTED = {
     "tianhe2": ["drbdadm create-md mdt0", "mkfs.lustre --backfstype=ldiskfs --mgs --mdt --fsname=th2 --index=0"],
     "oss-pair-zfs": ["zpool create -o multihost=on", "mkfs.lustre --backfstype=zfs --ost --fsname=scratch --index=0"],
@@ -21,7 +21,7 @@ _NOTED = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_command_of_the_run_book_says_where_it_is_run(name: str, tmp_path: Path) -> None:
+def test_every_command_of_the_run_book_names_its_nodes(name: str, tmp_path: Path) -> None:
     text = (planned(name, tmp_path) / "RUNBOOK.md").read_text()
     nodes = {node.name for node in read_description(EXAMPLES[name]).nodes}
     book = steps(text)
@@ -35,7 +35,7 @@ def test_every_command_of_the_run_book_says_where_it_is_run(name: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_each_family_of_distributions_has_its_own_packages_and_firewall(name: str, tmp_path: Path) -> None:
+def test_each_family_of_distributions_has_separate_package_and_firewall_commands(name: str, tmp_path: Path) -> None:
     book = steps((planned(name, tmp_path) / "RUNBOOK.md").read_text())
     debian, rhel = ("".join(step.commands for step in book if family in step.marks) for family in ("debian", "rhel"))
     assert "apt-get install" in debian and "firewall-cmd" not in debian and "dnf" not in debian
@@ -54,9 +54,7 @@ def labs() -> Iterator[Labs]:
 @pytest.mark.lab
 @pytest.mark.long
 @pytest.mark.parametrize("name", _NOTED)
-def test_a_run_book_carried_out_step_by_step_makes_a_cluster_that_serves_and_fences(
-    name: str, labs: Labs, tmp_path: Path
-) -> None:
+def test_the_steps_of_a_run_book_set_up_a_cluster_that_serves_and_fences(name: str, labs: Labs, tmp_path: Path) -> None:
     plan = planned(name, tmp_path / "plan")
     cluster = read_description(EXAMPLES[name])
     labs.up("ha")
@@ -77,7 +75,7 @@ def test_a_run_book_carried_out_step_by_step_makes_a_cluster_that_serves_and_fen
             nodes.wait("everything where it was planned", lambda: serves(first))
         powered_off = re.search(r"stonith_admin --fence (\S+)", step.commands)
         if powered_off:
-            # As the run-book says: look whether it is off, power it on, and wait until everything is as before.
+            # As the run-book instructs: check that the node is off, power it on, and wait until it is back.
             assert not nodes.has_power(powered_off[1])
             fenced.append(powered_off[1])
             nodes.power_on(powered_off[1])

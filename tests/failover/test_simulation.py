@@ -1,4 +1,4 @@
-"""What the policy engine is asked: trials for which there is no time are left out, and said."""
+"""Simulations by the policy engine: those that exceed the time limit are left out and reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.failover.setup import read_plan
 from strakes.targets.command import CommandTimeout, Completed, run
 
 
-def test_answers_that_came_in_time_count_and_the_others_are_said(
+def test_simulations_that_time_out_are_counted_and_the_others_are_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     need("crm_simulate")
@@ -34,7 +34,7 @@ def test_answers_that_came_in_time_count_and_the_others_are_said(
     assert [(one.state, one.text) for one in said] == [("unable", "1 of its questions were not answered in time")]
 
 
-def test_a_node_that_is_back_gets_nothing_back_in_a_good_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_returning_node_gets_no_service_back_in_a_good_plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     need("crm_simulate")
     monkeypatch.setattr(simulation, "_LIMIT_S", 300.0)
     behaviour = simulation.behaviour_of(read_plan(planned("nfs", tmp_path)))

@@ -1,4 +1,4 @@
-"""Split brain is found wherever two sides served, and nowhere else: on pairs made up at random."""
+"""Split brain is detected exactly if both sides served, on randomly simulated pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A, B = "mds-a", "mds-b"
 
 @dataclass
 class Pretended:
-    """A replicated pair: what is done is on both copies while they are connected, and told to the client when it is."""
+    """A simulated replicated pair; ``told`` has the records acknowledged to the client."""
 
     serving: str = A
     term: int = 0
@@ -27,7 +27,7 @@ class Pretended:
         self.begin(self.serving, (A, B))
 
     def begin(self, node: str, on: tuple[str, ...]) -> None:
-        """A service starts: its term follows from its own copy."""
+        """Start the service on a node with the next term of its copy, and record that on the copies ``on``."""
         term = max((one.term for one in self.copies[node]), default=0) + 1
         self.keep(JournalRecord(term, node, "start", 0), on)
         self.serving, self.term = node, term
@@ -37,7 +37,7 @@ class Pretended:
             self.copies[node].append(record)
 
     def ask(self, on: tuple[str, ...], *, tell: bool = True, node: str = "", term: int = 0) -> None:
-        """A client sends a record, which is kept, and is told so."""
+        """Write a record of a client to the copies ``on``, and acknowledge it if ``tell`` is true."""
         self.number += 1
         record = JournalRecord(term or self.term, node or self.serving, "c", self.number)
         self.keep(record, on)
@@ -46,14 +46,14 @@ class Pretended:
             self.told.append(Acknowledgement(record, self.clock_s, self.clock_s + 0.1))
 
     def fail_over(self, unheard: int) -> None:
-        """The one that serves dies, at its end with records on its own disk that nobody was told of; the other one goes on alone."""
+        """Let the serving node die after ``unheard`` unacknowledged records on its own copy; its peer serves alone."""
         dead, other = (A, B) if self.serving == A else (B, A)
         for _ in range(unheard):
             self.ask((dead,), tell=False)
         self.begin(other, (other,))
 
     def resynchronise(self) -> None:
-        """The copy of the one that serves is the good one."""
+        """Replace the peer's copy by that on the serving node."""
         other = B if self.serving == A else A
         self.copies[other] = list(self.copies[self.serving])
 
@@ -76,17 +76,19 @@ def played(story: list[tuple[int, int, int, bool]]) -> Pretended:
 
 
 @given(steps)
-def test_a_pair_that_fences_loses_nothing_and_is_never_accused(story: list[tuple[int, int, int, bool]]) -> None:
+def test_a_pair_with_fencing_loses_no_record_and_has_no_split_brain(story: list[tuple[int, int, int, bool]]) -> None:
     pair = played(story)
     found = judge(pair.copies, pair.told, pair.serving)
     assert found.good and found.acknowledged == len(pair.told)
 
 
 @given(steps, st.integers(1, 5), st.integers(1, 5))
-def test_two_sides_that_both_serve_are_found(story: list[tuple[int, int, int, bool]], first: int, second: int) -> None:
+def test_split_brain_is_found_if_both_nodes_serve(
+    story: list[tuple[int, int, int, bool]], first: int, second: int
+) -> None:
     pair = played([*story[:-1], *((*one[:3], True) for one in story[-1:])])
     old, old_term = pair.serving, pair.term
-    # No fencing: the other one begins while the old one goes on, each on its own copy.
+    # Without fencing the peer starts while the old node continues, each on its own copy.
     other = B if old == A else A
     pair.begin(other, (other,))
     for _ in range(first):
@@ -98,7 +100,9 @@ def test_two_sides_that_both_serve_are_found(story: list[tuple[int, int, int, bo
 
 
 @given(steps, st.integers(1, 5))
-def test_two_writers_of_one_shared_device_are_found(story: list[tuple[int, int, int, bool]], late: int) -> None:
+def test_split_brain_is_found_if_two_nodes_write_to_a_shared_device(
+    story: list[tuple[int, int, int, bool]], late: int
+) -> None:
     pair = played(story)
     shared = list(pair.copies[pair.serving])
     newer = JournalRecord(pair.term + 1, B if pair.serving == A else A, "start", 0)
@@ -108,7 +112,7 @@ def test_two_writers_of_one_shared_device_are_found(story: list[tuple[int, int, 
 
 
 @given(steps, st.data())
-def test_a_record_that_was_told_of_and_is_not_there_is_named(
+def test_missing_and_repeated_acknowledged_records_are_named(
     story: list[tuple[int, int, int, bool]], data: st.DataObject
 ) -> None:
     pair = played([(1, 0, 1, True), *story])
@@ -120,7 +124,7 @@ def test_a_record_that_was_told_of_and_is_not_there_is_named(
     assert pair.told[-1].record in judge(pair.copies, pair.told, pair.serving).twice
 
 
-def test_an_answer_that_was_on_its_way_when_the_other_began_accuses_nobody() -> None:
+def test_a_delayed_answer_from_before_the_take_over_is_no_split_brain() -> None:
     late, new = JournalRecord(1, A, "c", 1), JournalRecord(2, B, "c", 2)
     told = [Acknowledgement(late, 1.0, 9.0), Acknowledgement(new, 5.0, 5.1)]
     copies = {A: [late], B: [late, new]}
@@ -129,7 +133,7 @@ def test_an_answer_that_was_on_its_way_when_the_other_began_accuses_nobody() -> 
     assert judge(copies, stale, B).split_brain == (f"{A} answered in term 1 although term 2 had begun to answer",)
 
 
-def test_records_that_nobody_was_told_of_are_counted_and_are_no_fault() -> None:
+def test_unacknowledged_records_are_counted_and_are_no_fault() -> None:
     records = [JournalRecord(1, A, "start", 0), JournalRecord(1, A, "c", 1)]
     found = judge({A: records, B: records[:1]}, [], A)
     assert found.good and found.unanswered == 1

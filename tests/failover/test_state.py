@@ -1,4 +1,4 @@
-"""The state of a cluster, in the words of the real crm_mon, is judged: what has failed already is told."""
+"""Rules on the state of a cluster, with states simulated by crm_simulate and printed by crm_mon."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _simulated(cib: Path, new: Path, *words: str) -> Path:
 
 
 def _told(plan: Path, cib: Path) -> set[str]:
-    """The rules that speak when this CIB, with its state, is the running cluster's."""
+    """Return those of _RULES that are broken if the CIB, with its state, is that of the running cluster."""
     environment = {**os.environ, "CIB_file": str(cib)}
     command = ["crm_mon", "--one-shot", "--inactive", "--output-as=xml"]
     state = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True).stdout
@@ -56,7 +56,7 @@ _ATTRIBUTE = '><instance_attributes id="x"><nvpair id="x-1" name="standby" value
         (r'(?s)<primitive id="notify-home".*?</primitive>', "", {"service-not-running"}),
     ],
 )
-def test_a_node_or_a_service_that_is_not_as_it_ought_to_be(old: str, new: str, rules: set[str], tmp_path: Path) -> None:
+def test_a_degraded_node_or_service_is_found(old: str, new: str, rules: set[str], tmp_path: Path) -> None:
     need("crm_simulate", "crm_mon")
     plan = planned("nfs-san", tmp_path / "plan")
     cib = _simulated(plan / "pacemaker/cib.xml", tmp_path / "healthy.xml", *_NODES)
@@ -74,7 +74,7 @@ def test_a_node_or_a_service_that_is_not_as_it_ought_to_be(old: str, new: str, r
         ("mount-home_monitor_20000@nfs1=7", "failures-not-cleaned-up"),
     ],
 )
-def test_an_operation_that_failed(failed: str, rule: str, tmp_path: Path) -> None:
+def test_a_failed_operation_is_found(failed: str, rule: str, tmp_path: Path) -> None:
     need("crm_simulate", "crm_mon")
     plan = planned("nfs-san", tmp_path / "plan")
     cib = _simulated(plan / "pacemaker/cib.xml", tmp_path / "healthy.xml", *_NODES)

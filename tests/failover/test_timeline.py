@@ -1,4 +1,4 @@
-"""Outages in recordings of a real Lustre server, and in drawn ones."""
+"""Outages in the records of clients: of a real Lustre server, and simulated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ RECORDED = ROOT / "tests" / "targets" / "lustre" / "recordings" / "failover"
 
 
 def recorded(name: str) -> dict[str, Outage]:
-    """Return the outages in a recording: files ``NAME_creates_CLIENT.txt`` with number, begin, end and ok or an errno."""
+    """Return client -> outage in a recording.
+
+    Each file ``NAME_creates_CLIENT.txt`` has lines of number, start, end, and "ok" or an errno.
+    """
     clients = {}
     for path in RECORDED.glob(f"{name}_creates_*.txt"):
         rows = [line.split() for line in path.read_text().splitlines()]
@@ -35,18 +38,18 @@ def _first_time(text: str) -> float:
     return float(found[0])
 
 
-def test_a_server_that_is_killed_stalls_both_clients_for_112_seconds_without_an_error() -> None:
+def test_a_killed_server_stalls_both_clients_for_112_seconds_without_an_error() -> None:
     outages = recorded("crash")
     assert {name: round(one.stall_s) for name, one in outages.items()} == {"m0": 113, "m1": 112}
     assert all(one.hit and one.errors == 0 and one.operations > 300 for one in outages.values())
 
 
 @pytest.mark.parametrize("name", ["failover", "replay"])
-def test_a_client_of_another_target_was_not_hit_although_it_waits_longer_than_ever_before(name: str) -> None:
+def test_a_client_of_another_target_is_not_hit(name: str) -> None:
     assert {client: one.hit for client, one in recorded(name).items()} == {"m0": False, "m1": True}
 
 
-def test_a_client_that_never_comes_back_has_no_time_of_return() -> None:
+def test_a_client_that_does_not_recover_has_no_time_of_return() -> None:
     found = outage_of("a", [ClientOperation(0, 1), ClientOperation(2, 90, "ETIMEDOUT")], fault_s=1.5)
     assert found.back_after_s is None and found.errors == 1 and found.stall_s == 88
 
@@ -73,7 +76,7 @@ def steady(times: list[float], took_s: float = 0.1, error: str = "") -> list[Cli
 
 
 @pytest.mark.parametrize("pause_s", [0.5, 20.0, 90.0])
-def test_pauses_of_a_client_s_own_are_no_outage(pause_s: float) -> None:
+def test_pauses_between_requests_are_no_outage(pause_s: float) -> None:
     asked = steady([1000 + number * pause_s for number in range(12)])
     assert not outage_of("slow", asked, 1000 + 5.5 * pause_s).hit
     late = ClientOperation(asked[6].begun_s, asked[6].begun_s + 15)
@@ -81,7 +84,7 @@ def test_pauses_of_a_client_s_own_are_no_outage(pause_s: float) -> None:
     assert outage.hit and outage.back_after_s == pytest.approx(0.5 * pause_s + 15)
 
 
-def test_a_client_that_works_in_bursts_is_hit_only_where_it_waited() -> None:
+def test_a_client_that_works_in_bursts_is_hit_only_if_it_waited() -> None:
     bursts = [1000 + 30 * burst + 0.1 * number for burst in range(8) for number in range(20)]
     assert not outage_of("bursts", steady(bursts, 0.05), 1125).hit
     held = [max(begun, 1123.0) if 1090 < begun < 1123 else begun for begun in bursts]
@@ -93,7 +96,7 @@ def test_a_client_that_works_in_bursts_is_hit_only_where_it_waited() -> None:
     assert outage.hit and outage.back_after_s == pytest.approx(34.05)
 
 
-def test_a_client_with_few_operations_is_judged_by_those_that_it_has() -> None:
+def test_a_client_is_called_hit_only_with_enough_operations() -> None:
     assert not outage_of("few", steady([1000, 1010]), 1005).hit
     few = outage_of("few", [*steady([1000]), ClientOperation(1006, 1020)], 1005)
     assert not few.hit and not few.known
@@ -102,7 +105,7 @@ def test_a_client_with_few_operations_is_judged_by_those_that_it_has() -> None:
     assert not outage_of("none", [], 1005).hit
 
 
-def test_a_client_all_of_whose_operations_take_long_is_hit_only_beyond_that() -> None:
+def test_a_client_with_long_operations_is_hit_only_by_longer_waits() -> None:
     usual = [ClientOperation(1000 + 31 * number, 1030 + 31 * number) for number in range(8)]
     assert not outage_of("long", usual, 1130).hit
     longer = [
@@ -114,7 +117,7 @@ def test_a_client_all_of_whose_operations_take_long_is_hit_only_beyond_that() ->
     assert outage.hit and outage.back_after_s == pytest.approx(44)
 
 
-def test_operations_that_fail_as_none_did_before_are_an_outage_however_short() -> None:
+def test_errors_that_did_not_occur_before_are_an_outage_of_any_length() -> None:
     before, after = steady([1000 + 0.1 * n for n in range(50)], 0.02), steady([1006 + 0.1 * n for n in range(50)], 0.02)
     failed = steady([1005 + 0.1 * n for n in range(10)], 0.001, "EIO")
     outage = outage_of("evicted", [*before, *failed, *after], 1004.95)
@@ -138,7 +141,7 @@ def drawn_operations(seed: int, usual_s: float, number: int) -> list[ClientOpera
     return operations
 
 
-def test_without_a_fault_hardly_any_client_seems_hit_and_with_one_every_client_is() -> None:
+def test_clients_are_seldom_called_hit_without_a_fault_and_always_with_one() -> None:
     seeds, seem_hit = range(200), 0
     for seed in seeds:
         before, usual_s = 25 + seed, (0.005, 0.05, 0.3)[seed % 3]
@@ -155,7 +158,7 @@ def test_without_a_fault_hardly_any_client_seems_hit_and_with_one_every_client_i
     assert seem_hit <= 0.02 * len(seeds)
 
 
-def test_a_stall_is_told_without_the_client_s_own_pauses() -> None:
+def test_a_stall_does_not_include_pauses_between_requests() -> None:
     asked = steady([1000 + 60 * number for number in range(10)])
     held = [*asked[:5], ClientOperation(1300, 1303.3), *asked[6:]]
     outage = outage_of("checkpoints", held, 1241)
@@ -163,20 +166,24 @@ def test_a_stall_is_told_without_the_client_s_own_pauses() -> None:
 
 
 @pytest.mark.parametrize("error", ["ENOSPC", "EDQUOT", "ENOENT"])
-def test_a_file_system_that_says_no_is_at_work(error: str) -> None:
+def test_errors_that_show_a_working_file_system_are_no_outage(error: str) -> None:
     asked = steady([1000 + 0.5 * number for number in range(400)])
     refused = [*asked[:380], ClientOperation(1190.0, 1190.01, error), *asked[381:]]
     outage = outage_of("full", refused, 1050)
     assert not outage.hit and outage.errors == 1
     failed = [*asked[:380], ClientOperation(1190.0, 1190.01, "EIO"), *asked[381:]]
     assert outage_of("lost", failed, 1050).hit
-    # No answers but such ones, after a stall: that ends it.
+    # After a stall such an error counts as the first answer.
     stalled = [*asked[:100], ClientOperation(1050, 1080, error)]
     assert outage_of("stalled", stalled, 1050.5).back_after_s == pytest.approx(29.5)
 
 
 def habits(drawn: random.Random, kind: str) -> list[ClientOperation]:
-    """Five minutes of a client that waits long now and then without a fault."""
+    """Return 5 min of operations of a client that has long waits without a fault.
+
+    ``kind`` is "checkpoints" (a wait of about 5 s every minute), "slow and silent" (long operations and pauses) or any
+    other word (a wait of about 1.5 s every 25 s on average).
+    """
     now, operations, next_long = 1000.0, [], 1000 + drawn.uniform(0, 60)
     gap = drawn.uniform(10, 40)
     while now < 1300:
@@ -193,14 +200,14 @@ def habits(drawn: random.Random, kind: str) -> list[ClientOperation]:
 
 @pytest.mark.parametrize("kind", ["checkpoints", "slow and silent", "commits"])
 @pytest.mark.parametrize("before_s", [15, 60, 150])
-def test_what_a_client_does_anyway_hardly_ever_seems_an_outage(kind: str, before_s: float) -> None:
+def test_usual_waits_of_a_client_are_seldom_called_an_outage(kind: str, before_s: float) -> None:
     clients = [habits(random.Random(f"{kind} {seed}"), kind) for seed in range(100)]
     outages = [outage_of("a", operations, 1000 + before_s) for operations in clients]
     assert sum(outage.hit for outage in outages) <= 6
     assert all(outage.known for outage in outages if outage.hit)
 
 
-def test_of_few_operations_nothing_is_said_that_they_do_not_tell() -> None:
+def test_too_few_operations_leave_the_outage_undecided() -> None:
     few = [ClientOperation(1000, 1002), ClientOperation(1030, 1031), ClientOperation(1060, 1069)]
     outage = outage_of("few", few, 1050)
     assert (outage.hit, outage.known) == (False, False)
@@ -210,7 +217,7 @@ def test_of_few_operations_nothing_is_said_that_they_do_not_tell() -> None:
     assert (plenty.hit, plenty.known) == (False, True)
 
 
-def test_an_outage_far_beyond_a_client_s_checkpoints_is_found() -> None:
+def test_an_outage_far_longer_than_the_checkpoints_of_a_client_is_found() -> None:
     for seed in range(30):
         operations = habits(random.Random(seed), "checkpoints")
         fault_s = 1150.0
@@ -221,7 +228,7 @@ def test_an_outage_far_beyond_a_client_s_checkpoints_is_found() -> None:
         assert outage.hit and outage.back_after_s == pytest.approx(held[0].ended_s - fault_s)
 
 
-def test_a_client_that_writes_no_more_lines_is_not_said_to_be_spared() -> None:
+def test_a_client_whose_record_ends_early_is_hit_or_undecided() -> None:
     whole = steady([1000 + 0.2 * number for number in range(1000)])
     clients = {"goes on": whole, "silent": [each for each in whole if each.ended_s < 1050.3]}
     clients["later silent"] = [each for each in whole if each.ended_s < 1080]
@@ -229,11 +236,11 @@ def test_a_client_that_writes_no_more_lines_is_not_said_to_be_spared() -> None:
     assert outages["silent"].hit and outages["silent"].back_after_s is None
     assert not outages["later silent"].hit and not outages["later silent"].known
     assert not outages["goes on"].hit and outages["goes on"].known
-    # Records that all end when it was over are of clients that had done their work.
+    # Records that end after the recovery belong to clients that had finished.
     assert all(outage.known for outage in outages_of({"a": whole, "b": whole[:-9]}, 1050, [Moment(1100, "mdt", "x")]))
 
 
-def test_tails_of_waits_that_are_heavy_hardly_ever_seem_an_outage() -> None:
+def test_heavy_tailed_waits_are_seldom_called_an_outage() -> None:
     hit = 0
     for seed in range(60):
         drawn, now, operations = random.Random(seed), 1000.0, []
@@ -245,7 +252,7 @@ def test_tails_of_waits_that_are_heavy_hardly_ever_seem_an_outage() -> None:
     assert hit <= 2
 
 
-def test_a_long_record_in_which_all_waits_are_one_episode_is_read() -> None:
+def test_a_long_record_with_one_episode_of_waits_is_evaluated_in_time() -> None:
     operations, at_s = [], 1000.0
     for number in range(60_000):
         took_s = 0.001 if number < 30_000 else 0.6
@@ -253,6 +260,6 @@ def test_a_long_record_in_which_all_waits_are_one_episode_is_read() -> None:
         at_s += took_s
     fault_s = operations[30_000].begun_s
     operations.append(ClientOperation(at_s, at_s + 1e5))
-    # Each wait held against each other one takes a minute and a half.
+    # Comparing each wait with every other one would take 90 s.
     (outage,) = outages_of({"a": operations}, fault_s)
     assert outage.hit and outage.stall_s == pytest.approx(1e5)

@@ -1,4 +1,4 @@
-"""Labs for tests: in a directory of the test, one test at a time on a machine, removed afterwards, with a leak check."""
+"""Labs for tests: in a directory of the test, one test at a time, removed afterwards, with a leak check."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_schedule_counts_runs_separately_for_each_limit() -> None:
     half = slowed(free_visits(some[:1], 1, 0.001), HALF, 0.5)[0]
     plan.take(half, [*free, half])
     assert plan.runs(some[0].key) == 1 and plan.runs(some[1].key) == 0
-    # At half the load, a cell without runs is expected to take twice as long.
+    # At half the load, a cell without runs is expected to need twice the time.
     assert plan.expected_s(some[1]) == pytest.approx(2 * Schedule(some, [], 0.1, 3, 0.1).expected_s(some[1]))
     plan.take(free[-1], [*free, half])
     assert plan.runs(some[0].key) == 6

@@ -33,7 +33,7 @@ def test_every_remedy_belongs_to_a_text() -> None:
 
 
 def _any_values(kind: str) -> dict[str, Any]:
-    """Return a value for each field, texts as whole sentences."""
+    """Return a value for each field of a text: a number if the field has a format, a sentence otherwise."""
     fields = string.Formatter().parse(f"{TEXTS[kind]} {{each}}")
     return {name: 1.0 if form else "a text." for _, name, form, _ in fields if name}
 
@@ -48,7 +48,7 @@ def _any_values(kind: str) -> dict[str, Any]:
         ({}, None, False),
     ],
 )
-def test_a_load_by_others_is_told_from_a_quarter_of_the_processors_on(
+def test_a_load_of_a_quarter_of_the_processors_raises_a_warning(
     environment: dict[str, object], busy: float | None, is_told: bool
 ) -> None:
     assert [one.code for one in warnings.load_before(environment, busy)] == ["background-load"] * is_told

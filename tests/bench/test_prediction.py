@@ -88,7 +88,7 @@ def test_published_series_are_forecast_no_worse_than_by_a_constant() -> None:
 
 
 @needs_data
-def test_the_population_is_fitted_to_the_systems_that_the_readme_of_the_data_allows() -> None:
+def test_the_population_has_only_systems_that_the_readme_of_the_data_allows() -> None:
     figures = io500(DATA)
     assert len({figure.system for figure in figures}) > 15
     assert not any("5888" in scale.text.replace(",", "") for figure in figures for scale in figure.scales)

@@ -1,4 +1,4 @@
-"""A minimal checkout in which to run ./strakes; its Python environment only prints the arguments it receives."""
+"""A minimal checkout for tests of ./strakes; its Python environment only prints the arguments it receives."""
 
 from __future__ import annotations
 

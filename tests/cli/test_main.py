@@ -39,7 +39,7 @@ def modules_loaded_by(*lines: str) -> set[str]:
 
 
 def python_path() -> str:
-    # For an interpreter without site, as an editable installation imports modules of its own at startup.
+    # For an interpreter without site, because an editable installation imports further modules at startup.
     return f"{ROOT / 'src'}:{Path(click.__file__).parents[1]}"
 
 

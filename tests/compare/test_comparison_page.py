@@ -19,7 +19,7 @@ from strakes.statistics.contrast import Verdict
 
 __all__ = ["browser"]
 
-# Three words in a row.
+# Matches at least three words in a row.
 _SENTENCE = re.compile(r"[A-Za-z]?[a-z]{2,}(?: [a-z]{2,}){2,}")
 
 

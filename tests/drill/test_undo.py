@@ -130,7 +130,7 @@ def test_a_stopped_process_is_continued_and_one_that_reuses_its_id_is_not() -> N
         sleeper.wait()
 
 
-def test_a_readable_password_file_is_refused_and_the_password_is_on_no_command_line(tmp_path: Path) -> None:
+def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no_command_line(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("swordfish")
     ask = Ask(tmp_path, bmc="10.0.0.1:9001", bmc_user="op", bmc_password_file=secret)

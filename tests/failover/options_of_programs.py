@@ -22,8 +22,8 @@ _COUNT = re.compile(r"lun|\w*(count|retries|attempts|timeout|interval|number|siz
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor", "migrate_to", "migrate_from", "notify")
 _NO_MARKS = str.maketrans("", "", "!*")
 _DAEMONS = ("schedulerd", "controld", "based")
-# Rows shared by many fencing agents: name -> example options. A row has all options whose agents are exactly those of
-# one of its examples.
+# Rows shared by many fencing agents: name -> example options. A row has each option with the same set of agents as an
+# example.
 _SHARED_BY_AGENTS = {
     "@all": ("debug",),
     "@usual": ("action", "help:bool", "plug", "port", "verbose:bool", "version:bool"),

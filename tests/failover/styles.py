@@ -136,7 +136,7 @@ def nfs() -> list[Xml.Element]:
 
 
 def ipmi(node: str, number: int, **more: str) -> Xml.Element:
-    """Return an IPMI fencing device; that of alpha has a delay, unless ``pcmk_delay_base=""`` removes it."""
+    """Return an IPMI fencing device; the device for alpha has a delay, unless ``pcmk_delay_base=""`` removes it."""
     pairs = {
         "ip": f"192.168.30.{number}",
         "username": "admin",

@@ -61,7 +61,7 @@ def one_of_two_sites() -> Files:
 
 
 def diskless_watchdogs() -> Files:
-    """Return two nodes with diskless sbd and a quorum device; the watchdog time-out exceeds that of the device."""
+    """Return two nodes with diskless sbd and a quorum device; the watchdog time-out exceeds the device's."""
     members = group(
         "web",
         ip("web-ip", "192.168.10.55"),

@@ -143,7 +143,7 @@ def test_a_cut_link_is_restored_when_the_drill_is_killed(labs: Labs) -> None:
             assert time.monotonic() < deadline, f"ring0 of {B} is never {'up' if state else 'down'}"
             time.sleep(0.1)
 
-    # The link that is cut below adds a finding to those of the time-outs.
+    # Cutting the link below adds the finding link-down.
     assert checked_live(labs, A) == {"heartbeat-times-contradict", "cluster-time-doubtful"}
     subprocess.run([*facts["links"]["0"], "down"], check=True)
     deadline = time.monotonic() + 60

@@ -238,7 +238,7 @@ def test_a_fencing_device_with_the_address_of_the_wrong_bmc_powers_off_the_survi
     swapped = (CIB, 'value="10.9.0.1"', 'value="10.9.0.2"')
     scene = play(NODE_A, change=swapped)
     assert scene.ending == "outage" and any("the power of mds-b is cut instead" in text for text in scene.said)
-    # With all links cut, mds-b is powered off, by mds-a or by itself.
+    # With all links cut, mds-b is powered off, by mds-a or by its own attempt to fence mds-a.
     both = play(SERVICE, CROSS, change=swapped)
     assert both.ending == "outage" or both.fenced
 

@@ -226,7 +226,7 @@ def test_a_running_cluster_is_checked_by_its_own_files(tmp_path: Path) -> None:
     assert [(one.rule, one.places) for one in found] == [
         ("mounted-beside-pacemaker", ("fstab: /dev/drbd0 on /mnt/mdt0",))
     ]
-    assert "differs-from-the-description" in passed_over  # there is no cluster.toml
+    assert "differs-from-the-description" in passed_over  # a live check has no description
 
 
 def test_a_machine_without_a_cluster_is_refused(tmp_path: Path) -> None:

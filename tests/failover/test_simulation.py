@@ -1,4 +1,4 @@
-"""Simulations by the policy engine: those that exceed the time limit are left out and reported."""
+"""Simulations by the policy engine; simulations beyond the time limit are left out and reported."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_gluster_spreads_files_over_its_bricks_and_goes_down_without_a_trace(lab
     assert sum(held) == 32 and min(held) > 0
     sizes = os.statvfs(mount)
     assert 512 * MIB < sizes.f_blocks * sizes.f_frsize < 1024 * MIB
-    # The installed gluster command reaches the daemon of the lab with the options from the facts.
+    # The gluster command named in the facts reaches the daemon of the lab.
     told = subprocess.run(
         [*status["facts"]["commands"]["gluster"], "volume", "info"], capture_output=True, text=True, timeout=60
     )

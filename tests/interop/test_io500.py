@@ -142,7 +142,7 @@ def test_a_configuration_with_every_section_is_accepted_with_notes_on_keys_witho
     assert isinstance(easy, TransferPhase)
     assert isinstance(random, TransferPhase)
     assert (easy.layout, easy.block_bytes, easy.stop.seconds) == ("shared-file", 64 * MIB, 30)
-    # IOR, too, ignores uniqueDir if tasks share a file.
+    # Like IOR, which ignores uniqueDir if tasks share a file.
     assert not easy.own_directory
     assert (random.access, random.transfer_bytes, random.block_bytes) == ("random", 4096, 64 * MIB)
     assert any("stonewall of 30 s" in note and "INVALID" in note for note in translated.notes)

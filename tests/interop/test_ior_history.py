@@ -25,7 +25,7 @@ from strakes.targets.workspace import Workspace
 pytestmark = pytest.mark.long
 
 TRACE = ("-ff", "-qq", "-y", "-s", "0", "-e", "trace=lseek,read,write,pread64,pwrite64,fsync")
-# Excluded: interfaces that make no system calls or need other servers or libraries, and scripts, which name no test.
+# Excluded: interfaces without system calls or with other servers or libraries, and scripts, whose tests are listed too.
 NOT_COMPARABLE = re.compile(r"DUMMY|S3-|MMAP|-f |\$|MPIIO|HDF5|NCMPI|HDFS")
 CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(?:, \"?\"?\.*)?(?:, (\d+))?(?:, (?:(\d+)|SEEK_SET))?\)\s+= (\d+)")
 

@@ -1,7 +1,7 @@
 """A simulated system with two settings in a file, and processes that are killed at a given step of changing them.
 
-``number`` silently adjusts 101 to 999 to 100, but accepts values of four digits, which stand for changes by somebody
-else. ``option`` may be unset, as in the configuration database of a cluster.
+``number`` silently adjusts 101 to 999 to 100, but accepts values of four digits, which the tests use for changes by
+somebody else. ``option`` may be unset, as in the configuration database of a cluster.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class World:
 
 @contextmanager
 def killed_at(step: int | None, world: World) -> Iterator[None]:
-    """Kill this process by SIGKILL at its ``step``-th step inside the block; None never kills.
+    """Kill this process by SIGKILL at its ``step``-th step inside the block, or never for None.
 
     A write is one step, which writes half of the data. Before and after each fsync, rename, replace, link and change of
     the world are two steps.

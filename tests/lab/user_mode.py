@@ -34,7 +34,7 @@ echo "the script ended with status $?"
 echo o >"$node/proc/sysrq-trigger"
 while :; do sleep 1; done
 """
-# Runs in its own namespaces, with all files but those of the test read-only, and ends with the test.
+# Runs in its own namespaces, with all files read-only except the files of the test, and ends with the test.
 _OUTSIDE = """
 mount --bind "$1" "$1" && mount -o remount,bind,ro / || exit 1
 export TMPDIR=/dev/shm LD_PRELOAD="$1/xstate.so"

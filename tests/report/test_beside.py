@@ -81,6 +81,6 @@ def test_a_users_list_is_read_and_an_invalid_one_is_refused(tmp_path: Path, caps
 
 def test_a_survey_and_its_report_print_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes(["survey", str(tmp_path), "--budget", "1s", "-q", "--compare-with", NAME]) == 0
-    assert "Beside others" in capsys.readouterr().out
+    assert "Other systems" in capsys.readouterr().out
     assert strakes(["report", "latest", "--compare-with", NAME]) == 0
     assert "Source: IO500" in capsys.readouterr().out

@@ -1,1 +1,1 @@
-"""From a portrait to a document, a one-screen summary or one HTML file: pure functions of the portrait."""
+"""Render a portrait as a document, a one-screen summary or an HTML file. All functions are pure."""

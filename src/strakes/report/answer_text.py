@@ -1,4 +1,4 @@
-"""Graded answers as short lines of text, the same in every form of the report."""
+"""Graded answers as short lines of text, the same in all forms of the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.statistics.grades import Grade
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
 # Above this ratio a difference is shown as a factor, below in percent.
 _IN_TIMES = 1.5
-# Differences below this share are not worth a figure.
+# Differences below this share are shown as "alike".
 _SAME = 0.03
 
 
@@ -26,12 +26,12 @@ class AnswerLine:
 
     @property
     def word(self) -> str:
-        """The grade as it is shown."""
+        """The displayed grade."""
         return GRADES[self.grade]
 
 
 def answer_lines(answers: Sequence[Answer]) -> list[AnswerLine]:
-    """Return all answers as lines, in their order; those to writes and reads that are alike become one line."""
+    """Return all answers as lines, in their order. Equal answers for writes and for reads become one line."""
     lines: list[AnswerLine] = []
     for answer in answers:
         line = AnswerLine(answer.title, answer_text(answer), answer.grade)
@@ -94,7 +94,8 @@ def _others(answer: Answer) -> str:
 
 
 def _slower(one: Comparison) -> str:
-    """
+    """Return the comparison with an option as text.
+
     >>> _slower(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure")), _slower(Comparison("4", "m", 1.09, 1, 1.2, "likely"))
     ('4 KiB: 6 times slower [5-7]', '4: 8 % slower [1-1.2]')
     """

@@ -1,4 +1,4 @@
-"""Ranges and ticks of axes, chosen here so that they are the same everywhere, and tested without a browser."""
+"""Ranges and ticks of axes, computed here so that all reports have the same, and tests need no browser."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from strakes.units import GIB, KIB, MIB, TIB, format_bytes
 
 MOST_TICKS = 9
 FEWEST_TICKS = 4
-# A published band may widen the x axis until our own points take this share of it; the rest is cut.
+# A published band may widen the x axis until our own points take only this share of it.
 SHARE_OF_OURS = 0.6
-# From this ratio of largest to smallest median on, a linear axis would press the small ones flat.
+# Above this ratio of the largest to the smallest median the axis is logarithmic; a linear one would hide small values.
 LOG_FROM_RATIO = 10.0
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis in data coordinates; ``ticks``: places and their labels."""
+    """An axis in data coordinates. ``ticks``: positions with labels."""
 
     scale: Literal["log", "linear"]
     low: float
@@ -30,19 +30,19 @@ class Axis:
     title: str
 
     def shifted(self, value: float, share: float) -> float:
-        """``value`` moved along the axis by a share of its length."""
+        """Return ``value`` moved along the axis by a share of its length."""
         if self.scale == "log":
             return float(value * (self.high / self.low) ** share)
         return value + share * (self.high - self.low)
 
     def share(self, value: float) -> float:
-        """Where ``value`` stands, 0 at the low end and 1 at the high one."""
+        """Return the position of ``value``, from 0 at the low end to 1 at the high end."""
         if self.scale == "log":
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def ends(self) -> tuple[float, float]:
-        """Return the ends as plotly wants them: exponents on a log axis."""
+        """Return the ends for plotly, which takes exponents on a log axis."""
         if self.scale == "log":
             return math.log10(self.low), math.log10(self.high)
         return self.low, self.high
@@ -54,7 +54,7 @@ def categories(figure: Figure) -> tuple[str, ...]:
 
 
 def x_axis(figure: Figure) -> Axis:
-    """Return the x axis; categories stand at 0, 1, 2, …"""
+    """Return the x axis; categories have the positions 0, 1, 2, …"""
     title = figure.x_label if figure.x_unit in ("", "B", "s") else f"{figure.x_label} ({figure.x_unit})"
     if figure.x_scale == "category":
         names = categories(figure)
@@ -79,7 +79,7 @@ def x_axis(figure: Figure) -> Axis:
 
 
 def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
-    """Return the y axis over everything drawn; from zero unless the medians differ too much for that."""
+    """Return the y axis over everything drawn. It begins at zero unless the medians differ too much for that."""
     positive = [value for value in medians if value > 0]
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
     if len(positive) == len(medians) and positive and max(positive) / min(positive) > LOG_FROM_RATIO and min(drawn) > 0:
@@ -116,7 +116,7 @@ def _edges(references: Iterable[Reference], low: float, high: float) -> list[flo
 
 
 def _widened(low: float, high: float, references: Iterable[Reference], *, log: bool) -> tuple[float, float]:
-    """Return the ends of our points, moved out for published bands as far as SHARE_OF_OURS allows."""
+    """Return the range of our points, extended to published bands as far as SHARE_OF_OURS allows."""
 
     def place(value: float) -> float:
         return math.log(value) if log else value
@@ -134,9 +134,10 @@ def _widened(low: float, high: float, references: Iterable[Reference], *, log: b
 
 
 def _log_ticks(wanted: Iterable[float], low: float, high: float, unit: str) -> tuple[tuple[float, str], ...]:
-    """Return the wanted places where they have room, else every n-th power of two (or ten, where none is one of two).
+    """Return ticks at the wanted places if they have room, else at every n-th power of two or ten.
 
-    Where a few powers of ten would be all, other round places stand between them.
+    Powers of two are used for bytes, or if all wanted places are powers of two. If there are too few powers of ten,
+    other round places are added.
     """
     places = sorted(set(wanted))
     if _have_room([math.log(place) for place in places]):
@@ -164,7 +165,7 @@ def _have_room(places: Sequence[float]) -> bool:
 
 
 def _nice_places(low: float, high: float) -> list[float]:
-    """Return some six round places (1, 2, 2.5, 5 times a power of ten) from low to high."""
+    """Return about six round places (1, 2, 2.5, 5 times a power of ten) from low to high."""
     rough = (high - low) / 7 or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(nice * power for nice in (1, 2, 2.5, 5, 10) if nice * power >= rough * 0.999)
@@ -172,7 +173,7 @@ def _nice_places(low: float, high: float) -> list[float]:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Round places on a log axis: 1, 2, 5 in each decade while they have room, then decades, then every n-th decade."""
+    """Return round places on a log axis: 1, 2, 5 or 1, 3 in each decade if they have room, else every n-th decade."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     span = math.log10(high / low)
     digits = (1, 2, 5) if span < 2.6 else (1, 3) if span < 4 else (1,)
@@ -182,7 +183,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
-    """Factor and name of the unit an axis is written in."""
+    """Return factor and name of the unit for the labels of an axis."""
     if unit == "B/s":
         return next(
             ((factor, name) for factor, name in ((MIB, "MiB/s"), (KIB, "KiB/s")) if largest >= 0.1 * factor),
@@ -205,5 +206,5 @@ def _tick(value: float, unit: str) -> str:
     if unit == "s":
         factor, name = _scale_of("s", value)
         return f"{value / factor:.4g} {name}"
-    # From a million on the general form would write powers of ten.
+    # From a million up, the format g would print exponents.
     return f"{value:,.0f}" if 1e6 <= value < 1e12 else f"{value:,.6g}"

@@ -10,27 +10,27 @@ from strakes.report.facts import headlines_of
 from strakes.report.numbers import show, show_interval
 from strakes.units import counted
 
-# Beginning of a headline -> the most similar phase; the first such headline is used.
+# Phase of IO500 -> beginnings of the most similar headlines. The first headline found is used.
 _PHASES = (
     ("ior_easy_write", ("write, direct", "write, buffered")),
     ("ior_easy_read", ("read, direct", "read, buffered")),
     ("mdtest_easy_write", ("file-create",)),
 )
-# Systems of at most this many times more, or fewer, client nodes are comparable with a site.
+# Systems with up to this many times more or fewer client nodes are comparable with a site.
 _LIKE = 2.0
 _FEWEST = 3
 
 
 def render_beside(portrait: Portrait, systems: Sequence[System], source: str) -> str:
-    """Return where each headline of the site stands among systems of its size, as lines of text."""
+    """Return lines of text that compare each headline of the site with systems of similar size."""
     nodes = max(1, len(portrait.environment.get("engine", {}).get("nodes", {})))
     alike = of_its_size(systems, nodes)
     if not alike:
-        return f"Beside others  no system in {source}"
+        return f"Other systems  no system in {source}"
     span = sorted({system.nodes for system in alike})
     size = f"{span[0]}" if len(span) == 1 else f"{span[0]} to {span[-1]}"
     head = (
-        f"Beside others  {counted(len(alike), 'system')} with {size} client {'node' if span == [1] else 'nodes'}, per "
+        f"Other systems  {counted(len(alike), 'system')} with {size} client {'node' if span == [1] else 'nodes'}, per "
         "client node; theirs, not ours"
     )
     lines = [head]
@@ -68,7 +68,7 @@ def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
 
 
 def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
-    """Return how many of the others are surely slower and surely faster than the interval of ours."""
+    """Return the numbers of other systems that are slower and faster than the interval of our cell, as text."""
     if cell.low is None or cell.high is None:
         return "its rank is not known: it has no interval"
     slower = sum(rate < cell.low / nodes for rate in theirs)

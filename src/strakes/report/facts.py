@@ -1,4 +1,4 @@
-"""The few facts of run, target and machine that stand at the head of every form of the report."""
+"""The facts of run, target and machine at the head of all forms of the report."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _ENDED = {
 
 
 def title_of(portrait: Portrait) -> str:
-    """Return the measured directory, as the user named it."""
+    """Return the measured directory as the user gave it."""
     return str(portrait.target.get("path") or portrait.run.get("target") or "unknown target")
 
 
 def ended_early(portrait: Portrait) -> str:
-    """Return a sentence for a run that is not whole, otherwise nothing."""
+    """Return a sentence for an incomplete run, otherwise ""."""
     return _ENDED.get(str(portrait.run.get("status", "")), "")
 
 
 def created(portrait: Portrait) -> str:
-    """When the run began."""
+    """Return the time at which the run began, or "" if unknown."""
     return when(portrait.run["created"]) if "created" in portrait.run else ""
 
 
@@ -38,7 +38,7 @@ def headlines_of(portrait: Portrait) -> list[tuple[Headline, CellEstimate]]:
 
 
 def size_of(target: Mapping[str, Any]) -> str:
-    """Size and free space, where they are known.
+    """Return size and free space of the target, as far as known.
 
     >>> size_of({"total_bytes": 2**40, "free_bytes": 2**39}), size_of({})
     ('1 TiB, 512 GiB free', '')
@@ -48,7 +48,7 @@ def size_of(target: Mapping[str, Any]) -> str:
 
 
 def felt_by_others(portrait: Portrait) -> str:
-    """Return the times of the probe's operations during the measurement, if there was a probe."""
+    """Return the latencies of other users' operations by the probe of --neighbour, or "" without a probe."""
     felt = portrait.run.get("neighbour")
     if not felt:
         return ""
@@ -66,7 +66,7 @@ def felt_by_others(portrait: Portrait) -> str:
 
 
 def begun_together(portrait: Portrait) -> str:
-    """How far apart the ranks of phases began, in the common time of their nodes."""
+    """Return the skew between the starts of ranks in a phase, or "" if unknown."""
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
@@ -75,7 +75,7 @@ def begun_together(portrait: Portrait) -> str:
 
 
 def taken_in_turn(portrait: Portrait) -> str:
-    """Name the directories that ranks took in turn, where there were several."""
+    """Return the directories that ranks used in rotation, or "" for a single one."""
     beside = [f"{further['path']} ({further['file_system']})" for further in portrait.target.get("beside", ())]
     return ", ".join([str(portrait.target.get("path")), *beside]) if beside else ""
 
@@ -105,7 +105,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Say what there is instead, where a run has no headline figures."""
+    """Return a sentence for a run without headline figures: what it has instead."""
     if not portrait.cells:
         return "nothing was measured"
     runs = sorted(cell.runs for cell in portrait.cells)

@@ -1,4 +1,4 @@
-"""A figure of the portrait as plotly traces and layout, and the sentence that replaces them where they are not seen."""
+"""A figure of the portrait as plotly traces and layout, with an alternative text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
 from strakes.units import counted
 
-# A series is known by its dash and its marker as well as by its colour, so that it survives a black-and-white print.
+# Series differ in dash and marker as well as in colour, so that they can be told apart in a black-and-white print.
 COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")
@@ -24,12 +24,13 @@ GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 
 HEIGHT = 400
-# Series stand side by side, each with its runs right of its interval, so that none hides another: at most this share of
-# the axis apart (runs from their interval: ASIDE), and of the room between two places.
+# Series are drawn side by side, with the single runs to the right of the interval, so that none hides another. Largest
+# distance of two series (COLUMN) and of runs from their interval (ASIDE), as shares of the axis; and share of the gap
+# between two places that all series may take (ROOM).
 COLUMN = 0.014
 ASIDE = 0.009
 ROOM = 0.64
-# More categories than this have vertical names, or they would overlap.
+# The names of more categories than this are vertical, because they would overlap.
 MOST_UPRIGHT = 12
 
 
@@ -44,7 +45,7 @@ class Drawing:
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
-    """Draw the figure, with hollow markers for cells in ``warned``; None if no cell has a finite value."""
+    """Draw the figure, with hollow markers for cells in ``warned``. Return None if no cell has a finite value."""
     names = categories(figure) if figure.x_scale == "category" else ()
     x = x_axis(figure)
     drawn = [_SeriesOf(series, index, names, cells) for index, series in enumerate(figure.series)]
@@ -65,7 +66,7 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
 
 
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
-    """Return the share of the axis between one series and the next at the same place."""
+    """Return the distance between two series at the same place, as a share of the axis."""
     if len(drawn) == 1:
         return COLUMN
     shares = sorted({x.share(place) for series in drawn for place, _ in series.points})
@@ -89,11 +90,11 @@ class _SeriesOf:
             self.points.append((float(names.index(str(point.x))) if self.category else float(point.x), cell))
 
     def traces(self, x: Axis, column: float, aside: float, warned: Collection[str]) -> list[dict[str, object]]:
-        """Draw the raw runs, then the medians; ``aside`` is the share of the axis by which the series stands apart."""
+        """Return the traces of single runs and of medians. ``aside``: offset of the series, as a share of the axis."""
         if not self.points:
             return []
         colour = COLOURS[self.index % len(COLOURS)]
-        # The second round of colours has other marks and dashes than the first.
+        # When colours repeat, markers and dashes are different.
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         runs = [
@@ -156,7 +157,7 @@ class _SeriesOf:
 
 
 def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
-    """Bands that others published: hatched, grey, under a name that says whose they are."""
+    """Return the traces of published ranges: hatched grey bands, named by their source."""
     if figure.x_scale == "category":
         return []
     traces: list[dict[str, object]] = []
@@ -190,7 +191,7 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
 
 
 def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, object]]:
-    """Values of others as hollow grey markers on a dotted line, under a name that says whose they are."""
+    """Return the traces of published values: hollow grey markers on a dotted line, named by their source."""
     traces: list[dict[str, object]] = []
     for reference in figure.references:
         if names:
@@ -286,19 +287,19 @@ def _finite(values: Sequence[float]) -> list[float]:
 
 
 def _length(low: float | None, high: float | None) -> float:
-    """Return the length of half an error bar; 0 without a bound."""
+    """Return the length of half an error bar, or 0 without a bound."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
 
 
 def _wrapped(name: str, width: int) -> str:
-    """Return a category in lines of some ``width`` characters."""
+    """Return the name of a category, wrapped at about ``width`` characters."""
     import textwrap
 
     return "<br>".join(_text(line) for line in textwrap.wrap(name, width, break_long_words=False) or [""])
 
 
 def _text(text: str) -> str:
-    """Escape what Plotly would read as HTML."""
+    """Escape characters that Plotly would interpret as HTML."""
     return html.escape(text, quote=False)
 
 
@@ -308,7 +309,7 @@ def _interval_text(cell: CellEstimate) -> str:
 
 
 def _written(place: float, x: Axis) -> str:
-    """Return a place of the x axis as its tick is written."""
+    """Return the label of a place on the x axis."""
     return next((text for where, text in x.ticks if where == place), f"{place:,.6g}")
 
 
@@ -317,7 +318,7 @@ def _runs_text(cell: CellEstimate) -> str:
 
 
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
-    """Return what the figure shows, in words."""
+    """Return a description of the figure as text."""
     first, *others = {place for series in drawn for place, _ in series.points}
     parts = (
         [f"{figure.title}: {figure.y_label} against {figure.x_label}."]

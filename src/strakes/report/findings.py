@@ -25,7 +25,7 @@ def to_document(portrait: Portrait) -> dict[str, Any]:
 
 
 def validate(document: Mapping[str, Any]) -> None:
-    """Accept a document that keeps to the schema and names only cells it has. Raises BadInputError with the place."""
+    """Check that a document matches the schema and refers only to its own cells. Raises BadInputError."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -38,7 +38,7 @@ def validate(document: Mapping[str, Any]) -> None:
 
 
 def _check_names(document: Mapping[str, Any]) -> None:
-    """JSON Schema cannot say that a name must name something."""
+    """Check that cells are unique, and that all references to cells exist, which JSON Schema cannot express."""
     cells: set[str] = set()
     for index, cell in enumerate(document["cells"]):
         if cell["id"] in cells:

@@ -1,4 +1,4 @@
-"""A portrait as the page "how to use our file system" for a centre's users: Markdown, every line with its evidence."""
+"""A portrait as the page "how to use our file system" for users of a centre, in Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPEN = ("unknown", "inconclusive")
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page. ``layouts`` are settings to paste: what each is for, and its text."""
+    """Return the page. ``layouts``: settings to paste, each with a title and its text."""
     parts = (
         _head(portrait),
         _advice(portrait),
@@ -88,7 +88,7 @@ def _traits(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _studies(portrait: Portrait) -> Iterator[str]:
-    """Return each study's figures as tables, with its findings."""
+    """Yield each study's findings, and its figures as tables."""
     cells = {cell.id: cell for cell in portrait.cells}
     for study in dict.fromkeys(figure.study for figure in portrait.figures):
         yield from _heading(study.replace("-", " ").capitalize())
@@ -191,7 +191,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    r"""Text in the language in use, nothing of it a mark of Markdown: a path makes no tag or link, and breaks no table.
+    r"""Return a text in the language in use with Markdown escaped, so that a path makes no tag or link.
 
     >>> _text("a|b <i> [c](javascript:d)")
     'a\\|b &lt;i> [c]\\(javascript:d)'

@@ -1,4 +1,4 @@
-"""A portrait as one HTML file that needs nothing else: no network, no server, no other file."""
+"""A portrait as a self-contained HTML file: it needs no network, no server and no other file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_OPEN = 5
 
 @dataclass(frozen=True)
 class HeadlineRow:
-    """A headline with the value of its cell; ``width``: text on its interval."""
+    """A headline with the value of its cell. ``width``: remarks on a wide interval and on first files."""
 
     label: str
     settings: str
@@ -55,7 +55,7 @@ class HeadlineRow:
 
 
 def render_html(portrait: Portrait) -> str:
-    """Return the report as the text of one file, to be written as UTF-8."""
+    """Return the report as text, to write in UTF-8."""
     parts = sections(portrait)
     statements = [statement(finding) for finding in portrait.findings]
     settled = [card for card in statements if card.verdict in ("measured", "holds", "does-not")]
@@ -93,7 +93,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ...], int]]:
-    """Return findings by tone: title, statements, number of further ones."""
+    """Return the findings of each tone: title, statements, and number of findings left out."""
     titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
     chosen = {tone: [card for card in settled if card.tone == tone] for tone in titles}
     return [(title, *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
@@ -101,7 +101,7 @@ def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ..
 
 @cache
 def plotly_bundle() -> str:
-    """Return the vendored drawing library, as it stands in every report."""
+    """Return the vendored drawing library, which is part of every report."""
     return _resource("vendor", PLOTLY)
 
 
@@ -112,7 +112,7 @@ def _headline(line: Headline, cell: CellEstimate) -> HeadlineRow:
 
 
 def _drawings(parts: Sequence[Section]) -> str:
-    """Traces and layout of every figure as JSON that no text in it can end: "<" is written as an escape."""
+    """Return traces and layout of all figures as JSON. "<" is escaped, so that no text can end the script element."""
     drawings = {
         f"figure-{plot.number}": {"data": plot.drawing.data, "layout": plot.drawing.layout}
         for part in parts
@@ -126,7 +126,7 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """Write control characters of all texts in a value as codes; Markup is trusted."""
+    """Return a value with control characters in its texts as codes; Markup is trusted."""
     match value:
         case str():
             return value if hasattr(value, "__html__") else for_page(value)
@@ -138,7 +138,7 @@ def _visible(value: Any) -> Any:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """Return what the page may do: run exactly its own scripts, style itself, draw; nothing from anywhere else."""
+    """Return the content security policy: own scripts by hash, inline styles and images; nothing from elsewhere."""
     hashes = " ".join(
         f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
     )
@@ -149,7 +149,7 @@ def _policy(scripts: Iterable[str]) -> str:
 
 
 def render_page(template: str, **values: object) -> str:
-    """One of the templates, in the style that all pages share and in the language in use."""
+    """Return a rendered template, with the common style and in the language in use."""
     page = _environment().get_template(template).render(style=_resource("templates", "report.css"), **values)
     return translate_page(page)
 

@@ -1,4 +1,4 @@
-"""Warnings and skipped cells, gathered so that a reader meets each once and the weightiest first."""
+"""Warnings and skipped cells, grouped so that each appears once, the most important first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXAMPLE = "For example: "
 
 @dataclass(frozen=True)
 class Notice:
-    """All warnings of one code and remedy: texts with their cells; no cells mean the whole run."""
+    """All warnings with one code and remedy. ``said``: texts with their cells; no cells mean the whole run."""
 
     code: str
     said: tuple[tuple[str, tuple[str, ...]], ...]
@@ -24,12 +24,12 @@ class Notice:
 
     @property
     def text(self) -> str:
-        """Return its only text, or the first as an example."""
+        """The only text, or the first one as an example."""
         return self.said[0][0] if len(self.said) == 1 else f"{EXAMPLE}{self.said[0][0]}"
 
     @property
     def extent(self) -> str:
-        """How much of the run it touches."""
+        """The affected part of the run."""
         if not self.cells:
             return "whole run"
         return counted(len(self.cells), "cell")
@@ -45,7 +45,7 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """Return first what touches the whole run or a shown figure, then the rest; the weightiest first in both."""
+    """Return the notices: first those that affect the whole run or a displayed figure, otherwise in their order."""
     shown = {headline.cell for headline in portrait.headlines}
     shown.update(answer.measure for answer in portrait.answers)
     return tuple(
@@ -54,7 +54,7 @@ def notices(portrait: Portrait) -> tuple[Notice, ...]:
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
-    """Return the notices of the warnings that touch these cells, each with these cells only."""
+    """Return the notices that affect these cells, each with these cells only."""
     narrowed = [
         RunWarning(warning.code, warning.text, warning.remedy, tuple(cell for cell in warning.cells if cell in cells))
         for warning in warnings
@@ -63,7 +63,7 @@ def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[No
 
 
 def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
-    """Skipped cells by study and reason, in their order."""
+    """Return the skipped cells by study and reason, in their order."""
     groups: dict[tuple[str, str], list[SkippedCell]] = {}
     for cell in skipped:
         groups.setdefault((cell.study, cell.reason), []).append(cell)

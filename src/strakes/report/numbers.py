@@ -1,4 +1,4 @@
-"""How figures, settings and facts are written in every form of the report."""
+"""Format of figures, settings and facts in all forms of the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.units import KIB, format_bytes, format_seconds, format_value
 
 
 def show(value: float, unit: str) -> str:
-    """Return a measured value; like ``format_value``, but never "0.00" for another number.
+    """Return a measured value as text; like ``format_value``, but small values do not become "0.00".
 
     >>> show(1048576 * 1234.0, "B/s"), show(2000.0, "B/s"), show(0.0021, "op/s"), show(0.0, "s"), show(0.125, "share")
     ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s', '12.5 %')
@@ -31,7 +31,7 @@ def show(value: float, unit: str) -> str:
 
 
 def show_range(low: float, high: float, unit: str, beside: str = "", dash: str = "–") -> str:
-    """Return two bounds with one dash; the unit is left out if ``beside`` (the median as shown) has it.
+    """Return two bounds with a dash. The unit is left out if ``beside``, the displayed median, has the same.
 
     >>> show_range(0.0012, 0.0013, "s"), show_range(0.0009, 0.0013, "s")
     ('1.20–1.30 ms', '900 us – 1.30 ms')
@@ -62,10 +62,7 @@ _WIDE = 2.0
 
 
 def show_width(cell: CellEstimate, dash: str = "–") -> str:
-    """Return in words how far apart the bounds of a wide interval are, and where most runs lie if that is farther.
-
-    Nothing for a narrow one of runs that are alike.
-    """
+    """Return a remark on a wide interval and on runs that exceed the interval, or ""."""
     wide = ""
     if cell.low and cell.high is not None and cell.high > _WIDE * cell.low:
         ratio = cell.high / cell.low
@@ -78,7 +75,7 @@ def show_width(cell: CellEstimate, dash: str = "–") -> str:
 
 
 def show_fresh(cell: CellEstimate) -> str:
-    """Return what the first files were created at, where all later ones took far longer."""
+    """Return a remark on the rate of the first files, if all later ones took far longer, or ""."""
     return "" if cell.fresh is None else f"the first files {show(cell.fresh, cell.unit)}"
 
 
@@ -92,7 +89,7 @@ def listed(*texts: str) -> str:
 
 
 def show_bounds(interval: IntervalOf, dash: str = "–", beside: str = "") -> str:
-    """Return the bounds with their unit, left out if ``beside`` (the median as shown) has it.
+    """Return the bounds with their unit, which is left out if ``beside``, the displayed median, has the same.
 
     >>> show_bounds(IntervalOf(0.956, 1.034, 0.9, "ratio of 1 MiB to 4 KiB", "times"), " - ")
     '0.96 - 1.03 times'
@@ -112,7 +109,7 @@ def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | No
 
 
 def show_gain(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:
-    """Return an interval's bounds, with the median where it is known.
+    """Return an interval's bounds, with the median if known.
 
     >>> show_gain(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"), median=2.5)
     '2.50 times [1.31–12.0]'
@@ -124,7 +121,8 @@ def show_gain(interval: IntervalOf, dash: str = "–", median: float | None = No
 
 
 def percent(share: float) -> str:
-    """
+    """Return a share in percent.
+
     >>> percent(0.9), percent(0.995)
     ('90 %', '99.5 %')
     """
@@ -132,7 +130,7 @@ def percent(share: float) -> str:
 
 
 def label_of(key: str) -> str:
-    """Return a factor's name for people: without the unit that its value shows.
+    """Return the displayed name of a factor, without the unit that its value shows.
 
     >>> label_of("transfer_bytes"), label_of("phase_s"), label_of("O_DIRECT"), label_of("ranks")
     ('transfer', 'phase', 'O_DIRECT', 'ranks')
@@ -145,7 +143,7 @@ def label_of(key: str) -> str:
 
 
 def level_of(key: str, value: Setting) -> str:
-    """Return a level for people, its unit taken from the factor's name.
+    """Return the displayed level of a factor, with the unit from the factor's name.
 
     >>> level_of("transfer_bytes", 65536), level_of("direct", True), level_of("ranks", 1024), level_of("phase_s", 0.5)
     ('64 KiB', 'yes', '1,024', '500 ms')
@@ -162,7 +160,7 @@ def level_of(key: str, value: Setting) -> str:
 
 
 def when(created: object) -> str:
-    """Return a moment as the store keeps it (ISO text or Unix seconds), to the minute.
+    """Return a stored time (ISO text or Unix seconds) to the minute.
 
     >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
     ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')
@@ -178,7 +176,7 @@ def when(created: object) -> str:
 
 
 def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as rows of name and value; empty ones are left out.
+    """Yield nested facts as rows of name and value, without empty ones.
 
     >>> list(flat_facts({"cpu": {"model": "x", "count": 2}, "memory_bytes": 1024, "notes": []}))
     [('cpu, model', 'x'), ('cpu, count', '2'), ('memory', '1 KiB')]

@@ -1,4 +1,4 @@
-"""Columns of a publication and of this run, for the report of a reproduction."""
+"""Published values and the values of this run, for the report of a reproduction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.report.sources import SOURCES as PAPERS
 
 @dataclass(frozen=True)
 class Value:
-    """One published value, and every own one at the same place of the figure: name, median, interval."""
+    """A published value, and our values at the same place of the figure: name, median, interval."""
 
     figure: str
     at: str
@@ -24,7 +24,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Published:
-    """Everything of one source that this run reproduces. ``left_out``: the rest, and why."""
+    """The parts of a source that this run reproduces. ``left_out``: other parts, with the reasons."""
 
     source: str
     paper: str
@@ -35,7 +35,7 @@ class Published:
 
 
 def published(portrait: Portrait) -> Published | None:
-    """Return None for a run that reproduces nothing."""
+    """Return the published values for a reproduction, or None for another run."""
     source = _source_of(portrait)
     if source is None:
         return None

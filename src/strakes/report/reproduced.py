@@ -1,4 +1,4 @@
-"""A reproduction as one table and as a document for programs: each published statement, and what holds here."""
+"""A reproduction as a table and as a document for programs: published statements and the results here."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from strakes.report.summary import wrap
 from strakes.units import typed_seconds
 
 _WIDTH = 100
-# Of so many published values of one line all are shown, of more the first and the last: the report has them all.
+# Most published values of one line that are all shown; of more, only the first and the last. The report has all.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _PROBABLY = "probably holds"
-# A comparison is decided when its interval is half as wide as the difference; 10 % is the smallest one that matters.
+# A comparison is decided when the difference is this many half-widths of its interval; 10 % is the smallest difference.
 _DECIDES, _SMALLEST = 2.0, math.log(1.1)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A published statement beside what was found here. ``decides``: what a verdict would take, if there is none."""
+    """A published statement and the result here. ``decides``: what would decide an undecided one."""
 
     published: str
     here: str
@@ -42,7 +42,7 @@ class Row:
 
 
 def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]:
-    """As values JSON knows; published values and own ones in lists of their own."""
+    """Return the reproduction as JSON values, with separate lists of published values and of our results."""
     return {
         "schema": 1,
         "source": source.name,
@@ -64,7 +64,7 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
 
 
 def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
-    """Return the scales, the table, the rules for this system, and what was left out."""
+    """Return the reproduction as text: scales, table, rules for this system, and omissions."""
     lines = [f"{source.name}  {PAPERS[source.name]}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {for_terminal(ours)}" for what, theirs, ours in scale(source, portraits)]
     lines += ["", *_table(rows(source, portraits))]
@@ -115,7 +115,7 @@ def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) 
     found = [_answered(text, *answer) for answer in answers]
     for finding, portrait in findings:
         row = _found(text, finding, portrait)
-        # A statement about several parts of a system names the part.
+        # If a statement applies to several parts of a system, name the part.
         several = finding.grade is not None and len(findings) > 1
         found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
     if found:
@@ -189,7 +189,7 @@ def _values(value: Beside) -> list[Row]:
 
 
 def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
-    """Return how many blocks, and which budget, would decide a comparison with this interval of its ratio."""
+    """Return the number of blocks and the budget that would decide a comparison, by the interval of its ratio."""
     half, effect = math.log(high / low) / 2, abs(math.log(low * high)) / 2
     factor = max(1.5, (_DECIDES * half / max(effect, _SMALLEST)) ** 2)
     budget_s = factor * float(portrait.run.get("options", {}).get("budget_s", 0.0))
@@ -198,7 +198,7 @@ def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
 
 
 def _skipped(portraits: Sequence[Portrait]) -> Iterator[str]:
-    """Return each reason with the cells of a study that it left out."""
+    """Yield each reason for skipped cells of a study, with their number."""
     of: dict[tuple[str, str], int] = {}
     for portrait in portraits:
         for cell in portrait.skipped:

@@ -1,4 +1,4 @@
-"""The portrait in the order a reader meets it: per study its figures, findings, warnings and table."""
+"""The portrait by study: figures, findings, warnings and tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VERDICTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Statement:
-    """A finding as text; ``bounds``: the ends of its interval alone."""
+    """A finding as text. ``bounds``: only the ends of its interval."""
 
     verdict: str
     badge: str
@@ -49,9 +49,9 @@ class PublishedText:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its texts; ``computed``: texts on lines fitted to its points.
+    """A figure with its texts. ``computed``: texts on lines fitted to its points.
 
-    ``hollow``: some markers are hollow, for a warning.
+    ``hollow``: some markers are hollow because of a warning.
     """
 
     number: int
@@ -66,7 +66,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Section:
-    """Everything about one study."""
+    """All parts of the report on one study."""
 
     study: str
     plots: tuple[Plot, ...]
@@ -78,7 +78,7 @@ class Section:
 
 
 def sections(portrait: Portrait) -> tuple[Section, ...]:
-    """One section for each study that has anything to say; figures are numbered through."""
+    """Return a section for each study with content. Figures are numbered across studies."""
     named = [
         [member.study for member in kind]
         for kind in (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
@@ -104,9 +104,9 @@ def statement(finding: Finding) -> Statement:
 
 
 def foremost(statements: Sequence[Statement], most: int) -> tuple[tuple[Statement, ...], int]:
-    """Up to ``most`` of the statements, and how many more there are.
+    """Return up to ``most`` of the statements in their order, and the number of others.
 
-    Every study gets a turn before any gets a second one; they stay in their order.
+    The first statements of all studies come before second ones.
     """
     wanted = list(statements)
     turn: dict[str, int] = {}

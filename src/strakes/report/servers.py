@@ -1,4 +1,4 @@
-"""Table of the servers' counters during a study: the share of requests and of bytes of each."""
+"""Table of the servers' counters during a study, with each server's share."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
 
 @dataclass(frozen=True)
 class ServerTable:
-    """Rows are servers or targets; a value has its share of the column behind it."""
+    """Rows are servers or targets. Each value is followed by its share of the column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
-    """Return the sums over a study's cells; None without counters."""
+    """Return the sums over a study's cells, or None without counters."""
     sums: dict[str, Counter[str]] = {}
     for count in counts:
         sums.setdefault(count.server, Counter()).update(_named(count.counters))
@@ -54,7 +54,7 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
 
 
 def _named(counters: Mapping[str, float]) -> dict[str, float]:
-    """Return the server's counts, else the client's; a metadata target without a total gets the sum of its kinds."""
+    """Return the server's counters, or else the client's; if the total of metadata requests is missing, add it."""
     own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
     own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
     kinds = [value for name, value in own.items() if name.startswith("md.")]

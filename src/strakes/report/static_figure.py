@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMATS = ("svg", "png", "pdf")
 
 _WIDTH_INCH, _HEIGHT_INCH, _DOTS_PER_INCH = 7.0, 4.2, 200
-# As the report: a series is known by dash and marker as well as by colour.
+# As in the report, series differ in dash and marker as well as in colour.
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", ":", "-.", (0, (8, 3)), (0, (8, 3, 2, 3)))
 _MARKERS = ("o", "s", "D", "^", "X", "v")
 # Most categories with horizontal names, and the most characters of these names.
@@ -31,7 +31,7 @@ _MOST_UPRIGHT, _WIDEST_UPRIGHT = 8, 70
 
 
 def name_figures(portrait: Portrait) -> dict[str, Figure]:
-    """Every figure by a name to type: its study, with a number from the second of a study on."""
+    """Return the figures by name: the study, with a number for the second and later figures of a study."""
     names: dict[str, Figure] = {}
     for figure in portrait.figures:
         count = 1 + sum(known.study == figure.study for known in names.values())
@@ -40,7 +40,7 @@ def name_figures(portrait: Portrait) -> dict[str, Figure]:
 
 
 def find_figure(portrait: Portrait, name: str) -> Figure:
-    """Return the figure of that name. Raises BadInputError with the nearest name, or with all of them."""
+    """Return the figure with this name. Raises BadInputError with the nearest name, or with all names."""
     names = name_figures(portrait)
     if name in names:
         return names[name]
@@ -50,10 +50,10 @@ def find_figure(portrait: Portrait, name: str) -> Figure:
 
 
 def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
-    """Draw ``figure`` into ``path``, whose ending says the format.
+    """Draw ``figure`` into the file ``path``, in the format of its extension.
 
-    Raises BadInputError for another format or a figure without a point, EnvironmentLacksError without matplotlib,
-    MeasurementError when the file cannot be written.
+    Raises BadInputError for an unknown format or a figure without points, EnvironmentLacksError without matplotlib,
+    MeasurementError if the file cannot be written.
     """
     form = path.suffix.removeprefix(".").lower()
     if form not in FORMATS:
@@ -63,10 +63,10 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
         from matplotlib import rc_context
         from matplotlib.figure import Figure as Canvas
     except ModuleNotFoundError as error:
-        # Of the present environment: a checkout's own cannot install strakes as a package.
+        # Name this Python, because the strakes of a checkout cannot be installed as a package with an extra.
         remedy = f"Install it: {shlex.quote(sys.executable)} -m pip install matplotlib"
         raise EnvironmentLacksError("figures in files need matplotlib", why=str(error), remedy=remedy) from error
-    # Text stays text, and the same figure gives the same bytes.
+    # Keep text as text in SVG, and make the output reproducible.
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "strakes"}):
         canvas = Canvas(figsize=(_WIDTH_INCH, _HEIGHT_INCH), layout="constrained")
         warned = {cell for warning in portrait.warnings for cell in warning.cells}

@@ -1,4 +1,4 @@
-"""A portrait on one screen: how to use the file system, how fast it is, what was not measured."""
+"""A portrait on one screen: answers, headline figures, findings, omissions and warnings."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def render_summary(
     width = max(FEWEST_COLUMNS, min(width, MOST_COLUMNS))
     if colour is None:
         here = Console()
-        # A terminal may know no colours (TERM=dumb).
+        # A terminal may have no colours (TERM=dumb).
         colour = here.color_system is not None and not here.no_color
     console = Console(
         file=StringIO(),
@@ -84,7 +84,7 @@ def _text(line: _Line) -> Text:
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Return the screen with the remarks that fit; answers and figures are never left out."""
+    """Return the screen with as many remarks as fit; answers and figures are never left out."""
     for most in (3, 2, 1, 0):
         lines = list(_screen(portrait, report, width, most))
         if len(lines) <= MOST_LINES:
@@ -117,7 +117,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     what = [system, for_terminal(str(target.get("device") or "")), translate(size_of(target)), created(portrait)]
     yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
     yield from (_plain(line) for line in wrap(for_terminal("  ".join(filter(None, what))), width))
-    # Who took part; how much was measured is in the report.
+    # Only the clients of the scope; the amounts are in the report.
     yield from (_plain(line) for line in wrap(portrait.scope.partition(";")[0], width))
     if several := taken_in_turn(portrait):
         yield from (_plain(line) for line in wrap(f"{translate('Ranks take in turn')}: {for_terminal(several)}", width))
@@ -132,7 +132,7 @@ _MOST_OF_TITLE = 34
 
 
 def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
-    """Return a row for each answer, decided ones first: decision, answer, grade."""
+    """Yield the rows of all answers, decided ones first: question, answer, grade."""
     ordered = [line for line in answers if line.grade != "undecided"]
     ordered += [line for line in answers if line.grade == "undecided"]
     titles = [translate(for_terminal(line.title)) for line in ordered]
@@ -178,7 +178,7 @@ _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
 
 
 def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
-    """Return findings other than answers: all of a study, good and bad ones of a survey."""
+    """Yield findings other than answers: all of a study, but only good and bad ones of a survey."""
     decided = [finding for finding in portrait.findings if finding.verdict not in ("unknown", "inconclusive")]
     if portrait.run.get("kind") == "survey":
         decided = [finding for finding in decided if finding.tone != "neutral"]
@@ -199,7 +199,7 @@ def _finding(finding: Finding, width: int) -> Iterator[_Line]:
 
 
 def _not_measured(portrait: Portrait, width: int, most: int) -> Iterator[_Line]:
-    """Return the cells left out, each reason once, and questions open for another reason than the budget."""
+    """Yield the open findings, and the reasons for skipped cells, each once."""
     reasons = list(dict.fromkeys(cell.reason for cell in portrait.skipped))
     open_ = [
         f"{finding.statement}{f' Needed: {finding.needs}' if finding.needs else ''}"
@@ -216,7 +216,7 @@ def _not_measured(portrait: Portrait, width: int, most: int) -> Iterator[_Line]:
 
 
 def _warnings(warnings: Sequence[Notice], width: int, most: int) -> Iterator[_Line]:
-    """Return the weightiest warnings, each in one sentence with what to do."""
+    """Yield the first ``most`` warnings, each with its remedy, in whole sentences that fit into two lines."""
     if not warnings:
         return
     yield ()
@@ -234,7 +234,7 @@ def _more(count: int) -> tuple[str, str]:
 
 
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
-    # Neither is cut, so that both can be copied.
+    # Path and command are not shortened, so that they can be copied.
     if report is not None:
         yield ((padded(translate("Report"), 8), "bold"), (for_terminal(str(report)), ""))
     if portrait.reproduce:
@@ -246,7 +246,7 @@ def _plain(text: str) -> _Line:
 
 
 def cut(text: str, width: int) -> str:
-    """At most ``width`` columns of it in the language in use, whole words where there are any.
+    """Return a text in the language in use, shortened to ``width`` columns, at a blank if possible.
 
     >>> cut("a long label", 11), cut("short", 9), cut("unbreakable", 9)
     ('a long...', 'short', 'unbrea...')
@@ -265,8 +265,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
-    """At most ``most`` lines of ``width`` columns in the language in use; the last one says when something was left
-    out.
+    """Return at most ``most`` lines of ``width`` columns in the language in use. A shortened text ends in "...".
 
     >>> wrap("one two three four", 9, most=2)
     ['one two', 'three...']
@@ -277,12 +276,12 @@ def wrap(text: str, width: int, most: int = 3) -> list[str]:
     return lines[:most]
 
 
-# Where a sentence ends and another begins.
+# Boundaries between sentences.
 _END = re.compile(r"(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?]) (?=[A-Z\d])|(?<=[。！？])(?=.)")
 
 
 def _sentences(text: str, width: int, most: int) -> list[str]:
-    """Return the whole sentences that fit into ``most`` lines, always the first.
+    """Return the whole sentences that fit into ``most`` lines, but at least the first.
 
     >>> _sentences("On two. Three words here.", 12, 1), _sentences("One that needs more.", 8, 1)
     (['On two.'], ['One that', 'needs', 'more.'])

@@ -1,4 +1,4 @@
-"""Cells as tables: what all of them share stands once above, what differs makes the columns."""
+"""Cells as tables: common settings are listed once above, settings that vary become columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.report.numbers import label_of, level_of, percent, show, show_inter
 
 @dataclass(frozen=True)
 class Row:
-    """One cell as text. ``levels`` agree with the table's ``factors``."""
+    """One cell as text. ``levels``: in the order of the table's ``factors``."""
 
     cell: str
     levels: tuple[str, ...]
@@ -25,7 +25,7 @@ class Row:
 
 @dataclass(frozen=True)
 class CellTable:
-    """Rows of one study. ``shared`` are the levels that all rows have in common."""
+    """Rows of one study. ``shared``: settings with the same level in all rows."""
 
     study: str
     shared: tuple[tuple[str, str], ...]
@@ -37,7 +37,7 @@ class CellTable:
 
 
 def tables_of(cells: Sequence[CellEstimate]) -> tuple[CellTable, ...]:
-    """Return a table for each study and kind of settings among the cells, in their order."""
+    """Return a table for each study and set of factors among the cells, in their order."""
     groups: dict[tuple[str, frozenset[str]], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault((cell.study, frozenset(cell.settings)), []).append(cell)

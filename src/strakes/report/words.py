@@ -1,11 +1,11 @@
-"""Words that a reader of the report meets for the first time: warnings as sentences, names of patterns explained."""
+"""Explanations for readers of the report: texts of warnings, and names of access patterns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 
-# Each warning in a few words.
+# Title of each warning.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
     "begun-apart": "Ranks did not begin together",
@@ -37,7 +37,7 @@ WARNINGS: Mapping[str, str] = {
     "target-unlike": "One target is unlike the others",
 }
 
-# The same where there is room for a name only.
+# Short name of each warning.
 IN_BRIEF: Mapping[str, str] = {
     "background-load": "others at work",
     "begun-apart": "ranks begun apart",
@@ -76,12 +76,12 @@ PATTERNS: Mapping[str, str] = {
     "SFSA strided": "ranks interleaved in a shared file",
     "SFSA": "one segment per rank of a shared file",
 }
-# A name that its own explanation follows needs no other.
+# A name that is not yet followed by an explanation.
 _NAME = re.compile(rf"\b({'|'.join(PATTERNS)})\b(?!:)(?! \()(?! strided)")
 
 
 def title_of_warning(code: str) -> str:
-    """Return what a warning says in a few words; the words of its code where none are written.
+    """Return the title of a warning, or the words of its code if it has none.
 
     >>> title_of_warning("few-runs"), title_of_warning("new-kind")
     ('Too few runs for an interval', 'New kind')
@@ -90,7 +90,7 @@ def title_of_warning(code: str) -> str:
 
 
 def name_of_warning(code: str) -> str:
-    """Return the name of a warning for people.
+    """Return the short name of a warning, or the words of its code if it has none.
 
     >>> name_of_warning("stonewalled"), name_of_warning("new-kind")
     ('work cut short', 'new kind')
@@ -99,7 +99,7 @@ def name_of_warning(code: str) -> str:
 
 
 def explained(text: str) -> str:
-    """Return the text with each name of an access pattern explained where it stands first.
+    """Return the text with an explanation after the first occurrence of each name of an access pattern.
 
     >>> explained("MFWA against SFSA; MFWA wins"), explained("MFWA: a file per rank")
     ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')

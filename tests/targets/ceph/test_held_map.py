@@ -1,4 +1,4 @@
-"""How often the monitors are asked who serves, where the servers have sockets for administration on this machine."""
+"""How often the monitors are queried if the servers' administration sockets are on this machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORDED = Path(__file__).parent / "recorded"
 
 @contextmanager
 def daemon(path: Path, answers: Mapping[str, Any]) -> Iterator[None]:
-    """Answer as a daemon of Ceph does: JSON up to a zero byte, then a length of four bytes and JSON."""
+    """Serve an administration socket like a Ceph daemon: a JSON query up to a zero byte, a length and a JSON answer."""
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen()
@@ -49,7 +49,7 @@ def daemon(path: Path, answers: Mapping[str, Any]) -> Iterator[None]:
 
 
 class Cluster:
-    """Answers programs, and remembers which were started."""
+    """A runner that answers the Ceph programs and records their command lines."""
 
     def __init__(self, sockets: Path) -> None:
         self.fs_dump = json.loads((RECORDED / "fs_dump.json").read_text())
@@ -74,7 +74,7 @@ class Cluster:
         return sum(words in started for started in self.started)
 
 
-def test_the_monitors_are_asked_who_serves_only_when_the_servers_have_changed(
+def test_the_monitors_are_queried_again_only_when_the_servers_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strakes.targets.ceph.target._MAP_FRESH_S", 0.0)
@@ -92,7 +92,7 @@ def test_the_monitors_are_asked_who_serves_only_when_the_servers_have_changed(
             served = {name: counters[SERVER] for name, counters in target.observe().items()}
         assert served == {"cephfs:0": status["c"]["id"], "cephfs:1": status["a"]["id"]}
         assert (cluster.asked("fs dump"), cluster.asked("log last"), cluster.asked("tell")) == (1, 3, 0)
-        # The same program, begun anew: another number.
+        # The same daemon after a restart has a new number (gid).
         holder = next(one for one in mdsmap["info"].values() if one["name"] == "a")
         holder["gid"] = status["a"]["id"] = 9999
         assert target.interruptions() == ()
@@ -101,7 +101,7 @@ def test_the_monitors_are_asked_who_serves_only_when_the_servers_have_changed(
         assert cluster.asked("fs dump") == 2
 
 
-def test_stores_tell_how_full_they_are_and_the_monitors_which_of_the_silent_ones_are_down(
+def test_osds_report_their_usage_and_the_monitors_report_which_silent_osds_are_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stores = [{"osd": number, "up": 1, "in": 1, "state": ["exists"]} for number in range(4)]
@@ -130,14 +130,14 @@ def test_stores_tell_how_full_they_are_and_the_monitors_which_of_the_silent_ones
             states
         ) == 4
         assert states["osd.0"].used == pytest.approx(0.0709, abs=1e-4) and cluster.asked("osd dump") == 1
-    # Nobody listens any more: two are down, one is removed, and of one the monitors have noticed nothing.
+    # No OSD answers: two are down, one was removed, and the monitors have not yet noticed the failure of one.
     stores[0]["up"] = stores[1]["up"] = 0
     del stores[2]
     target.observe()
     states = target.data_target_states()
     assert [states[f"osd.{number}"].serving for number in range(4)] == [False, False, True, True]
     assert states["osd.3"].used is None and cluster.asked("osd dump") == 2
-    # Too many to be asked one by one.
+    # Too many OSDs to query one by one.
     monkeypatch.setattr("strakes.targets.ceph.target.MOST_ELSEWHERE", 1)
     for number in range(4):
         (tmp_path / f"osd.{number}").unlink()

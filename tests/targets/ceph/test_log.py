@@ -1,4 +1,4 @@
-"""Who had a rank, and who was evicted, by the log of a real cluster (16.2.15).
+"""Interruptions of ranks and evictions of clients, from the log of a real cluster (16.2.15).
 
 A metadata server was killed at 18:16:34 while client 4116 was stopped, and client 4112 was evicted by hand at 18:17:25.
 """
@@ -30,7 +30,7 @@ KILLED, STOPPED, BY_HAND = 1795371393.77, 4116, 4112
 
 
 def until(moment: str) -> list[dict[str, Any]]:
-    """The log as it was then."""
+    """Return the log up to that time of day (HH:MM:SS)."""
     return [entry for entry in LOG if entry["stamp"][11:19] <= moment]
 
 
@@ -38,14 +38,14 @@ def unix(moment: str) -> float:
     return datetime.fromisoformat(f"2026-11-22T{moment}+00:00").timestamp()
 
 
-def test_a_killed_server_is_one_interruption_with_whom_the_next_one_evicted() -> None:
+def test_a_killed_server_is_one_interruption_with_the_evictions_of_its_successor() -> None:
     (lost,) = interruptions_in(LOG, MAP, STOPPED)
     assert lost.target == "cephfs:0" and lost.evicted and lost.evicted_clients == 1
     assert KILLED < lost.began_unix_s < KILLED + 15 and lost.ended_unix_s == pytest.approx(unix("18:16:42.547561"))
     assert str(lost).endswith("which was evicted; 1 client was evicted: client.4116 (node7, 127.0.0.1).")
 
 
-def test_whoever_was_evicted_later_is_no_part_of_it() -> None:
+def test_a_later_eviction_is_not_part_of_the_interruption() -> None:
     assert [eviction.number for eviction in evictions_in(LOG)] == [STOPPED, BY_HAND]
     (lost,) = interruptions_in(LOG, MAP, BY_HAND)
     assert not lost.evicted and "4112" not in str(lost)
@@ -68,7 +68,7 @@ def test_a_rank_that_is_still_without_a_server_has_no_end() -> None:
         ("daemon mds.a restarted", "Standby daemon mds.b assigned to filesystem cephfs as rank 0"),
     ],
 )
-def test_a_server_that_was_started_again_or_failed_by_order_was_away(words: tuple[str, ...]) -> None:
+def test_a_restart_or_an_ordered_failure_of_a_server_is_an_interruption(words: tuple[str, ...]) -> None:
     new = words[-1].split()[2]
     messages = ["daemon mds.a is now active in filesystem cephfs as rank 0", *words]
     messages.append(f"daemon {new} is now active in filesystem cephfs as rank 0")
@@ -78,7 +78,7 @@ def test_a_server_that_was_started_again_or_failed_by_order_was_away(words: tupl
     ]
     (lost,) = interruptions_in(log, MAP)
     assert lost == Interruption("cephfs:0", unix("18:20:01"), unix("18:20:03"), evicted_clients=0)
-    # A log that begins later.
+    # A log that begins after the first two messages.
     assert interruptions_in(log[2:], MAP) == (replace(lost, began_unix_s=unix("18:20:02")),)
     assert not interruptions_in(log[2:], {**MAP, "created": "2026-11-22T18:20:02.0+0000"})
 
@@ -87,7 +87,7 @@ def test_other_file_systems_of_the_cluster_are_left_out() -> None:
     assert not interruptions_in(LOG, {**MAP, "fs_name": "archive"})
 
 
-def test_older_words_and_evictions_without_blocklisting_are_understood() -> None:
+def test_older_messages_and_evictions_without_blocklisting_are_understood() -> None:
     words = (
         "evicting unresponsive client node8 (77), after 301.5 seconds",
         "Evicting (and blacklisting) client session 78 (10.0.0.8:0/9)",
@@ -102,7 +102,7 @@ def test_older_words_and_evictions_without_blocklisting_are_understood() -> None
 
 
 class Cluster:
-    """Answers of the cluster, and of a mount that is the client of this number."""
+    """A runner that answers for the cluster and for a mount with this client number."""
 
     def __init__(self, number: int, log: Sequence[dict[str, Any]]) -> None:
         self.number, self.log = number, log
@@ -135,13 +135,13 @@ def target(number: int, log: Sequence[dict[str, Any]] = LOG) -> tuple[CephTarget
     return CephTarget(Path("/lab/mnt"), MOUNT, runner=cluster), cluster
 
 
-def test_the_report_of_a_visit_names_who_was_evicted() -> None:
+def test_the_interruption_of_a_visit_names_the_evicted_clients() -> None:
     (lost,) = TargetWatch(target(1)[0]).interruptions(unix("18:16:30"), unix("18:16:50"))
     assert not lost.evicted and lost.evicted_names == ("client.4116 (node7, 127.0.0.1)",)
     assert not TargetWatch(target(1)[0]).interruptions(unix("18:16:50"), unix("18:18:00"))
 
 
-def test_a_client_that_is_evicted_alone_is_told_until_its_mount_is_another_one() -> None:
+def test_the_eviction_of_this_client_is_reported_until_it_is_mounted_again() -> None:
     mounted, cluster = target(BY_HAND)
     *_, lost = mounted.interruptions()
     assert lost.evicted and lost.began_unix_s == pytest.approx(unix("18:17:25.115412")) and lost.ended_unix_s is None
@@ -154,14 +154,14 @@ def test_a_client_that_is_evicted_alone_is_told_until_its_mount_is_another_one()
     assert not any(one.evicted for one in target(4711)[0].interruptions())
 
 
-def test_a_cluster_that_does_not_answer_remembers_nothing() -> None:
+def test_a_cluster_that_does_not_answer_has_no_interruptions() -> None:
     def silent(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
         return Completed(tuple(argv), 1, "", "error connecting to the cluster")
 
     assert CephTarget(Path("/lab/mnt"), MOUNT, runner=silent).interruptions() == ()
 
 
-def test_many_are_counted_and_some_named() -> None:
+def test_many_evicted_clients_are_counted_and_ten_are_named() -> None:
     names = tuple(str(Eviction(0, "mds.a", number)) for number in range(12))
     text = str(Interruption("cephfs:0", 0, 1, evicted_clients=12, evicted_names=names))
     assert "12 clients were evicted: client.0, " in text and text.endswith("client.9 and 2 more.")

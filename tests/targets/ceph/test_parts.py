@@ -1,4 +1,4 @@
-"""What is made of a cluster's answers, on those of a real one (16.2.15), and of ways to mount that one."""
+"""Parsing of the answers of a real cluster (16.2.15), and the ways to mount CephFS."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_cluster_is_described_with_its_ranks_stores_and_pools() -> None:
     assert unlike_targets(found) == ()
 
 
-def test_a_store_that_is_down_and_ranks_without_a_server_are_seen() -> None:
+def test_an_osd_that_is_down_and_ranks_without_a_server_are_reported() -> None:
     osd_dump, fs_dump = recorded("osd_dump"), recorded("fs_dump")
     osd_dump["osds"][1] |= {"up": 0, "state": ["exists"]}
     mdsmap = fs_dump["filesystems"][0]["mdsmap"]
@@ -88,7 +88,7 @@ def test_a_store_that_is_down_and_ranks_without_a_server_are_seen() -> None:
     assert "down" in lines[0] and "laggy" in lines[1] and "failed" in lines[2]
 
 
-def test_of_several_file_systems_the_mounted_one_is_described() -> None:
+def test_the_mounted_one_of_several_file_systems_is_described() -> None:
     fs_dump, pools = recorded("fs_dump"), recorded("osd_dump")["pools"]
     other = json.loads(json.dumps(fs_dump["filesystems"][0]))
     other["mdsmap"] |= {"fs_name": "other", "data_pools": [9]}
@@ -101,7 +101,7 @@ def test_of_several_file_systems_the_mounted_one_is_described() -> None:
     assert [name("", "cephfs_data"), name("other", "cephfs_data"), name("none", "")] == ["cephfs", "other", None]
 
 
-def test_counters_have_the_common_names_and_a_new_server_of_a_rank_is_noticed() -> None:
+def test_counters_have_the_common_names_and_a_new_server_of_a_rank_is_detected() -> None:
     dump = recorded("mds_perf_dump")
     before = metadata_counters(dump) | {SERVER: 4109.0}
     for kind, count in (("create", 5), ("readdir", 2), ("lssnap", 1)):
@@ -140,7 +140,7 @@ def test_counters_have_the_common_names_and_a_new_server_of_a_rank_is_noticed() 
         (["-c", "/other/ceph.conf", "/elsewhere"], "", (), ""),
     ],
 )
-def test_a_fuse_mount_is_asked_about_as_its_process_was_started(
+def test_a_fuse_mount_is_queried_with_the_options_of_its_process(
     tmp_path: Path, words: list[str], environment: str, options: tuple[str, ...], file_system: str
 ) -> None:
     process = tmp_path / "77"
@@ -163,7 +163,7 @@ def test_a_fuse_mount_is_asked_about_as_its_process_was_started(
         ("10.0.0.1:/dir", "acl", (), ""),
     ],
 )
-def test_a_mount_of_the_kernel_says_itself_who_it_is(
+def test_a_kernel_mount_gives_its_own_client_name(
     source: str, more: str, options: tuple[str, ...], file_system: str
 ) -> None:
     found = access_of(mount(f"48 27 0:43 / /mnt rw - ceph {source} rw,{more}"))
@@ -182,7 +182,7 @@ def test_a_layout_written_is_the_layout_read_and_stripes_fit_into_objects(unit: 
     assert found.object_bytes is not None and found.object_bytes % unit == 0
 
 
-def test_a_layout_that_ceph_has_no_form_for_is_refused() -> None:
+def test_a_layout_that_ceph_cannot_express_is_refused() -> None:
     with pytest.raises(BadInputError, match="first target"):
         write_layout(Layout(first_target=1), Layout(), 3)
     with pytest.raises(MeasurementError):
@@ -211,7 +211,7 @@ def test_pins_are_placements(values: Mapping[str, str], placement: Placement) ->
 @pytest.mark.parametrize(
     "wanted", [Placement("manual", (7,)), Placement("manual", (0, 1)), Placement("automatic", count=2)]
 )
-def test_a_placement_that_ceph_would_take_silently_or_cannot_do_is_refused(wanted: Placement) -> None:
+def test_a_placement_that_ceph_ignores_or_cannot_do_is_refused(wanted: Placement) -> None:
     with pytest.raises(BadInputError):
         pin_for(wanted, (0, 1))
 
@@ -230,7 +230,7 @@ def test_a_placement_that_ceph_would_take_silently_or_cannot_do_is_refused(wante
         ("[errno 110] RADOS timed out (error connecting to the cluster)", MeasurementError),
     ],
 )
-def test_refusals_say_who_has_to_do_what(stderr: str, kind: type[Exception]) -> None:
+def test_refusals_have_a_remedy(stderr: str, kind: type[Exception]) -> None:
     command = ceph(access_of(mount("48 27 0:43 / /mnt rw - ceph a:/ rw")), "fs", "dump")
     with pytest.raises(kind) as caught:
         command.read(Completed(command.argv, 1, "", stderr + "\n"))
@@ -252,17 +252,17 @@ def test_a_daemon_that_listens_but_does_not_answer_is_given_up(tmp_path: Path, m
         ask_socket(path, "perf dump")
 
 
-def test_a_store_is_timed_by_its_own_device_and_not_by_its_partners() -> None:
+def test_an_osd_is_timed_by_its_own_device_and_not_by_its_replicas() -> None:
     requests = {"op_latency": {"avgcount": 5, "sum": 50.0}, "op_w": 5}
     own = {"commit_lat": {"avgcount": 8, "sum": 0.4}, "read_lat": {"avgcount": 2, "sum": 0.1}}
     counted = data_counters({"osd": requests, "bluestore": own})
     assert (counted["data.waited_requests"], counted["data.waited_s"]) == (10, 0.5)
-    # A store in memory has no device.
+    # An OSD in memory has no device.
     counted = data_counters({"osd": requests})
     assert (counted["data.waited_requests"], counted["data.waited_s"]) == (5, 50.0)
 
 
 @pytest.mark.parametrize("name", ["bluestore_buffer_miss_bytes", "buffer_miss_bytes"])
-def test_a_store_tells_what_its_own_cache_did_not_hold(name: str) -> None:
+def test_an_osd_reports_the_bytes_missed_by_its_cache(name: str) -> None:
     assert data_counters({"osd": {}, "bluestore": {name: 4096}})["data.device_read_bytes"] == 4096
     assert "data.device_read_bytes" not in data_counters({"osd": {}})

@@ -1,4 +1,4 @@
-"""Requests of clients from the loads of metadata servers, in which each request loses half its weight in a minute."""
+"""Requests of clients, computed from the MDS load average, which decays with a half-life of one minute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.targets.ceph.counters import ClientRequests, loads_of_clients
 
 
 class Server:
-    """Counts as Ceph does, in steps of a tenth of a second."""
+    """An MDS whose load average decays as in Ceph, in steps of 0.1 s."""
 
     def __init__(self) -> None:
         self.load = 0.0
@@ -36,7 +36,7 @@ def test_loads_are_read_from_sessions() -> None:
 
 
 @pytest.mark.parametrize("each_s", [5, 30, 90])
-def test_a_change_is_counted_at_once_and_not_a_minute_later(each_s: int) -> None:
+def test_a_change_of_the_rate_is_seen_at_once_in_spite_of_the_decay(each_s: int) -> None:
     server, requests, sent = Server(), ClientRequests(), [0.0]
     for reading in range(9):
         server.works(each_s, 100.0 if 3 < reading < 6 else 10.0)
@@ -52,7 +52,7 @@ def test_requests_to_two_ranks_are_added_and_another_server_counts_from_nothing(
     first.works(30, 20.0)
     second.works(30, 40.0)
     assert requests.add(30, {"mds.a": first.told, "mds.b": second.told})["client.1"] == pytest.approx(1800, rel=0.02)
-    # What a server has counted before it was asked is of no time that is known.
+    # Requests before the first reading of a server have no known time, so they are not counted.
     third = Server()
     third.works(10, 20.0)
     second.works(30, 0.0)
@@ -63,7 +63,7 @@ def test_requests_to_two_ranks_are_added_and_another_server_counts_from_nothing(
     assert sent["client.1"] == pytest.approx(2400, rel=0.03)
 
 
-def test_what_was_sent_while_a_server_did_not_answer_is_counted_later() -> None:
+def test_requests_during_a_silence_of_the_server_are_counted_later() -> None:
     server, requests = Server(), ClientRequests()
     server.works(300, 20.0)
     requests.add(0, {"mds.a": server.told})

@@ -1,4 +1,4 @@
-"""Whose business each recording is: a command of ours, a reader alone, or nobody's with the reason."""
+"""Assignment of each recording to a command of strakes, to a reader, or to none with the reason."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _parameters_set() -> Iterator[tuple[str, Command[object]]]:
 
 
 def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
-    """Commands before it printed nothing; where they did, what they set is read back by the last."""
+    """Yield the last of several recorded commands. The others printed nothing, or the last reads back their setting."""
     yield "err_getstripe_nonlustre_file", file_layout("/tmp/plainfile", "text")
     yield "err_setstripe_noopt_path", file_layout("bad17", "text")
     yield "err_setstripe_o_dup", file_layout("bad10", "text")
@@ -243,7 +243,7 @@ def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
 
 
 def _parameters() -> Iterator[tuple[str, Command[object]]]:
-    """Every plain get_param: what was typed says it all."""
+    """Yield each plain get_param, with the command derived from the recorded command line."""
     for folder in ("client", "server"):
         for name in names(folder):
             words = recording(name).command.split(" ")
@@ -261,7 +261,7 @@ def _in_client(pairs: Iterator[tuple[str, Command[object]]]) -> dict[str, Comman
     return {f"client/{name}.txt": command for name, command in pairs}
 
 
-# The recorded command line is ours.
+# Recordings whose command line strakes uses.
 COMMANDS: Mapping[str, Command[object]] = {
     **_in_client(_layouts()),
     **_in_client(_layouts_set()),
@@ -271,7 +271,7 @@ COMMANDS: Mapping[str, Command[object]] = {
     **dict(_parameters()),
     "server/lctl_list_nids.txt": list_nids(),
 }
-# The last of several recorded commands is ours.
+# Recordings of several commands, the last of which strakes uses.
 LAST_COMMANDS: Mapping[str, Command[object]] = _in_client(_last_of_several())
 
 
@@ -286,7 +286,7 @@ def _refused(done: Completed) -> object:
     raise refusal(done, "nothing was done")
 
 
-# The command is spelled otherwise than by us, but what it printed is for a reader of ours.
+# Recordings of a command line that strakes does not use, with output for one of its readers.
 READERS: Mapping[str, Callable[[Completed], object]] = {
     f"client/{name}.txt": read
     for read, several in (
@@ -330,7 +330,7 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
     "server/pool_list_mgs_pool.txt": members("labfs", "fast").read,
 }
 
-# Nobody's business, and why.
+# Recordings without a reader, by reason.
 LEFT: Mapping[str, tuple[str, ...]] = {
     "a listing of names only": (
         *(

@@ -1,7 +1,4 @@
-"""Recorded output of a real Lustre.
-
-``recordings/INDEX.txt`` says what was recorded, and how a file reads.
-"""
+"""Recorded output of a real Lustre; ``recordings/INDEX.txt`` describes the recordings and their format."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class Recording:
-    """``command`` as typed; several may stand in it, of which the status is the last one's."""
+    """``command``: the command line as typed. If it has several commands, the status is that of the last."""
 
     name: str
     command: str
@@ -38,10 +35,10 @@ class Recording:
 
 @cache
 def recording(name: str) -> Recording:
-    """A file of client/ or server/."""
+    """Return the recording in a file of client/ or server/."""
     match = _FILE.match((PLACE / name).read_text())
     assert match is not None, name
-    command = match["command"].removeprefix("/usr/sbin/")  # run() looks there by itself
+    command = match["command"].removeprefix("/usr/sbin/")  # run() searches there too
     unread = Recording(name, command, match["user"] is not None, Completed((), 0, "", ""))
     done = Completed(_words(unread.last_command), int(match["status"]), match["stdout"], match["stderr"] or "")
     return replace(unread, done=done)
@@ -50,7 +47,7 @@ def recording(name: str) -> Recording:
 def _words(command: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command))
-    except ValueError:  # part of a loop
+    except ValueError:  # unbalanced quotes: part of a shell loop
         return (command,)
 
 
@@ -59,5 +56,5 @@ def names(folder: str) -> tuple[str, ...]:
 
 
 def bare(name: str, *argv: str) -> Completed:
-    """A file of mdtest/, which has the output alone."""
+    """Return the output in a file that has no command line and status, such as those of mdtest/."""
     return Completed(argv, 0, (PLACE / name).read_text(), "")

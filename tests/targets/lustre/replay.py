@@ -1,4 +1,4 @@
-"""A machine that answers commands as the recorded one did."""
+"""A runner that answers commands with the recorded output."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from strakes.targets.lustre.tool import read_params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS
 from targets.lustre.recorded import Recording, names, recording
 
-# What the recorded machine had its file system mounted on, and where in it commands with relative names ran.
+# Mount point on the recorded machine, and the directories in which commands with relative names ran.
 MOUNT_POINT = "/mnt/labfs"
 WORKED_IN = ("/mnt/labfs/s/", "/mnt/labfs/dne/", "/mnt/labfs/")
 INSTANCE = "ffff8880083a1800"
 
 
 def recordings(*prefixes: str, folder: str = "client", instance: str = "") -> tuple[Recording, ...]:
-    """Those whose names begin so; with an instance, without those that speak of other mounts only."""
+    """Return the recordings of a folder by prefix; with ``instance``, leave out those that name only other mounts."""
     chosen = [recording(name) for name in names(folder) if name.removeprefix(f"{folder}/").startswith(prefixes)]
     return tuple(each for each in chosen if instance in each.done.stdout or not re.search("ffff8880", each.done.stdout))
 
 
-# One mount of the recorded client as root, and as a user; the server.
+# Recordings of one mount of the client, as root and as a user, and of the server.
 AS_ROOT = recordings("lfs", "get", "mkdir", "set", "stat", "lctl", "err_mkdir", "err_setstripe", instance=INSTANCE)
 AS_USER = (*recordings("user"), *recordings("lfs", "stat_f"))
 ON_SERVER = recordings("", folder="server")
@@ -33,10 +33,10 @@ ON_SERVER = recordings("", folder="server")
 
 @dataclass
 class Replay:
-    """Runs commands: by the first recording of the same command line, parameters also one by one.
+    """Runner that answers with the first recording of the same command line; get_param also parameter by parameter.
 
-    ``root`` stands for the recorded mount point; what makes, looks at or removes files in it really runs. ``spellings`` are command
-    lines of ours that were recorded in another spelling. Commands for a server begin with "at HOST" and are answered by ``server``.
+    ``root`` stands for the recorded mount point; touch, rm, mkdir and stat -c run for real. ``spellings`` maps command
+    lines of ours to the recorded ones. Commands for a server begin with "at HOST"; ``server`` has their recordings.
     """
 
     root: Path
@@ -72,7 +72,7 @@ class Replay:
         return None
 
     def _parameters(self, patterns: Sequence[str]) -> Completed:
-        """lctl prints the values of one name after those of another, and complains of names that nothing has."""
+        """Return the values for each pattern in turn, with an error for patterns without a match, as lctl does."""
         stdout, stderr, status = "", "", 0
         for pattern in patterns:
             done = self._recorded(f"lctl get_param {pattern}") or self._values(pattern)
@@ -87,7 +87,7 @@ class Replay:
                 params = read_params(each.done)
                 cut_off |= {name for name in params.values if params.cut_off and name not in known}
                 known = {**params.values, **known}
-        # A wildcard does not reach over a dot.
+        # A wildcard of lctl does not match a dot.
         matching = [name for name in known if fnmatchcase(name, pattern) and name.count(".") == pattern.count(".")]
         if not matching:
             return Completed(
@@ -98,8 +98,8 @@ class Replay:
 
 
 def _spellings(words: Sequence[str]) -> Iterable[str]:
-    """A command line as we type it; with a name relative to where it ran; without the mount point, which is the only one; and of the
-    file that a directory's layout was recorded with."""
+    """Yield the command line; with relative names; with the file recorded for the layout of a directory; and without
+    the mount point."""
     yield " ".join(words)
     for place in WORKED_IN:
         relative = " ".join(word.removeprefix(place) if word != place else word for word in words)

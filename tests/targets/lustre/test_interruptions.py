@@ -1,4 +1,4 @@
-"""Connections that were lost, as a real client remembers them: a forced and a plain unmount of targets, and a day of one."""
+"""Lost connections in the state history of a real client: a forced and a plain unmount of targets, and a whole day."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EVENTS = {words: float(when) for when, words in re.findall(r"^(\S+) (.*)$", (WAV
 
 
 def client(states: str, where: str = "192.168.77.1@tcp", active: str = "") -> LustreTarget:
-    """A client whose connections are in these states, and which may call nothing that waits for a server."""
+    """Return a client with these connection states; it fails on commands other than lctl, which could block."""
 
     def lctl(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         assert argv[0] == "lctl", argv
@@ -46,8 +46,8 @@ def client(states: str, where: str = "192.168.77.1@tcp", active: str = "") -> Lu
     return LustreTarget(place, mount(place), runner=lctl)
 
 
-def test_both_unmounts_are_remembered_with_their_times_and_who_was_evicted() -> None:
-    # Before the first of their sixteen changes there may have been others.
+def test_both_unmounts_are_found_with_their_times_and_evictions() -> None:
+    # The history has sixteen changes, so earlier ones may be missing.
     assert set(client(UNMOUNTS).interruptions()) == {
         Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True, or_earlier=True),
         Interruption("labfs-MDT0001", 1795324596, 1795324612, evicted=False),
@@ -62,7 +62,7 @@ def test_a_run_is_marked_by_the_interruptions_of_its_time() -> None:
     assert {lost.target for lost in watch.interruptions(1795324500, 1795324510)} == {"labfs-MDT0001", "labfs-OST0001"}
 
 
-def test_a_target_that_merely_rested_was_not_interrupted() -> None:
+def test_an_idle_target_was_not_interrupted() -> None:
     assert not [one for one in client(UNMOUNTS).interruptions() if one.target in ("labfs-MDT0000", "labfs-OST0000")]
 
 
@@ -72,12 +72,12 @@ def test_the_one_outage_of_a_day_is_found_at_its_time() -> None:
     (outage,) = [one for one in last.interruptions() if one.began_unix_s > EVENTS["begin"]]
     assert outage.target == "labfs-MDT0001" and not outage.evicted
     assert outage.ended_unix_s is not None
-    # A client notices when a request has waited too long, here after the server was back; recovery takes its time, too.
+    # A client notices an outage when a request times out, here after the server was back; the recovery adds time.
     assert began <= outage.began_unix_s <= outage.ended_unix_s <= ended + 30
 
 
 def cut_after(moment: int, states: str) -> str:
-    """The states as they were then."""
+    """Return the states without the changes after ``moment`` (unix time)."""
     cut = []
     for target in re.split(r"^(?=mdc|osc)", states, flags=re.MULTILINE)[1:]:
         name, *_ = target.splitlines()
@@ -87,7 +87,7 @@ def cut_after(moment: int, states: str) -> str:
     return "\n".join(cut) + "\n"
 
 
-def test_whoever_does_not_answer_is_named_with_its_server_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_target_that_does_not_answer_is_named_with_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 1795324610.0)
     (line,) = client(cut_after(1795324607, UNMOUNTS)).trouble()
     assert line == "labfs-MDT0001 on 192.168.77.1 does not answer: DISCONN, for 14.0 s."
@@ -100,7 +100,7 @@ def test_an_outage_that_lasts_has_no_end() -> None:
     assert lasting == Interruption("t", 5, None)
 
 
-def test_a_machine_without_lctl_knows_of_no_interruption() -> None:
+def test_a_machine_without_lctl_reports_no_interruption() -> None:
     def no_lctl(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         raise EnvironmentLacksError("lctl does not start")
 
@@ -131,7 +131,7 @@ DEVICE = "osc.labfs-OST0003-osc-ffff8880083a1800"
         f"{DEVICE}.import=\nimport:\n    state: DISCONN\n    import_flags: [ IMPF_DEACTIVE, x ]\n",
     ],
 )
-def test_a_target_that_an_administrator_took_out_is_no_interruption(active: str) -> None:
+def test_a_target_deactivated_by_an_administrator_is_not_an_interruption(active: str) -> None:
     states = history(*CONNECTED, (1100, "DISCONN"), (1110, "FULL"), (2000, "DISCONN"))
     assert len(client(states).trouble()) == 1
     assert [lost.ended_unix_s for lost in client(states).interruptions()] == [1110, None]
@@ -141,7 +141,7 @@ def test_a_target_that_an_administrator_took_out_is_no_interruption(active: str)
     assert not TargetWatch(taken_out).interruptions(5000, 5100)
 
 
-def test_one_target_taken_out_hides_no_other_that_is_lost() -> None:
+def test_a_deactivated_target_hides_no_other_lost_target() -> None:
     both = history(*CONNECTED, (2000, "DISCONN")) + history(*CONNECTED, (2000, "DISCONN"), target="MDT000a", kind="mdc")
     answers = f"{DEVICE}.active=0\nmdc.labfs-MDT000a-mdc-ffff8880083a1800.active=1\n"
     lame = client(both, active=answers)
@@ -150,14 +150,14 @@ def test_one_target_taken_out_hides_no_other_that_is_lost() -> None:
 
 
 def endless(began: int, now: int) -> list[tuple[int, str]]:
-    """What a client remembers that tries every 25 seconds."""
+    """Return the history of a client that retries every 25 s."""
     changes = [*CONNECTED, (began, "DISCONN")]
     for when in range(began + 25, now + 1, 25):
         changes += [(when, "CONNECTING"), (when, "DISCONN")]
     return changes
 
 
-def test_of_a_long_outage_the_beginning_is_forgotten_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_outage_whose_beginning_is_forgotten_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 10600.0)
     changes = endless(10_000, 10_600)
     lost = client(history(*changes[-16:]))
@@ -169,12 +169,12 @@ def test_of_a_long_outage_the_beginning_is_forgotten_and_that_is_said(monkeypatc
     over = [*changes, (10_610, "CONNECTING"), (10_610, "RECOVER"), (10_610, "FULL")]
     (outage,) = client(history(*over[-16:])).interruptions()
     assert outage.or_earlier and "or earlier for at least" in str(outage)
-    # Known whole.
+    # A short outage is in the history completely.
     (outage,) = client(history(*endless(10_000, 10_100))).interruptions()
     assert not outage.or_earlier and outage.began_unix_s == 10_000
 
 
-def test_what_was_seen_before_is_not_forgotten() -> None:
+def test_an_interruption_seen_before_is_not_forgotten() -> None:
     place, shown = Path("/mnt/labfs"), [""]
 
     def lctl(argv: Sequence[str], timeout_s: float = 10) -> Completed:
@@ -191,7 +191,7 @@ def test_what_was_seen_before_is_not_forgotten() -> None:
         assert lustre.interruptions() == (Interruption("labfs-OST0003", 10_000, 10_610),)
 
 
-def test_a_connection_that_only_rests_was_never_lost_however_much_is_forgotten() -> None:
+def test_an_idle_connection_was_not_lost_even_with_a_truncated_history() -> None:
     resting = [(1000 + 40 * number, state) for number in range(20) for state in ("CONNECTING", "IDLE")]
     for cut in (16, 15):
         assert not client(history(*resting[:31][-cut:])).interruptions()
@@ -206,7 +206,7 @@ def test_an_idle_connection_is_not_lost_while_it_connects(monkeypatch: pytest.Mo
     assert lines == ("labfs-OST0003 on 192.168.77.1 does not answer: CONNECTING, for 30.0 s.",)
 
 
-def test_no_time_is_negative_where_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_outage_has_an_unknown_time_where_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 2000.0)
     (line,) = client(history(*CONNECTED, (5600, "DISCONN"))).trouble()
     assert line.endswith("DISCONN, for an unknown time (the clock was set back).")
@@ -224,12 +224,12 @@ def test_a_fail_over_is_given_longer_than_a_dead_machine(monkeypatch: pytest.Mon
     monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 1070.0)
     cut = ("1000, FULL", "1050, DISCONN", "1055, CONNECTING")
     reported_s = []
-    # An attempt to connect to a dead machine takes seconds; a machine that is up refuses it at once.
+    # A connection attempt to a dead machine takes seconds to fail; a running one refuses it at once.
     for ended in ("1068, DISCONN", "1055, DISCONN"):
         look, clock[0] = _Look(client(lasting(*cut, ended))), 0.0
         while not look.is_dead():
             clock[0] += 1
         reported_s.append(clock[0])
     assert reported_s == [LOST_FOR_S, REFUSED_FOR_S]
-    # The longest recorded fail-over that succeeded kept its target away for 38 s.
+    # In the longest recorded successful fail-over the target was unavailable for 38 s.
     assert REFUSED_FOR_S + GRACE_S > 38 and REFUSED_FOR_S <= 30

@@ -1,4 +1,4 @@
-"""Layouts: the same in YAML and as text, and setting them."""
+"""Layouts: reading the YAML and text forms, and setting them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_mirrors_are_components_of_the_same_extent() -> None:
     assert read_text(done("mirror_create")) == read_yaml(done("getstripe_y_mir"))
 
 
-def test_a_pool_is_told() -> None:
+def test_a_pool_is_read() -> None:
     assert (
         read_yaml(done("getstripe_y_pool"))
         == read_text(done("setstripe_pool"))
@@ -141,7 +141,7 @@ def test_a_file_whose_layout_was_refused_has_none() -> None:
 def test_a_layout_that_is_cut_off_is_not_taken_for_whole(name: str) -> None:
     lines = done(name).stdout.splitlines(keepends=True)
     for kept in range(len(lines)):
-        # All that is needed is there when only the last object's name lacks; and a file may have no objects at all.
+        # Only the name of the last object may be missing, and the list of objects may be empty.
         last = "lcme_id" not in "".join(lines[kept:])
         if kept == len(lines) - 1 and lines[kept].strip().startswith("l_fid"):
             continue
@@ -151,7 +151,7 @@ def test_a_layout_that_is_cut_off_is_not_taken_for_whole(name: str) -> None:
             read_yaml(replace(done(name), stdout="".join(lines[:kept])))
 
 
-def test_what_was_set_on_a_directory_is_what_its_files_get() -> None:
+def test_files_get_the_layout_of_their_directory() -> None:
     for name, wanted in (
         ("c2", Layout(MIB, 2)),
         ("over", Layout(stripe_count=8, pattern="overstriped")),
@@ -162,7 +162,7 @@ def test_what_was_set_on_a_directory_is_what_its_files_get() -> None:
 
 
 def test_counts_that_lustre_lowers_are_differences() -> None:
-    # -c 99 on four targets, -c 4 in a pool of two: both succeed.
+    # -c 99 on four targets and -c 4 in a pool of two both succeed, with fewer stripes.
     for name, wanted, given in (("err_setstripe_count_too_many", 99, 4), ("err_setstripe_pool_c_too_big", 4, 2)):
         assert f"client/{name}" in str(LEFT)
         recorded = done(name)
@@ -172,7 +172,7 @@ def test_counts_that_lustre_lowers_are_differences() -> None:
         )
 
 
-def test_a_wish_for_nothing_takes_away_what_was_set() -> None:
+def test_an_empty_layout_removes_the_one_that_was_set() -> None:
     assert setstripe("d_c2", Layout()).argv == ("lfs", "setstripe", "-d", "d_c2")
     assert recording("client/setstripe_d_delete.txt").command.startswith("lfs setstripe -d d_c2;")
 
@@ -198,13 +198,13 @@ def test_a_layout_that_lfs_cannot_express_is_refused(wanted: Layout) -> None:
     assert caught.value.why
 
 
-def test_a_layout_read_from_a_file_can_be_wished_for() -> None:
+def test_a_layout_read_from_a_file_can_be_set() -> None:
     argv = setstripe("d", read_yaml(done("getstripe_y_pool"))).argv
     assert argv == ("lfs", "setstripe", "-p", "fast", "-c", "2", "-S", "4M", "-o", "1,0", "d")
 
 
 def _unplaced(layout: Layout) -> Layout:
-    """What can be asked for of a layout: not where the data happened to go."""
+    """Return the layout without the targets and other values that cannot be requested."""
     parts = tuple(replace(part, layout=_unplaced(part.layout)) for part in layout.components)
     pattern = "" if layout.pattern == "raid0" else layout.pattern
     plain = replace(layout, targets=(), first_target=None, pattern=pattern, components=parts)
@@ -220,13 +220,13 @@ def test_a_recorded_layout_written_as_options_is_read_back_the_same(name: str) -
 
 
 @pytest.mark.parametrize("text", ["-E", "-E 1X -c 1", "--what 3", "-c four", "-c"])
-def test_options_that_are_none_are_refused(text: str) -> None:
+def test_invalid_options_are_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="not options of lfs setstripe"):
         layout_from(text)
 
 
 @pytest.mark.parametrize("targets", [1, 2, 5, 96])
-def test_every_kind_of_layout_can_be_asked_for_and_reads_as_it_is_written(targets: int) -> None:
+def test_every_kind_of_layout_can_be_set_and_reads_as_it_is_written(targets: int) -> None:
     for options in layout_kinds(targets).values():
         assert " ".join(options_of(layout_from(options))) == options
         counts = [part.layout.stripe_count or 0 for part in layout_from(options).components]
@@ -234,7 +234,7 @@ def test_every_kind_of_layout_can_be_asked_for_and_reads_as_it_is_written(target
 
 
 def as_older_lfs_writes_it(text: str) -> str:
-    """Before 2.13 each component had a line of its own, and its keys began below it."""
+    """Return the YAML in the form before 2.13: a line ``componentN:`` with the keys indented below it."""
     numbers = count()
     return re.sub(r"(?m)^  - lcme_id:", lambda _: f"  component{next(numbers)}:\n    lcme_id:", text)
 
@@ -260,7 +260,7 @@ def test_older_versions_number_more_than_ten_components(components: int) -> None
     assert [part.begin for part in layout.components] == [number << 20 for number in range(components)]
 
 
-def test_where_yaml_is_of_an_unknown_form_the_text_is_read(tmp_path: Path) -> None:
+def test_the_text_is_read_if_the_yaml_has_an_unknown_form(tmp_path: Path) -> None:
     def lfs(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         if argv[0] == "stat":
             return run(argv, timeout_s)
@@ -284,10 +284,10 @@ def test_where_yaml_is_of_an_unknown_form_the_text_is_read(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("targets", "count"), [(1, 2), (8, 16), (1000, 2000), (1200, 2000), (1999, 2000)])
-def test_overstriping_asks_for_no_more_stripes_than_a_file_may_have(targets: int, count: int) -> None:
+def test_overstriping_requests_at_most_the_maximum_number_of_stripes(targets: int, count: int) -> None:
     assert layout_kinds(targets)["overstriped"] == f"-C {count}"
 
 
 @pytest.mark.parametrize("targets", [2000, 2400])
-def test_where_no_file_can_have_two_stripes_on_a_target_overstriping_is_not_offered(targets: int) -> None:
+def test_overstriping_is_not_offered_with_too_many_targets(targets: int) -> None:
     assert "overstriped" not in layout_kinds(targets)

@@ -1,4 +1,4 @@
-"""Room, targets, servers that answer, pools and quotas, as recorded."""
+"""Parsing of recorded lfs output: space, targets, server checks, pools and quotas."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def done(name: str) -> Completed:
     return recording(f"client/{name}.txt").done
 
 
-def test_room_is_in_bytes_and_what_is_free_is_what_may_be_used() -> None:
+def test_space_is_in_bytes_and_free_space_is_the_available_one() -> None:
     space = df().read(done("lfs_df"))
     assert [target.name[6:9] for target in space.targets] == ["MDT"] * 4 + ["OST"] * 4
     assert space.targets[4] == TargetSpace("labfs-OST0000", 3833116 * 1024, 3605220 * 1024, "")
@@ -52,24 +52,24 @@ def test_an_inactive_target_is_left_out_or_named() -> None:
     assert read_df(done("ost_inactive_lfs_df_v")).missing == {"OST0003": "inactive device"}
 
 
-def test_only_a_pool_s_targets_are_in_its_room() -> None:
+def test_the_space_of_a_pool_has_only_its_targets() -> None:
     assert [target.name for target in read_df(done("lfs_df_pool")).targets if "OST" in target.name] == [
         "labfs-OST0000",
         "labfs-OST0001",
     ]
 
 
-def test_targets_that_answered_are_told_although_another_did_not() -> None:
+def test_targets_that_answered_are_read_although_another_did_not() -> None:
     recorded = done("lfs_df")
     lines = recorded.stdout.splitlines(keepends=True)
-    # The form in which lfs reports a target that it could not ask (showdf in lfs.c).
+    # The line that lfs prints for a target that did not answer (showdf in lfs.c).
     lines[6] = "labfs-OST0001_UUID  : Connection timed out\n"
     space = read_df(replace(recorded, status=110, stdout="".join(lines)))
     assert (len(space.targets), space.missing) == (7, {"labfs-OST0001_UUID": "Connection timed out"})
 
 
-def test_a_target_s_own_complaint_is_kept() -> None:
-    # The letter lfs puts behind a target that is degraded (obd_statfs_state_name_find in lustre_user.h).
+def test_the_state_of_a_degraded_target_is_kept() -> None:
+    # lfs marks a degraded target with the letter D (obd_statfs_state_name_find in lustre_user.h).
     stdout = done("lfs_df").stdout.replace("[OST:1] ", "[OST:1] D")
     assert [target.state for target in read_df(replace(done("lfs_df"), stdout=stdout)).targets if target.state] == [
         "degraded"
@@ -83,7 +83,7 @@ def test_targets_are_known_by_number_and_state() -> None:
     assert osts("/mnt/zlab").read(done("twofs_lfs_osts_path"))[0].name == "zlab-OST0000"
 
 
-def test_there_are_no_targets_outside_lustre() -> None:
+def test_a_directory_outside_lustre_has_no_targets() -> None:
     assert osts("/tmp").read(done("err_osts_nonlustre")) == ()
 
 
@@ -119,7 +119,8 @@ def test_a_quota_without_limits() -> None:
 
 
 def test_a_quota_of_a_long_path_over_its_limit_with_a_server_that_is_away() -> None:
-    # Long paths stand on a line of their own, "*" is over the limit, brackets are a server that did not answer (print_quota in lfs.c).
+    # A long path is on a separate line, "*" means over the limit, brackets mean that a server did not answer
+    # (print_quota in lfs.c).
     stdout = done("lfs_quota").stdout.replace(
         "/mnt/labfs  318780       0 ", "/a/long/path/of/a/mount\n                [318780]*      10 "
     )

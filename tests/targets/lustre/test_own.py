@@ -1,4 +1,4 @@
-"""File systems whose names begin alike, one that is mounted twice, and many servers that are silent."""
+"""File systems with a common prefix in their names, one that is mounted twice, and many silent servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHER = "ffff888000000002"
 
 
 class Client:
-    """Has parameters, of which lctl tells those that are asked for; ``getname`` is what lfs says, nothing if it hangs."""
+    """A runner with these parameters for lctl; ``getname``: the answer of lfs getname, empty if it hangs."""
 
     def __init__(self, parameters: Mapping[str, str], getname: str = "") -> None:
         self.parameters, self.getname = parameters, getname
@@ -56,7 +56,7 @@ def connection(target: str, instance: str, state: str, address: str) -> dict[str
 
 
 @pytest.mark.parametrize("lost", ["lab-2-MDT0000", "lab-MDT-OST0001", "lab-lab-MDT000a"])
-def test_a_file_system_whose_name_begins_alike_is_another_one(tmp_path: Path, lost: str) -> None:
+def test_a_file_system_with_a_common_prefix_in_its_name_is_another_one(tmp_path: Path, lost: str) -> None:
     client = Client(
         {
             **connection("lab-MDT0000", NAME, WELL, "10.0.0.1@tcp"),
@@ -73,13 +73,13 @@ def test_a_file_system_whose_name_begins_alike_is_another_one(tmp_path: Path, lo
 
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize(("own", "evicted"), [(NAME, True), (OTHER, False)])
-def test_of_a_file_system_that_is_mounted_twice_this_mount_s_connections_are_taken(
+def test_only_connections_of_this_mount_of_a_file_system_count(
     tmp_path: Path, order: int, own: str, evicted: bool
 ) -> None:
     there = [
         connection("lab-MDT0000", NAME, LOST, "10.0.0.1@tcp"),
         connection("lab-MDT0000", OTHER, WELL, "10.0.0.7@tcp"),
-        # Of a metadata server on this machine, to its data targets.
+        # The connection of a metadata server on this machine to a data target.
         connection("lab-OST0000", "MDT0000", LOST, "10.0.0.3@tcp"),
     ]
     client = Client({key: value for each in there[::order] for key, value in each.items()}, f"lab-{own}")
@@ -89,17 +89,17 @@ def test_of_a_file_system_that_is_mounted_twice_this_mount_s_connections_are_tak
     assert mine.server_addresses() == {"lab-MDT0000": "10.0.0.1@tcp" if evicted else "10.0.0.7@tcp"}
 
 
-def test_the_name_of_the_only_mount_is_not_asked_for(tmp_path: Path) -> None:
+def test_the_name_of_the_only_mount_is_not_needed(tmp_path: Path) -> None:
     client = Client(connection("lab-MDT0000", NAME, LOST, "10.0.0.1@tcp"))
     assert "lab-MDT0000 on 10.0.0.1" in lustre(tmp_path, client).trouble()[0]
 
 
-def test_where_nobody_tells_which_mount_it_is_there_is_an_answer_all_the_same(tmp_path: Path) -> None:
+def test_trouble_is_reported_even_if_the_name_of_the_mount_is_unknown(tmp_path: Path) -> None:
     two = {name: connection("lab-MDT0000", name, LOST, "10.0.0.1@tcp") for name in (NAME, OTHER)}
     assert lustre(tmp_path, Client({**two[NAME], **two[OTHER]})).trouble()
 
 
-def test_what_a_server_counts_for_another_file_system_is_not_counted() -> None:
+def test_counters_of_another_file_system_on_a_server_are_ignored() -> None:
     stats = "\nsnapshot_time 1795231205.0 secs.nsecs\nopen 3 samples [reqs]"
     recovery = "\nstatus: RECOVERING\nrecovery_start: 1795231205\ntime_remaining: 60\nconnected_clients: 1/4"
     server = Client(
@@ -120,10 +120,10 @@ def test_what_a_server_counts_for_another_file_system_is_not_counted() -> None:
         lambda ways: unread(ways, "lab"),
     ],
 )
-def test_servers_that_are_silent_are_waited_for_together(
+def test_silent_servers_are_waited_for_in_parallel(
     number: int, question: Callable[[Mapping[str, Runner]], object]
 ) -> None:
-    # Passed only by as many as there are servers; whoever asks them one after another gets a BrokenBarrierError.
+    # The barrier opens when all servers are queried at once; sequential queries get a BrokenBarrierError.
     all_asked = threading.Barrier(number, timeout=20)
 
     def silent(argv: Sequence[str], timeout_s: float = 10) -> Completed:

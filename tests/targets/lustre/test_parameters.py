@@ -1,4 +1,4 @@
-"""Parameters, and the counters, connections and recoveries behind them."""
+"""Parsing of lctl parameters: counters, connections and recoveries."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_names_with_dots_of_their_own_are_whole() -> None:
     assert device(name) == "MGC192.168.77.1@tcp"
 
 
-def test_missing_names_are_told_and_the_rest_is_sound() -> None:
+def test_missing_names_are_reported() -> None:
     assert params("client/err_get_param_noent") == Params(
         {},
         missing=("osc.*.nosuchparam",),
@@ -70,19 +70,19 @@ def test_missing_names_are_told_and_the_rest_is_sound() -> None:
     assert not params("server/get_param_obdfilter_brw_stats").cut_off
 
 
-def test_what_a_user_may_not_see_is_cut_off() -> None:
+def test_parameters_that_a_user_may_not_read_are_cut_off() -> None:
     for name in ("import", "state"):
         hidden = params(f"client/user_get_param_{name}")
         assert (hidden.values, hidden.cut_off, hidden.why) == ({}, True, "")
     assert not params("client/user_get_param_rpcs").cut_off
-    # Counters come with their lines' ends missing.
+    # The lines of the counters are truncated.
     stats = params("client/user_get_param_stats")
     assert stats.cut_off
     with pytest.raises(NotUnderstoodError):
         parse_stats(stats.values["llite.labfs-ffff8880083a1800.stats"])
 
 
-def test_what_lctl_echoes_is_not_what_is_in_force() -> None:
+def test_the_value_that_set_param_echoes_is_not_the_value_in_force() -> None:
     assert len(set_param("osc.*.max_pages_per_rpc", "100000").read(done("client/err_set_param_range_pages"))) == 4
     recorded = done("client/set_param_pages_100000")
     lines = recorded.stdout.splitlines(keepends=True)
@@ -121,7 +121,7 @@ def test_versions() -> None:
     )
 
 
-def test_the_network_is_root_s_to_see() -> None:
+def test_only_root_may_list_the_networks() -> None:
     assert list_nids().read(done("client/lctl_list_nids")) == ("192.168.77.2@tcp",)
     with pytest.raises(EnvironmentLacksError):
         list_nids().read(done("client/user_list_nids"))
@@ -134,7 +134,7 @@ def test_counters() -> None:
     assert parse_stats(done("server/get_param_mdt_md_stats_n").stdout).samples("open") == 127
 
 
-def test_counters_of_older_versions_have_microseconds_and_no_beginning() -> None:
+def test_counters_of_older_versions_have_microseconds_and_no_start_time() -> None:
     stats = parse_stats(
         "snapshot_time             1602096033.158137 secs.usecs\nopen                      17 samples [reqs]"
     )
@@ -142,13 +142,13 @@ def test_counters_of_older_versions_have_microseconds_and_no_beginning() -> None
 
 
 @pytest.mark.parametrize("way", ["single", "striped", "striped_dirs", "striped_default"])
-def test_mdtest_s_files_are_found_in_the_counters_of_all_metadata_targets_together(way: str) -> None:
+def test_the_sum_over_all_metadata_targets_counts_the_files_of_mdtest(way: str) -> None:
     def counted(moment: str) -> dict[str, dict[str, float]]:
         values = read_params(bare(f"mdtest/{way}_md_stats_{moment}.txt", "lctl", "get_param", "mdt.*.md_stats")).values
         return {device(name): of_metadata_target(parse_stats(text)) for name, text in values.items()}
 
-    # The counters were cleared before, so what is there after is what mdtest did: 300 files made, opened again, closed twice, removed;
-    # or 120 directories made and removed, and two that they are in.
+    # The counters were cleared before mdtest, which creates 300 files, opens them again, closes them twice and removes
+    # them; or creates and removes 120 directories in two others.
     assert all(value == 0 for counters in counted("before").values() for value in counters.values())
     after = counted("after")
     total = {name: sum(counters[name] for counters in after.values()) for name in after["labfs-MDT0000"]}
@@ -156,7 +156,7 @@ def test_mdtest_s_files_are_found_in_the_counters_of_all_metadata_targets_togeth
         assert total["md.mkdir"] == total["md.rmdir"] == 122
     else:
         assert (total["md.create"], total["md.open"], total["md.close"], total["md.unlink"]) == (300, 600, 600, 300)
-    # A striped directory whose subdirectories do not inherit it has the whole tree on one target.
+    # If subdirectories do not inherit the striping, the whole tree is on one target.
     busy = [name for name, counters in after.items() if counters["md.create"] or counters["md.mkdir"] > 2]
     assert len(busy) == (4 if way == "striped_default" else 1)
 
@@ -219,7 +219,7 @@ def test_a_connection() -> None:
     assert manager.target == "MGS"
 
 
-def test_a_target_that_was_taken_out_is_still_connected() -> None:
+def test_a_deactivated_target_is_still_connected() -> None:
     known = parse_import(next(iter(params("client/ost_inactive_import").values.values())))
     assert (known.state, known.deactivated) == ("FULL", True)
 
@@ -240,7 +240,7 @@ ASKED = ("server/get_param_obdfilter_stats", "server/get_param_mdt_md_stats", "s
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_stands_around_a_server_s_values_does_not_hide_them(name: str) -> None:
+def test_greetings_and_prefixes_do_not_hide_the_values_of_a_server(name: str) -> None:
     own = done(name)
     expected = params(name)
     assert expected.values
@@ -248,7 +248,7 @@ def test_what_stands_around_a_server_s_values_does_not_hide_them(name: str) -> N
         assert read_params(replace(own, stdout=stdout)).values == expected.values
 
 
-def test_errors_are_told_from_what_others_write_beside_them() -> None:
+def test_errors_of_lctl_are_distinguished_from_other_messages() -> None:
     missing = done("server/get_param_obdfilter_brw_stats")
     for stderr in (
         f"Warning: Permanently added 'oss1' to the list of known hosts.\n{missing.stderr}",
@@ -260,7 +260,7 @@ def test_errors_are_told_from_what_others_write_beside_them() -> None:
         assert read_params(replace(missing, status=2, stderr=stderr + denied)).cut_off
 
 
-def test_a_greeting_alone_is_no_parameter() -> None:
+def test_a_greeting_alone_is_not_a_parameter() -> None:
     for stdout in (GREETING, by_pdsh(GREETING)):
         with pytest.raises(NotUnderstoodError):
             read_params(Completed(("lctl", "get_param", "mdt.*.md_stats"), 0, stdout, ""))

@@ -1,4 +1,4 @@
-"""Directories on metadata targets: by hand, striped, in turn."""
+"""Reading the placement of directories on metadata targets: manual, striped, round-robin."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def done(name: str) -> Completed:
 @pytest.mark.parametrize("name", ["defd", "defd_sub", "defrr", "plain", "rem1", "str4", "strall"])
 def test_both_forms_say_the_same(name: str) -> None:
     text, yaml = read_dir_stripe(done(f"getdirstripe_{name}")), read_dir_stripe(done(f"getdirstripe_y_{name}"))
-    # A directory without stripes has its one target in YAML, and no table as text.
+    # For a directory without stripes YAML lists its one target, and the text form has no table.
     assert replace(text, targets=text.targets or (text.offset,)) == yaml
     assert read_default(done(f"getdirstripe_Dflag_{name}")) == read_default(done(f"getdirstripe_yD_{name}"))
 
 
-def test_stripes_are_told_in_order() -> None:
+def test_stripes_are_read_in_order() -> None:
     assert read_dir_stripe(done("getdirstripe_strall")) == DirStripe(4, 2, "fnv_1a_64", (), (2, 1, 3, 0))
     assert read_dir_stripe(done("getdirstripe_str2crush")).hash == "crush"
     assert read_dir_stripe(done("getdirstripe_v")) == read_dir_stripe(done("getdirstripe_str4"))
 
 
-def test_a_migration_that_was_not_finished_shows() -> None:
+def test_an_unfinished_migration_is_a_flag() -> None:
     assert read_dir_stripe(done("getdirstripe_mig_after")).flags == ("migrating", "fixed")
     assert read_dir_stripe(done("migrate_mig4_striped")).flags == ("fixed",)
 
@@ -49,7 +49,7 @@ def both(name: str) -> Placement:
     return placement(read_dir_stripe(done(f"getdirstripe_{name}")), read_default(done(f"getdirstripe_Dflag_{name}")))
 
 
-def test_a_striped_directory_hands_nothing_down_by_itself() -> None:
+def test_a_striped_directory_is_inherited_only_with_a_default() -> None:
     assert both("str4") == Placement("automatic", (0, 1, 2, 3), 4, "fnv_1a_64", inherited=False)
     assert both("strall") == Placement("automatic", (2, 1, 3, 0), 4, "fnv_1a_64", inherited=True)
     assert both("defd_sub").inherited
@@ -58,7 +58,7 @@ def test_a_striped_directory_hands_nothing_down_by_itself() -> None:
 def test_a_directory_whose_subdirectories_are_spread() -> None:
     assert both("defrr") == Placement("automatic", (3,), 1, inherited=True)
     assert both("defd") == Placement("automatic", (1,), 4, inherited=True)
-    # The root of the file system spreads the directories of its upper levels, and they do so too.
+    # The root spreads the directories of the upper levels, and these spread theirs.
     assert both("plain") == Placement("automatic", (3,), 1, inherited=True)
 
 

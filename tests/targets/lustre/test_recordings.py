@@ -1,4 +1,4 @@
-"""No recording is left over, commands are typed as recorded, and every reader copes with every recording that is its business."""
+"""Every recording is assigned, commands equal the recorded ones, and readers handle their recordings, even damaged."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ READ: dict[str, Callable[[Completed], object]] = {
     **{name: command.read for name, command in {**COMMANDS, **LAST_COMMANDS}.items()},
     **READERS,
 }
-# lctl reports what it has not, and what a user may not see, by its status; what it has is there all the same.
+# lctl exits with an error if one parameter is missing or unreadable, but prints the others.
 STATUS_IS_NO_ERROR = frozenset(
     name
     for name, command in {**COMMANDS, **LAST_COMMANDS}.items()
     if command.argv[:2] == ("lctl", "get_param") and "-n" not in command.argv
 )
-# lfs succeeds, and there is nothing that could be used.
+# lfs exits with status 0, but its output is not usable.
 SUCCESS_IS_AN_ERROR = {
     "client/err_getdirstripe_file.txt": "not a directory",
     "client/lfs_df_h.txt": "not understood",
@@ -45,7 +45,7 @@ PARTS: dict[str, Callable[[str], object]] = {
 }
 
 
-def test_no_recording_is_left_over_and_none_has_two_masters() -> None:
+def test_every_recording_is_assigned_exactly_once() -> None:
     left = [f"{name}.txt" for several in LEFT.values() for name in several]
     assigned = Counter([*COMMANDS, *LAST_COMMANDS, *READERS, *left])
     assert set(names("client")) | set(names("server")) == set(assigned)
@@ -69,12 +69,12 @@ def test_the_last_of_several_commands_is_typed_as_recorded(name: str) -> None:
 
 
 def typed(command: Command[object]) -> str:
-    """As in the recordings, where wildcards were typed bare."""
+    """Return the command line as in the recordings, with unquoted wildcards."""
     return shlex.join(command.argv).replace("'", "")
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_success_is_understood_and_a_failure_explained(name: str) -> None:
+def test_a_success_is_read_and_a_failure_is_explained(name: str) -> None:
     done = recording(name).done
     if name in SUCCESS_IS_AN_ERROR:
         with pytest.raises(StrakesError, match=SUCCESS_IS_AN_ERROR[name]):
@@ -91,7 +91,7 @@ def test_a_success_is_understood_and_a_failure_explained(name: str) -> None:
 
 
 def parts() -> list[tuple[str, str]]:
-    """Every recorded parameter that has a reader of its own."""
+    """Return recording and name of each recorded parameter with a reader in PARTS."""
     found = []
     for name in COMMANDS:
         result = READ[name](recording(name).done) if COMMANDS[name].argv[:2] == ("lctl", "get_param") else None
@@ -116,7 +116,7 @@ LINE = st.sampled_from(["", "=", ":", "x", "-1", "lmm_stripe_count:", "\t0\t", "
 
 @st.composite
 def mutated(draw: st.DrawFn, text: str) -> str:
-    """Cut off, lines dropped, repeated, swapped, strange ones put in."""
+    """Return the text after one to three changes: cut, drop, repeat, swap or insert lines, or replace a word."""
     lines = text.splitlines(keepends=True)
     for _ in range(draw(st.integers(1, 3))):
         place = draw(st.integers(0, max(len(lines) - 1, 0)))
@@ -142,7 +142,7 @@ FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthC
 
 
 @pytest.mark.parametrize("name", READ)
-def test_a_reader_of_damaged_output_fails_in_order_or_not_at_all(name: str) -> None:
+def test_a_reader_of_damaged_output_raises_only_errors_of_strakes(name: str) -> None:
     done = recording(name).done
 
     @FEW
@@ -154,12 +154,12 @@ def test_a_reader_of_damaged_output_fails_in_order_or_not_at_all(name: str) -> N
     damaged()
 
 
-# One of each kind is enough: the others differ in figures only.
+# One parameter of each kind: others differ only in their numbers.
 @pytest.mark.parametrize(
     ("name", "parameter"),
     list({(name, parameter.rpartition(".")[2]): (name, parameter) for name, parameter in parts()}.values()),
 )
-def test_a_reader_of_a_damaged_parameter_fails_in_order_or_not_at_all(name: str, parameter: str) -> None:
+def test_a_reader_of_a_damaged_parameter_raises_only_errors_of_strakes(name: str, parameter: str) -> None:
     params, read = READ[name](recording(name).done), _reader(parameter)
     assert isinstance(params, Params) and read is not None
     text, reader = params.values[parameter], read

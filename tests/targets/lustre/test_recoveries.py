@@ -1,4 +1,4 @@
-"""A server that started anew is noticed by what it counts of its recovery, also by a client that did not talk to it."""
+"""A restarted server is detected by its recovery status, even by a client that sent it nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATUS = (
 
 
 class Restarting:
-    """The recorded machine, one of whose metadata targets recovered at ``start`` (0: it never had to)."""
+    """The recorded machine with a metadata target that recovered at ``start`` (unix time; 0: never)."""
 
     def __init__(self, root: Path) -> None:
         self._replay = Replay(root, AS_ROOT, SPELLINGS, ON_SERVER)
@@ -38,7 +38,7 @@ class Restarting:
         return replace(done, stdout=text)
 
 
-def test_a_recovery_between_two_looks_is_an_interruption_with_the_server_s_own_times(tmp_path: Path) -> None:
+def test_a_recovery_between_two_readings_is_an_interruption_with_the_times_of_the_server(tmp_path: Path) -> None:
     machine = Restarting(tmp_path)
     lustre = LustreTarget(tmp_path, mount(tmp_path), servers=AT, runner=machine)
     assert lustre.recoveries()[1].status == "INACTIVE" and all(one.serving for one in lustre.recoveries())
@@ -56,7 +56,7 @@ def test_a_recovery_between_two_looks_is_an_interruption_with_the_server_s_own_t
     assert str(watch.interruptions(began, began)[0]).endswith("for 5.00 s; 1 client was evicted.")
 
 
-def test_servers_that_are_not_well_are_named_in_every_trouble(tmp_path: Path) -> None:
+def test_recovering_and_unhealthy_servers_are_reported(tmp_path: Path) -> None:
     lustre = target(tmp_path, servers=AT)
     assert not any("healthy" in sentence for sentence in lustre.trouble())
     waiting = as_counted("labfs-MDT0001", parse_recovery("status: WAITING_FOR_CLIENTS"))

@@ -1,4 +1,4 @@
-"""The target, on a machine that answers as the recorded one did; and on machines without Lustre, or whose servers are dead."""
+"""LustreTarget on a replay of the recorded machine, and on machines without Lustre or with dead servers."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ SPELLINGS = {
     "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 /mnt/labfs/dne/defrr": (
         "lfs setdirstripe -D -c 1 -i -1 --max-inherit=2 --max-inherit-rr=1 defrr"
     ),
-    # Its default was recorded as set, not how.
+    # The command that set this default was not recorded.
     "lfs setdirstripe -D -c -1 /mnt/labfs/dne/strall": "lfs setdirstripe -D -c 4 defd",
 }
 FIRST = MetadataTarget("labfs-MDT0000", 0, "192.168.77.1", "active", 1160264 << 10, 1039008 << 10, 838864, 838587)
 
 
 def mount(root: Path) -> Mount:
-    """The recorded line of mountinfo, with another mount point."""
+    """Return the recorded mount with another mount point."""
     (recorded,) = parse_mountinfo(recording("client/mountinfo.txt").done.stdout)
     return replace(recorded, mount_point=str(root))
 
@@ -90,7 +90,7 @@ class TestAsRecorded(ControlConformance):
         return directory
 
 
-def test_a_client_s_mount_is_lustre_and_a_server_s_is_not(tmp_path: Path) -> None:
+def test_the_mount_of_a_client_is_lustre_and_that_of_a_server_is_not(tmp_path: Path) -> None:
     assert next(kind for kind in TARGETS if kind.claims(mount(tmp_path))) is LustreTarget
     line = (
         "99 27 254:32 / /mnt/lt/mdt0 rw - lustre /dev/vdc "
@@ -156,7 +156,9 @@ def test_that_large_buffered_calls_become_direct_ones_is_kept_with_the_descripti
     assert "llite.hybrid_io" not in target(tmp_path).describe().client
 
 
-def test_a_user_learns_as_much_as_users_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordinary_user_gets_the_readable_parts_and_the_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     lustre = target(tmp_path, AS_USER)
     description = lustre.describe()
@@ -167,14 +169,14 @@ def test_a_user_learns_as_much_as_users_may(tmp_path: Path, monkeypatch: pytest.
     )
     assert (description.pools, description.client["osc.max_rpcs_in_flight"]) == (("fast",), "8")
     assert any("list_nids" in note and "denied" in note for note in description.notes)
-    # Nothing is taken of counters that come cut off.
+    # Truncated counters are not used.
     assert not any(lustre.observe().values())
     assert {limit.what for limit in lustre.limits()} == {
         *("read counters of servers", "place directories", "read this client's counters"),
     }
 
 
-def test_a_target_that_was_taken_out_is_inactive_and_a_finding() -> None:
+def test_a_deactivated_target_is_inactive() -> None:
     name = ClientName("labfs", "ffff8880082b0000")
     replayed = Replay(
         Path("/nowhere"), (*recordings("ost_inactive"), *AS_ROOT), {"lfs check servers /mnt/labfs": "lfs check osts"}
@@ -183,7 +185,7 @@ def test_a_target_that_was_taken_out_is_inactive_and_a_finding() -> None:
     assert [one.state for one in targets if one.kind == "OST"] == ["active"] * 3 + ["inactive"]
 
 
-def test_a_server_that_does_not_answer_shows_although_lfs_calls_its_targets_active() -> None:
+def test_a_silent_server_is_reported_although_lfs_calls_its_targets_active() -> None:
     # The recording of a crash starts with the output of lfs check.
     text = bare("failover/crash_client_while_down.txt").stdout
     silent = Completed(
@@ -211,7 +213,7 @@ def test_layouts_of_files_and_directories_are_read(tmp_path: Path) -> None:
         lustre.layout(tmp_path / "missing")
 
 
-def test_what_new_files_really_get_is_read_from_one(tmp_path: Path) -> None:
+def test_the_layout_given_to_new_files_is_read_from_one(tmp_path: Path) -> None:
     directory = tmp_path / "s" / "d_over"
     directory.mkdir(parents=True)
     lustre = target(tmp_path)
@@ -230,7 +232,7 @@ def test_a_layout_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     assert list(directory.iterdir()) == []
 
 
-def test_a_file_that_cannot_be_made_with_a_layout_is_an_error_and_left_nowhere(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_created_with_a_layout_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     directory = tmp_path / "s" / "d_c2"
     directory.mkdir(parents=True)
     recorded = Replay(tmp_path, AS_ROOT)
@@ -289,9 +291,9 @@ def test_a_placement_by_hand_names_a_target(tmp_path: Path) -> None:
         target(tmp_path).make_directory(tmp_path, "d", Placement("manual"))
 
 
-def test_a_directory_by_hand_says_when_its_subdirectories_are_spread(tmp_path: Path) -> None:
+def test_a_manual_placement_reports_subdirectories_that_are_spread(tmp_path: Path) -> None:
     (tmp_path / "dne").mkdir()
-    # It was made otherwise; what counts is that its default, read back, spreads.
+    # The recorded commands differ; what matters is the default that is read back, which spreads subdirectories.
     spellings = {
         "lfs mkdir -i 3 /mnt/labfs/dne/plain": "lfs mkdir -i 1 rem1",
         "lfs setdirstripe -D -c 1 -i 3 /mnt/labfs/dne/plain": "lfs setdirstripe -D -c 4 defd",
@@ -313,7 +315,7 @@ def test_a_parent_may_be_an_open_directory(tmp_path: Path) -> None:
     assert given.metadata_targets == (1,)
 
 
-def test_the_client_s_counters_are_per_target(tmp_path: Path) -> None:
+def test_the_counters_of_the_client_are_per_target(tmp_path: Path) -> None:
     seen = target(tmp_path).observe()
     assert set(seen) == {"client", *(f"labfs-{kind}000{index}" for kind in ("MDT", "OST") for index in range(4))}
     assert seen["client"]["client.md.mkdir"] == 56
@@ -330,7 +332,7 @@ def test_the_servers_counters_come_with_servers_only(tmp_path: Path) -> None:
 
 
 def on_this_node(recorded: Recording) -> Recording:
-    """The same as the server's own client would say it."""
+    """Return the recording as a client on the server would give it, with the address 0@lo."""
     return replace(
         recorded, done=replace(recorded.done, stdout=recorded.done.stdout.replace("192.168.77.1@tcp", "0@lo"))
     )
@@ -350,7 +352,7 @@ def test_a_server_calls_itself_by_its_address_in_the_network(tmp_path: Path) -> 
     assert "localhost" not in {server.name for server in servers if server.role != "mgs"}
 
 
-def test_a_user_on_a_server_misses_its_counters_without_ado(tmp_path: Path) -> None:
+def test_an_ordinary_user_on_a_server_gets_only_the_counters_of_the_client(tmp_path: Path) -> None:
     seen = target(tmp_path, tuple(map(on_this_node, AS_ROOT))).observe()
     assert "localhost" not in seen and "client.md.requests" in seen["labfs-MDT0000"]
 
@@ -361,7 +363,7 @@ def mdtest(moment: str) -> Recording:
     return replace(recorded, done=replace(recorded.done, stdout=text))
 
 
-def test_a_run_is_seen_on_the_metadata_targets_that_took_part(tmp_path: Path) -> None:
+def test_a_run_is_counted_on_the_metadata_targets_that_took_part(tmp_path: Path) -> None:
     def moment(which: str) -> LustreTarget:
         runner = Replay(tmp_path, AS_ROOT, SPELLINGS, (mdtest(which), *ON_SERVER))
         return LustreTarget(tmp_path, mount(tmp_path), servers=AT, runner=runner)
@@ -377,14 +379,14 @@ def test_counters_that_were_cleared_in_between_are_named(tmp_path: Path) -> None
     before = target(tmp_path).observe()
     cleared = recording("client/get_param_llite_stats_after_clear.txt")
     after = target(tmp_path, (cleared, *AS_ROOT)).observe()
-    # llite.*-INSTANCE.stats was not recorded so: the first of the recorded values is taken.
+    # llite.*-INSTANCE.stats has no recording of its own, so the first recording with the parameter is used.
     assert "client" not in difference(before, after)
     assert disturbed(before, after) == (
         "client: the client's counters were cleared or the client was remounted during the measurement",
     )
 
 
-def test_servers_that_cannot_be_asked_are_named_and_do_not_disturb(tmp_path: Path) -> None:
+def test_servers_that_cannot_be_reached_are_named_and_the_rest_is_read(tmp_path: Path) -> None:
     recorded = Replay(tmp_path, AS_ROOT, SPELLINGS)
 
     def away(argv: Sequence[str], timeout_s: float = 10) -> Completed:
@@ -402,7 +404,7 @@ def test_servers_that_cannot_be_asked_are_named_and_do_not_disturb(tmp_path: Pat
     assert any("No route" in note for note in lustre.describe().notes)
 
 
-def test_servers_that_can_be_asked_are_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_that_can_be_read_leave_no_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert target(tmp_path, servers=AT).limits() == ()
 
@@ -413,7 +415,7 @@ def test_settings_are_lines_for_people(tmp_path: Path) -> None:
 
 @pytest.fixture
 def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
-    """A machine whose lfs, lctl and stat wait for ever, as for a dead server; here the limit is short."""
+    """Return a runner with a time-out of 0.2 s on a machine whose lfs, lctl and stat hang, as with a dead server."""
     for name in ("lfs", "lctl", "stat"):
         (tmp_path / name).write_text("#!/bin/sh\ntrap '' TERM INT HUP\necho $0 waits >&2\nwhile :; do sleep 1; done\n")
         (tmp_path / name).chmod(0o755)
@@ -421,7 +423,7 @@ def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
     return lambda argv, timeout_s=10: run(argv, 0.2)
 
 
-def test_a_dead_server_ends_every_question_by_its_limit(tmp_path: Path, dead: Runner) -> None:
+def test_every_query_of_a_dead_server_ends_at_its_time_limit(tmp_path: Path, dead: Runner) -> None:
     lustre = LustreTarget(tmp_path, mount(tmp_path), servers=AT, runner=dead)
     place = tmp_path / "d"
     for question in (
@@ -496,7 +498,7 @@ def test_a_machine_without_lfs_says_so_and_describes_the_mount(tmp_path: Path) -
         (Completed((), 0, "mdt.other-MDT0000.md_stats=\nsnapshot_time 1.0 secs.nsecs\n", ""), "no target of labfs"),
     ],
 )
-def test_a_server_that_was_asked_for_and_cannot_be_read_is_an_error_with_the_command(
+def test_a_requested_server_that_cannot_be_read_is_an_error_with_the_command(
     tmp_path: Path, answer: Completed, why: str
 ) -> None:
     assert target(tmp_path, servers=AT).unread_server() is None

@@ -1,4 +1,4 @@
-"""A client on a server, one that is ill itself, one that may ask nothing, and answers that are cut off."""
+"""A client on a server node, an unhealthy client, a client without permissions, and truncated answers."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ TWO = connection("lab-MDT0000", NAME, WELL, "10.0.0.7@tcp") | connection("lab-OS
 
 
 def on_server(*addresses: str) -> Client:
-    """A client whose own addresses are these, and which has the counters of a metadata target."""
+    """Return a client with these addresses and with the counters of a metadata target."""
     client = Client(TWO | {"mdt.lab-MDT0000.md_stats": STATS}, f"lab-{NAME}")
     client.nids = addresses
     return client
 
 
 @pytest.mark.parametrize("addresses", [("10.0.0.7@tcp",), ("10.1.0.7@o2ib", "10.0.0.7@tcp")])
-def test_counters_of_this_node_are_read_whatever_address_its_targets_are_told_by(
-    tmp_path: Path, addresses: tuple[str, ...]
-) -> None:
+def test_counters_of_this_node_are_read_at_any_of_its_addresses(tmp_path: Path, addresses: tuple[str, ...]) -> None:
     mine = lustre(tmp_path, on_server(*addresses))
     assert mine.observe()["lab-MDT0000"]["md.open"] == 3
     assert mine.server_addresses() == {"lab-MDT0000": "0@lo", "lab-OST0000": "10.0.0.8@tcp"}
 
 
-def test_counters_of_other_nodes_are_not_taken_for_theirs(tmp_path: Path) -> None:
+def test_counters_of_this_node_are_not_attributed_to_servers_on_other_nodes(tmp_path: Path) -> None:
     mine = lustre(tmp_path, on_server("10.0.0.9@tcp"))
     assert "md.open" not in mine.observe().get("lab-MDT0000", {})
 
@@ -55,13 +53,13 @@ def test_counters_of_other_nodes_are_not_taken_for_theirs(tmp_path: Path) -> Non
         ("NOT HEALTHY", "not"),
     ],
 )
-def test_a_client_that_is_not_healthy_itself_is_named(tmp_path: Path, told: str, complaint: str) -> None:
+def test_an_unhealthy_client_is_reported(tmp_path: Path, told: str, complaint: str) -> None:
     trouble = lustre(tmp_path, Client(TWO | {"health_check": told})).trouble()
     assert bool(trouble) == bool(complaint)
     assert not complaint or ("This client is not healthy" in trouble[0] and complaint in trouble[0])
 
 
-def test_who_is_told_nothing_is_told_why_there_are_no_counters(tmp_path: Path) -> None:
+def test_a_client_without_server_addresses_says_why_it_has_no_counters(tmp_path: Path) -> None:
     limits = lustre(tmp_path, Client({}, f"lab-{NAME}")).limits()
     assert any("does not say on which servers" in limit.why for limit in limits)
 
@@ -71,20 +69,20 @@ HISTORY = "current_state: {}\nstate_history:\n - [ 10, FULL ]\n - [ 20, DISCONN 
 
 @pytest.mark.parametrize("cut", ["", " -", " - [", " - [ 3", " - [ 30,", " - [ 30, FU", " - [ 30, FULL"])
 @pytest.mark.parametrize(("current", "ended_s"), [("FULL", 26), ("CONNECTING", None)])
-def test_a_history_whose_last_line_is_cut_off_tells_the_rest(cut: str, current: str, ended_s: int | None) -> None:
+def test_a_truncated_history_is_read_without_its_last_line(cut: str, current: str, ended_s: int | None) -> None:
     states = parse_states(HISTORY.format(current) + cut)
     assert states.cut_off == bool(cut)
     if cut:
         assert states.interruptions("t") == (Interruption("t", 20, ended_s, evicted=True),)
 
 
-def test_a_recovery_whose_last_line_is_cut_off_tells_the_rest() -> None:
+def test_a_truncated_recovery_is_read_without_its_last_line() -> None:
     for rest in ("recovery_dur", "completed_clients: 3/", "replayed_requests: 1x"):
         recovery = parse_recovery(f"status: COMPLETE\nrecovery_start: 1795232520\n{rest}")
         assert recovery.serving and recovery.started_unix_s == 1795232520 and recovery.evicted_clients is None
 
 
-def test_an_idle_connection_that_finds_its_server_dead_was_lost_from_when_it_woke_up() -> None:
+def test_an_idle_connection_to_a_dead_server_is_lost_from_its_first_attempt() -> None:
     states = parse_states(
         "current_state: FULL\nstate_history:\n - [ 10, CONNECTING ]\n - [ 10, IDLE ]\n - [ 76, CONNECTING ]\n"
         " - [ 81, DISCONN ]\n - [ 87, CONNECTING ]\n - [ 90, FULL ]"
@@ -93,7 +91,7 @@ def test_an_idle_connection_that_finds_its_server_dead_was_lost_from_when_it_wok
     assert [change.unix_s for change in lost_changes(states.changes)] == [76, 81, 87, 90]
 
 
-def test_an_nfs_lease_that_expired_is_an_interruption_as_long_as_it_lasts() -> None:
+def test_an_expired_nfs_lease_is_an_interruption() -> None:
     text = (
         "device 10.0.0.9:/e mounted on /nfs with fstype nfs4 statvers=1.1\n"
         "\tnfsv4:\tbm0=0x1,lease_time=90,lease_expired={}\n\t        READ: 5 5 0 1 1 1 1 1 0\n"
@@ -103,7 +101,7 @@ def test_an_nfs_lease_that_expired_is_an_interruption_as_long_as_it_lasts() -> N
     assert lost_between(well, well) == ()
 
 
-def test_a_call_that_is_not_answered_names_the_targets_that_do_not_answer(tmp_path: Path) -> None:
+def test_the_error_of_an_unanswered_call_names_the_silent_targets(tmp_path: Path) -> None:
     known = Client(TWO | connection("lab-OST0003", NAME, LOST, "10.0.0.3@tcp"), f"lab-{NAME}")
 
     def hangs(argv: Sequence[str], timeout_s: float = 10) -> Completed:
@@ -116,7 +114,7 @@ def test_a_call_that_is_not_answered_names_the_targets_that_do_not_answer(tmp_pa
     assert "lab-OST0003 on 10.0.0.3 does not answer" in raised.value.why
 
 
-def test_a_connection_over_the_loopback_is_to_this_node_whatever_its_configured_address() -> None:
+def test_a_connection_over_the_loopback_is_to_this_node() -> None:
     name = ClientName("lab", NAME)
     imported = (
         f"\nname: lab-MDT0000-mdc-{NAME}\ntarget: lab-MDT0000_UUID\nstate: FULL\nimport_flags: [ x ]\n"
@@ -136,7 +134,7 @@ def test_a_connection_over_the_loopback_is_to_this_node_whatever_its_configured_
 RECORDED = (PLACE / "wave3" / "mdc_import_two_servicenodes.txt").read_text()
 
 
-def test_a_lost_target_is_named_with_the_server_that_last_served_it_not_the_one_that_is_tried(tmp_path: Path) -> None:
+def test_a_lost_target_is_named_with_the_server_that_last_served_it(tmp_path: Path) -> None:
     instance = "0000000082244000"
     imported, _, history = RECORDED.partition(f"mdc.lus-MDT0001-mdc-{instance}.state=\n")
     imported = imported.partition("\n")[2]
@@ -149,7 +147,7 @@ def test_a_lost_target_is_named_with_the_server_that_last_served_it_not_the_one_
     target = LustreTarget(tmp_path, replace(mount(tmp_path), source="10.77.0.1@tcp:/lus"), runner=client)
     before = LustreTarget(tmp_path, target.mount, runner=client)
     assert target.lost_servers() == {}
-    # The client tries the other server, which is well.
+    # The client tries the other server, which is healthy.
     parameters[f"mdc.lus-MDT0001-mdc-{instance}.mds_conn_uuid"] = "10.77.0.1@tcp"
     parameters[f"mdc.lus-MDT0001-mdc-{instance}.state"] = (
         history.replace("current_state: FULL", "current_state: DISCONN") + " - [ 1795733400, DISCONN ]\n"

@@ -1,4 +1,4 @@
-"""What older versions of Lustre print otherwise (2.10 to 2.15): written after their sources and documentation, not recorded."""
+"""Output of older versions of Lustre (2.10 to 2.15), written from their sources and documentation, not recorded."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_history_of_states_has_the_same_form() -> None:
     assert [change.state for change in states.changes] == ["DISCONN", "FULL"]
 
 
-def test_a_recovery_tells_who_was_evicted_by_who_did_not_complete_it() -> None:
+def test_the_number_of_evicted_clients_is_derived_from_the_completed_ones() -> None:
     over = "status: COMPLETE\nrecovery_start: 1613073284\nrecovery_duration: 41\ncompleted_clients: 197/200\n"
     recovery = parse_recovery(f"{over}replayed_requests: 12\nlast_transno: 4294967299\nVBR: DISABLED\nIR: ENABLED")
     assert (recovery.evicted_clients, recovery.all_clients, recovery.duration_s) == (3, 200, 41)
@@ -125,7 +125,7 @@ def test_a_recovery_tells_who_was_evicted_by_who_did_not_complete_it() -> None:
     assert (recovery.evicted_clients, recovery.all_clients, recovery.serving) == (1, 200, False)
 
 
-def test_counters_with_and_without_sums_and_beginnings() -> None:
+def test_counters_with_and_without_sums_and_start_times() -> None:
     for time in ("1613073284.117021 secs.usecs", "1613073284.117021123 secs.nsecs"):
         stats = parse_stats(f"snapshot_time             {time}\nopen                      34 samples [reqs]\n")
         assert stats.samples("open") == 34 and stats.start_s is None

@@ -1,4 +1,4 @@
-"""What every target must do, whatever its file system: a test class inherits this and says in ``place`` where one is mounted."""
+"""Conformance tests of targets. A test class for a file system inherits them and provides the fixture ``place``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ RUN = "20260101-000000-conformance-0000"
 
 
 class TargetConformance:
-    """``kind`` is the class that must be detected, ``file_system`` its name in mountinfo."""
+    """Tests of any target. ``kind``: the expected class; ``file_system``: its name in mountinfo.
+
+    ``remote``: whether it is a network file system. ``counts_inodes``: whether statvfs reports inodes.
+    """
 
     kind: ClassVar[type[Target]]
     file_system: ClassVar[str]
@@ -104,7 +107,7 @@ class TargetConformance:
     def test_a_kept_workspace_is_removed_by_clean_alone(self, place: Path) -> None:
         with Workspace.create(place, RUN, keep=True) as workspace:
             (workspace.path / "file").write_bytes(b"data")
-        # A run that ended: its process is this one, which lives.
+        # The run has ended, but its process, which is this one, is alive.
         assert clean(place).skipped_live[0].path == str(workspace.path)
         report = clean(place, force=True)
         assert report.removed == (str(workspace.path),)

@@ -1,4 +1,4 @@
-"""What every target must do about servers, layouts, placements and counters, be it only to say that it cannot."""
+"""Conformance tests of a target's control: description, layouts, placements and counters, or the reason for their lack."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from strakes.targets.target import Target, UnsupportedError
 
 
 class ControlConformance:
-    """``target`` is on a file system with the directory ``place`` of ours; ``layout`` and ``placements`` are what it must be able to give.
+    """Tests of any target, with the fixtures ``target`` and ``place``, a directory of ours on it.
 
-    A target that cannot set them leaves them out, and must refuse.
+    ``layout`` and ``placements`` (by directory name): those that the target must be able to set. A target that cannot
+    set layouts or placements leaves them out, and must refuse them.
     """
 
     layout: Layout | None = None
@@ -43,7 +44,7 @@ class ControlConformance:
 
     @pytest.fixture
     def parent(self, place: Path) -> Path:
-        """Where the directories of ``placements`` are made."""
+        """Return the parent of the directories of ``placements``."""
         return place
 
     def test_it_describes_itself(self, target: Target) -> None:
@@ -64,7 +65,7 @@ class ControlConformance:
     def test_targets_to_look_at_are_sentences(self, target: Target) -> None:
         assert all(line.endswith(".") for line in unlike_targets(target.describe()))
 
-    def test_what_it_cannot_do_has_a_reason(self, target: Target) -> None:
+    def test_limits_have_a_reason(self, target: Target) -> None:
         assert all(
             limit.what.strip() and limit.why.strip() and "\n" not in limit.what + limit.why for limit in target.limits()
         )
@@ -83,7 +84,7 @@ class ControlConformance:
         assert layout_differences(self.layout, target.set_layout(place, self.layout)) == ()
         assert list(place.iterdir()) == []
 
-    def test_a_directory_s_layout_can_be_read_or_is_none(self, target: Target, place: Path) -> None:
+    def test_the_layout_of_a_directory_can_be_read_or_is_none(self, target: Target, place: Path) -> None:
         assert target.layout(place) is None or self.layout is not None
 
     def test_placements_are_given_as_wished_or_refused(self, target: Target, parent: Path) -> None:

@@ -1,4 +1,4 @@
-"""The suite of controls on a file system that is mounted for it."""
+"""The conformance tests of control on a mounted file system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from targets.control_conformance import ControlConformance
 
 
 class OnMount(ControlConformance):
-    """``mounted`` is the file system; each test has a fresh directory on it."""
+    """Tests on the file system of the fixture ``mounted``, each with a new directory."""
 
     @pytest.fixture
     def place(self, mounted: Path) -> Iterator[Path]:

@@ -14,7 +14,7 @@ def mount_on(number: str, source: str = "/dev/sda1") -> Mount:
 
 @pytest.fixture
 def sysfs(tmp_path: Path) -> Path:
-    """A disk with a partition, as the kernel lays them out."""
+    """Make a sysfs with a disk and a partition; return its root."""
     disk = tmp_path / "devices/pci0/block/sda"
     for path, text in {
         "size": "2048000",
@@ -48,7 +48,7 @@ def test_a_whole_disk_is_its_own(sysfs: Path) -> None:
     assert device.total_bytes == 2048000 * 512
 
 
-def test_a_device_that_says_little_is_described_all_the_same(sysfs: Path) -> None:
+def test_a_device_with_few_attributes_is_described(sysfs: Path) -> None:
     bare = sysfs / "devices/virtual/block/dm-0"
     bare.mkdir(parents=True)
     (sysfs / "dev/block/253:0").symlink_to(bare)
@@ -61,7 +61,7 @@ def test_a_device_that_says_little_is_described_all_the_same(sysfs: Path) -> Non
     ("number", "source"),
     [("0:42", "tmpfs"), ("0:43", "filer:/export"), ("0:44", "/dev/no-such-disk"), ("9:9", "/dev/sdz")],
 )
-def test_where_there_is_no_device_there_is_none(sysfs: Path, number: str, source: str) -> None:
+def test_a_mount_without_a_block_device_has_none(sysfs: Path, number: str, source: str) -> None:
     assert block_device_of(mount_on(number, source), sysfs) is None
 
 
@@ -79,7 +79,7 @@ def test_a_software_raid_names_its_level_and_its_members(tmp_path: Path) -> None
     assert (device.name, device.raid, device.members) == ("md0", "raid5", ("sda", "sdb"))
 
 
-def test_what_a_disk_has_done_has_the_common_names(tmp_path: Path) -> None:
+def test_counters_of_a_disk_have_the_common_names(tmp_path: Path) -> None:
     (tmp_path / "block" / "sda").mkdir(parents=True)
     (tmp_path / "block" / "sda" / "stat").write_text(
         "      5        0       16        1        7        0       24        2        0     1500        3\n"
@@ -94,11 +94,11 @@ def test_what_a_disk_has_done_has_the_common_names(tmp_path: Path) -> None:
     assert device_counters("sdb", tmp_path) == {}
 
 
-def test_a_device_of_drbd_also_tells_what_it_has_sent(tmp_path: Path) -> None:
+def test_a_drbd_device_also_counts_the_replicated_bytes(tmp_path: Path) -> None:
     stat = tmp_path / "block" / "drbd0" / "stat"
     stat.parent.mkdir(parents=True)
     stat.write_text("1 0 8 1 2 0 16 1 0 3 3\n")
-    # As DRBD 8.4.11 writes it.
+    # The format of DRBD 8.4.11.
     (tmp_path / "drbd").write_text(
         "version: 8.4.11 (api:1/proto:86-101)\nsrcversion: F73C670A7EC572DB9CF3E5B \n"
         " 0: cs:Connected ro:Primary/Secondary ds:UpToDate/UpToDate C r-----\n"

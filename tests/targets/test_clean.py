@@ -25,12 +25,12 @@ NOBODY = 65534
 
 
 def dead_marker(run: str = RUN) -> Marker:
-    """Of this host, of a process that cannot live."""
+    """Return a marker of this host with a process id that cannot exist and an old heartbeat."""
     return dataclasses.replace(Marker.of_this_process(run), pid=2**22 + 1, heartbeat_unix_s=time.time() - 3600)
 
 
 def make(directory: Path, run: str = RUN, marker: Marker | None = None) -> Path:
-    """A directory like a dead run's, with a file in it."""
+    """Make a workspace of a dead run, or with another marker, with a file in it; return it."""
     place = directory / f"strakes-{run}"
     place.mkdir()
     (place / MARKER_NAME).write_bytes((marker or dead_marker(run)).to_bytes())
@@ -46,7 +46,7 @@ def victim(tmp_path: Path) -> Path:
     return victim
 
 
-def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path: Path, victim: Path) -> None:
+def test_only_the_remains_of_a_killed_run_are_removed(tmp_path: Path, victim: Path) -> None:
     remains = killed_workspace(tmp_path)
     (tmp_path / "strakes-notes").mkdir()
     (tmp_path / "strakes.txt").touch()
@@ -57,7 +57,7 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path: Path, vict
     assert [(one.path, one.why) for one in report.ignored] == [(str(tmp_path / "strakes-notes"), "it has no marker")]
 
 
-def test_a_dry_run_only_tells(tmp_path: Path) -> None:
+def test_a_dry_run_removes_nothing(tmp_path: Path) -> None:
     place = make(tmp_path)
     assert clean(tmp_path, dry_run=True).removed == (str(place),)
     assert (place / "file").exists()
@@ -78,7 +78,7 @@ def test_a_living_run_is_skipped_unless_forced(tmp_path: Path) -> None:
     workspace.remove()
 
 
-def test_a_process_number_that_was_given_again_is_another_process(tmp_path: Path) -> None:
+def test_a_reused_process_id_is_another_process(tmp_path: Path) -> None:
     mine = Marker.of_this_process(RUN)
     place = make(tmp_path, marker=dataclasses.replace(mine, pid_start=mine.pid_start - 1))
     assert clean(tmp_path).removed == (str(place),)
@@ -92,7 +92,7 @@ CONTAINERS = {
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
-def test_a_suspended_run_in_a_container_of_this_machine_is_known_to_live(
+def test_a_suspended_run_in_a_container_of_this_machine_is_alive(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("strakes.targets.marker.WATCH_S", 0.1)
@@ -119,7 +119,7 @@ def _marker_in(path: Path) -> Marker:
     return Marker(**json.loads(path.read_text()))
 
 
-def test_a_living_run_is_known_in_a_time_namespace_where_it_began_at_another_time(tmp_path: Path) -> None:
+def test_a_run_is_alive_for_a_process_in_another_time_namespace(tmp_path: Path) -> None:
     if os.geteuid() != 0 or not Path("/proc/self/ns/time").exists():
         pytest.skip("needs root and a kernel with time namespaces")
     shifted = ["unshare", "--time", "--boottime", "100000", "--fork", sys.executable, "-I", "-c"]
@@ -130,7 +130,7 @@ def test_a_living_run_is_known_in_a_time_namespace_where_it_began_at_another_tim
 
 @pytest.mark.parametrize("elsewhere", [{"host": "another"}, {"boot": "another"}, {"pid_namespace": "pid:[1]"}])
 @pytest.mark.parametrize(("age_s", "live"), [(0, True), (30, True), (61, False), (1e6, False)])
-def test_of_a_process_we_cannot_see_the_heartbeat_decides(
+def test_the_heartbeat_decides_for_an_invisible_process(
     tmp_path: Path, elsewhere: dict[str, str], age_s: float, live: bool
 ) -> None:
     beat = time.time() - age_s
@@ -140,16 +140,16 @@ def test_of_a_process_we_cannot_see_the_heartbeat_decides(
     assert place.exists() is live
 
 
-def test_a_run_of_another_host_whose_clock_is_behind_stays_while_its_heart_beats(
+def test_a_run_on_a_host_with_a_late_clock_stays_while_its_heart_beats(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its beats are an hour old by our clock, as are the times that such a client gives its files."""
+    """By our clock the heartbeats are an hour old, and so are the times of the files that such a client writes."""
     behind = dataclasses.replace(dead_marker(), host="another")
     beating, still = make(tmp_path, marker=behind), make(tmp_path, "still", dataclasses.replace(behind, run="still"))
 
     def beat(seconds: float) -> None:
         if seconds != WATCH_S:
-            return  # somebody else's
+            return  # a sleep of other code
         later = dataclasses.replace(behind, heartbeat_unix_s=behind.heartbeat_unix_s + seconds)
         (beating / MARKER_NAME).write_bytes(later.to_bytes())
 
@@ -172,7 +172,7 @@ def test_a_workspace_that_is_mounted_from_elsewhere_stays(tmp_path: Path) -> Non
     assert (real / "file").exists()
 
 
-def test_a_suspended_process_of_this_host_lives_however_old_its_heartbeat(tmp_path: Path) -> None:
+def test_a_suspended_process_of_this_host_is_alive_with_any_heartbeat(tmp_path: Path) -> None:
     make(tmp_path, marker=dataclasses.replace(Marker.of_this_process(RUN), heartbeat_unix_s=0.0))
     assert len(clean(tmp_path).skipped_live) == 1
 
@@ -193,9 +193,7 @@ def test_a_suspended_process_of_this_host_lives_however_old_its_heartbeat(tmp_pa
     ],
 )
 @pytest.mark.parametrize("force", [False, True])
-def test_a_marker_that_strakes_did_not_write_for_this_directory_protects_it(
-    tmp_path: Path, content: bytes, force: bool
-) -> None:
+def test_a_directory_with_a_foreign_or_invalid_marker_stays(tmp_path: Path, content: bytes, force: bool) -> None:
     place = make(tmp_path)
     (place / MARKER_NAME).write_bytes(content)
     report = clean(tmp_path, force=force)
@@ -235,7 +233,7 @@ def test_a_marker_that_is_a_directory_does_not_count(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("of", ["directory", "marker", "both"])
-def test_what_belongs_to_another_user_is_left_to_them(tmp_path: Path, of: str) -> None:
+def test_directories_of_another_user_stay(tmp_path: Path, of: str) -> None:
     if os.geteuid() != 0:
         pytest.skip("giving files away needs root")
     place = make(tmp_path)
@@ -255,7 +253,7 @@ def test_a_user_removes_their_own(tmpfs: Path) -> None:
         assert list(tmpfs.iterdir()) == []
 
 
-def test_what_roots_run_left_a_user_cannot_remove_and_is_told_so(tmpfs: Path) -> None:
+def test_a_user_cannot_remove_the_remains_of_roots_run_and_gets_the_reason(tmpfs: Path) -> None:
     place = make(tmpfs)
     place.chmod(0o755)
     with other_user():
@@ -286,14 +284,14 @@ def test_a_directory_killed_before_its_marker_is_removed_only_when_old_and_empty
     assert {Path(one.path).name.split("-")[-2] for one in report.ignored} == {"full", "strakes", "fresh"}
 
 
-def test_a_removal_that_was_killed_half_way_is_finished(tmp_path: Path) -> None:
+def test_an_interrupted_removal_is_finished(tmp_path: Path) -> None:
     place = make(tmp_path)
     (place / "file").unlink()
     assert os.listdir(place) == [MARKER_NAME]
     assert clean(tmp_path).removed == (str(place),)
 
 
-def test_a_workspace_itself_is_no_place_to_clean(tmp_path: Path) -> None:
+def test_cleaning_a_workspace_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="a directory of a run") as caught:
         clean(make(tmp_path))
     assert str(tmp_path) in caught.value.remedy
@@ -311,7 +309,7 @@ def test_the_host_of_a_marker_is_this_one() -> None:
 
 
 @pytest.mark.long
-def test_cleaning_a_directory_that_hangs_is_given_up_and_said(strakes: StrakesRunner) -> None:
+def test_cleaning_a_hanging_directory_is_given_up_with_an_error(strakes: StrakesRunner) -> None:
     with faulty_mounted() as mount:
         try:
             make(mount.place)
@@ -322,7 +320,7 @@ def test_cleaning_a_directory_that_hangs_is_given_up_and_said(strakes: StrakesRu
     assert done.returncode == 1 and "the file system does not answer" in done.stderr, done.stderr
 
 
-def test_what_the_sweeper_s_own_process_finds_is_what_it_finds_here(strakes: StrakesRunner, tmp_path: Path) -> None:
+def test_cleaning_in_a_separate_process_gives_the_same_report(strakes: StrakesRunner, tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"caf\xe9")
     odd.mkdir()
     place = make(odd)

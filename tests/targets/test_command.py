@@ -1,4 +1,4 @@
-"""Commands end: by themselves, by their limit, and even when they cannot be killed."""
+"""Execution of commands with time and output limits, even if they cannot be killed, and quoting for servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FREEZER = Path("/sys/fs/cgroup/freezer")
 
 
 def _gone(pid: int) -> bool:
-    """Whether the process ended; one nobody waited for counts as ended."""
+    """Return whether the process has ended or is a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -49,7 +49,7 @@ def test_its_children_are_killed_with_it(tmp_path: Path) -> None:
     with pytest.raises(CommandTimeout):
         run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; wait"], 0.5)
     pid = int(pid_file.read_text())
-    while not _gone(pid):  # the kernel may take a moment
+    while not _gone(pid):
         time.sleep(0.01)
 
 
@@ -58,7 +58,7 @@ def test_a_child_that_ignores_termination_is_killed_all_the_same() -> None:
         run(["sh", "-c", "trap '' TERM INT HUP; while :; do sleep 1; done"], 0.3)
 
 
-def test_what_it_said_before_the_limit_is_in_the_error() -> None:
+def test_output_before_the_time_limit_is_in_the_error() -> None:
     with pytest.raises(CommandTimeout) as caught:
         run(["sh", "-c", "echo still waiting for OST0003 >&2; exec sleep 60"], 0.5)
     assert caught.value.why == "still waiting for OST0003"
@@ -72,7 +72,7 @@ def test_a_command_cannot_ask_on_a_terminal() -> None:
     assert run(["sh", "-c", "exec 2>/dev/null; read answer < /dev/tty"]).status != 0
 
 
-def test_something_left_in_the_background_does_not_keep_us_waiting(tmp_path: Path) -> None:
+def test_a_background_process_does_not_keep_the_command_waiting(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     done = run(["sh", "-c", f"sleep 60 & echo $! > {pid_file}; echo done"])
     os.kill(int(pid_file.read_text()), signal.SIGKILL)
@@ -107,7 +107,7 @@ def test_a_tool_that_does_not_start_is_an_error_of_the_environment(name: str) ->
 
 @pytest.fixture
 def freezer() -> Iterator[Path]:
-    """A control group whose members can be frozen: they then ignore even SIGKILL, as one that waits for a dead server does."""
+    """Make a freezer control group. Like processes that wait for a dead server, its frozen ones ignore SIGKILL."""
     if not (FREEZER / "cgroup.procs").exists() or os.geteuid() != 0:
         pytest.skip("needs root and the freezer of cgroup v1")
     group = FREEZER / f"strakes-test-{os.getpid()}"
@@ -141,7 +141,7 @@ def test_a_child_that_cannot_be_killed_is_left_to_itself(freezer: Path, tmp_path
         thread.join()
     pid = int(pid_file.read_text())
     assert not _gone(pid)
-    # Once it can go it is cleared away by a later command, and nobody waited for it.
+    # When it is thawed and dies, a later command reaps it.
     (freezer / "freezer.state").write_text("THAWED")
     while Path(f"/proc/{pid}").exists():
         run(["true"])
@@ -213,7 +213,7 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
 @pytest.mark.parametrize(
     "host", ["a;id", "a b", "a\nb", "$(id)", "-oProxyCommand=id", "", "a`id`", "a\x1b[2J", "o\u0455s1"]
 )
-def test_a_host_that_a_shell_could_take_for_more_is_none(host: str) -> None:
+def test_a_host_with_shell_syntax_is_refused(host: str) -> None:
     with pytest.raises(BadInputError, match="host"):
         Servers("ssh admin ssh {host}").argv(host, ["true"])
 
@@ -225,8 +225,8 @@ def test_names_and_addresses_are_hosts(host: str) -> None:
     assert Servers("ssh {host}").argv(host, ["true"])[1] == host
 
 
-def test_words_pass_unharmed_through_every_shell_on_their_way(tmp_path: Path) -> None:
-    """Each ssh is a shell that joins its words, as the real one does."""
+def test_arguments_pass_unchanged_through_nested_remote_shells(tmp_path: Path) -> None:
+    """The fake ssh joins its arguments and passes them to a shell, as the real one does."""
     shell = tmp_path / "ssh"
     shell.write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
     shell.chmod(0o755)
@@ -237,7 +237,7 @@ def test_words_pass_unharmed_through_every_shell_on_their_way(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("output", ["", " >&2"])
-def test_output_without_end_is_refused_and_never_kept_whole(output: str) -> None:
+def test_endless_output_is_refused(output: str) -> None:
     with pytest.raises(MeasurementError, match="printed too much"):
         run(["sh", "-c", f"yes 0123456789{output}"])
 

@@ -17,7 +17,7 @@ from targets.test_workspace import RUN, killed_workspace
 Captured = pytest.CaptureFixture[str]
 
 
-def test_clean_removes_what_a_killed_run_left(tmp_path: Path, capsys: Captured) -> None:
+def test_clean_removes_the_remains_of_a_killed_run(tmp_path: Path, capsys: Captured) -> None:
     remains = killed_workspace(tmp_path)
     assert run(["clean", str(tmp_path), "--dry-run"]) == 0
     assert capsys.readouterr().out == f"would remove {remains}\n"
@@ -56,14 +56,14 @@ def test_clean_as_json_has_every_list(tmp_path: Path, capsys: Captured) -> None:
 
 
 @pytest.mark.parametrize("command", ["clean", "target"])
-def test_a_missing_directory_ends_with_status_2_in_words(command: str, tmp_path: Path, capsys: Captured) -> None:
+def test_a_missing_directory_gives_status_2_and_an_error(command: str, tmp_path: Path, capsys: Captured) -> None:
     assert run([command, str(tmp_path / "missing")]) == 2
     errors = capsys.readouterr().err
     assert "no such directory" in errors
     assert "next: " in errors
 
 
-def test_target_tells_what_is_known_and_what_can_be_changed(tmpfs: Path, capsys: Captured) -> None:
+def test_target_prints_facts_and_controls(tmpfs: Path, capsys: Captured) -> None:
     before = os.listdir(tmpfs)
     assert run(["target", str(tmpfs)]) == 0
     out = capsys.readouterr().out

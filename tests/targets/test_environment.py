@@ -9,7 +9,7 @@ from strakes.targets.environment import capture
 from strakes.version import __version__
 
 
-def test_everything_that_figures_depend_on_is_captured(tmp_path: Path) -> None:
+def test_the_environment_of_a_measurement_is_captured(tmp_path: Path) -> None:
     captured = capture(tmp_path)
     assert captured["kernel"] == os.uname().release
     assert captured["host"] == os.uname().nodename

@@ -58,7 +58,7 @@ class TestXfsControl(OnMount):
     def mounted(self, xfs: Path) -> Path:
         return xfs
 
-    def test_how_it_was_made_is_told(self, target: Target) -> None:
+    def test_its_format_options_are_reported(self, target: Target) -> None:
         made = target.describe().client["made with"]
         assert "agcount" in made and "bsize 4096" in made
 
@@ -92,7 +92,7 @@ class TestExt4(TargetConformance):
         assert any(device.backing_file in note for note in detect(place).facts().notes)
 
 
-def test_a_memory_file_system_without_a_limit_has_that_of_the_memory() -> None:
+def test_a_memory_file_system_without_a_limit_is_limited_by_the_memory() -> None:
     with tmpfs_mounted("0", "nr_inodes=0") as place:
         assert os.statvfs(place).f_blocks == 0
         facts = detect(place).facts()
@@ -111,7 +111,7 @@ def test_a_full_target_says_that_direct_io_could_not_be_tried(tmpfs: Path) -> No
 
 
 @pytest.mark.parametrize("given", ["missing", "file", "circle", "file/below"])
-def test_what_is_no_directory_has_no_target(tmp_path: Path, given: str) -> None:
+def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path, given: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(BadInputError) as caught:
@@ -125,7 +125,7 @@ def test_a_link_to_a_directory_stands_for_it(tmpfs: Path, tmp_path: Path) -> Non
     assert detect(tmp_path / "link").facts().path == tmpfs
 
 
-def test_what_does_not_end_on_a_local_file_system_waits_for_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_call_on_a_local_file_system_is_not_attributed_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(argv: Sequence[str], timeout_s: float = 0.0) -> Completed:
         raise CommandTimeout("no answer", where=argv[0])
 

@@ -1,4 +1,4 @@
-"""Differences of counters, layouts and placements, and what a target can do when nobody taught it more."""
+"""Differences of counters, layouts and placements, and the defaults of a plain target."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from strakes.targets.registry import detect
 from strakes.targets.target import UnsupportedError
 
 
-def test_a_counter_that_appears_began_at_zero() -> None:
+def test_a_new_counter_starts_at_zero() -> None:
     assert difference({"a": {}, "b": {"x": 1.0}}, {"a": {"x": 3.0}, "b": {"x": 1.0, "y": 2.0}}) == {
         "a": {"x": 3.0},
         "b": {"x": 0.0, "y": 2.0},
     }
 
 
-def test_counters_cleared_in_between_are_left_out_and_said_to_be() -> None:
+def test_cleared_counters_are_left_out_and_reported() -> None:
     before, after = {"a": {"x": 5.0, "y": 1.0}, "b": {"x": 1.0}}, {"a": {"x": 2.0, "y": 9.0}, "b": {"x": 4.0}}
     assert difference(before, after) == {"b": {"x": 3.0}}
     assert [line.partition(":")[0] for line in disturbed(before, after)] == ["a"]
 
 
-def test_counters_cleared_and_counted_past_their_old_value_are_found_by_their_beginning() -> None:
+def test_cleared_counters_beyond_their_old_value_are_detected_by_their_start_time() -> None:
     before, after = {"a": {"x": 5.0, "since_unix_s": 100.0}}, {"a": {"x": 50.0, "since_unix_s": 200.0}}
     assert difference(before, after) == {}
     assert "cleared" in disturbed(before, after)[0]
 
 
-def test_the_client_s_counters_outlive_a_restart_of_the_server() -> None:
+def test_counters_of_the_client_survive_a_restart_of_the_server() -> None:
     before = {"a": {"x": 5.0, "since_unix_s": 100.0, "client.x": 1.0, "client.since_unix_s": 7.0}}
     after = {"a": {"x": 1.0, "since_unix_s": 200.0, "client.x": 3.0, "client.since_unix_s": 7.0}}
     assert difference(before, after) == {"a": {"client.x": 2.0}}
@@ -56,11 +56,11 @@ def test_a_server_seen_only_once_is_named() -> None:
     )
 
 
-def test_nothing_is_said_of_an_undisturbed_measurement() -> None:
+def test_an_undisturbed_measurement_gives_no_message() -> None:
     assert disturbed({"a": {"x": 1.0}}, {"a": {"x": 1.0, "y": 2.0}}) == ()
 
 
-def test_what_was_not_asked_for_does_not_differ() -> None:
+def test_values_that_were_not_requested_do_not_differ() -> None:
     given = Layout(1 << 20, 4, 2, "fast", "raid0", targets=(2, 3, 0, 1))
     assert layout_differences(Layout(), given) == ()
     assert layout_differences(Layout(stripe_count=-1), given) == ()
@@ -91,7 +91,7 @@ def test_components_are_compared_one_by_one() -> None:
     assert layout_differences(parts(1), Layout(stripe_count=1)) == ("components none instead of 0-1",)
 
 
-def test_placements_are_compared_by_what_was_asked_for() -> None:
+def test_placements_are_compared_in_the_requested_values() -> None:
     given = Placement("automatic", (1, 2), 2, "crush")
     assert placement_differences(Placement("automatic", count=-1), given) == ()
     assert placement_differences(Placement("automatic", (0,), 4, "fnv_1a_64", inherited=True), given) == (

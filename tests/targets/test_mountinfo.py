@@ -1,4 +1,4 @@
-"""Lines as real machines write them."""
+"""Parsing of mountinfo lines of real machines."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_escapes_are_undone(mounts: tuple[Mount, ...]) -> None:
     assert at(mounts, "/a b\tc\nd\\e#f/x").source == "/dev/disk with space"
 
 
-def test_a_backslash_before_digits_is_no_second_escape(mounts: tuple[Mount, ...]) -> None:
+def test_an_escaped_backslash_before_digits_is_not_a_second_escape(mounts: tuple[Mount, ...]) -> None:
     assert at(mounts, "/tricky\\040name").file_system == "xfs"
 
 
@@ -68,30 +68,30 @@ def test_a_bind_mount_shows_its_root(mounts: tuple[Mount, ...]) -> None:
     assert at(mounts, "/vol/sub").root == "/@sub"
 
 
-def test_optional_fields_are_passed_over(mounts: tuple[Mount, ...]) -> None:
+def test_optional_fields_are_skipped(mounts: tuple[Mount, ...]) -> None:
     assert at(mounts, "/many").super_options == ("rw",)
 
 
-def test_the_last_of_two_mounts_in_one_place_counts(mounts: tuple[Mount, ...]) -> None:
+def test_the_last_of_two_mounts_on_one_directory_counts(mounts: tuple[Mount, ...]) -> None:
     assert at(mounts, "/twice/x").file_system == "xfs"
 
 
-def test_a_name_that_only_begins_alike_is_elsewhere(mounts: tuple[Mount, ...]) -> None:
+def test_a_common_prefix_of_names_is_not_a_common_mount(mounts: tuple[Mount, ...]) -> None:
     assert at(mounts, "/datalake").mount_point == "/"
 
 
-def test_this_machine_is_understood() -> None:
+def test_the_mounts_of_this_machine_are_read() -> None:
     mounts = read_mounts()
     assert any(mount.mount_point == "/" for mount in mounts)
     assert mount_of(Path("/proc")).file_system == "proc"
 
 
-def test_a_mount_that_hides_another_is_told_apart() -> None:
+def test_a_mount_that_hides_another_is_found() -> None:
     with tmpfs_mounted() as outer:
         inner = outer / "inner"
         inner.mkdir()
         with bind_mounted(Path("/proc"), inner):
-            # The new mount over all of it hides the one below, whose line stays.
+            # The new mount hides the one below, whose line remains in mountinfo.
             with tmpfs_mounted(place=outer):
                 inner.mkdir()
                 assert mount_of(inner).file_system == "tmpfs"
@@ -99,7 +99,7 @@ def test_a_mount_that_hides_another_is_told_apart() -> None:
             assert mount_of(inner).file_system == "proc"
 
 
-def test_a_carriage_return_in_a_name_is_no_end_of_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_carriage_return_in_a_name_does_not_end_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda path: b"36 35 0:9 / /mnt/a\rb rw - tmpfs none rw\n")
     assert [mount.mount_point for mount in mounts_of("7")] == ["/mnt/a\rb"]
 

@@ -1,4 +1,4 @@
-"""What the kernel tells of an NFS mount, in its own format (fs/nfs/super.c, net/sunrpc/stats.c)."""
+"""Parsing of /proc/self/mountstats for NFS mounts (format: fs/nfs/super.c, net/sunrpc/stats.c)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_operations_and_connections_of_one_mount_are_read() -> None:
     assert (write.operations, write.transmissions, write.timeouts, write.errors) == (20, 25, 2, 1)
     assert (write.queue_s, write.rtt_s, write.execute_s) == (1.0, 0.4, 1.5)
     assert set(mount.operations) == {"NULL", "READ", "WRITE", "OPEN_NOATTR"}
-    # Both connections together.
+    # The sum over both connections.
     assert (mount.connected, mount.sent, mount.received) == (3, 150, 149)
     assert (mount.read_bytes, mount.written_bytes, mount.lease_expired_s) == (4096, 8192, 7)
 
@@ -59,12 +59,12 @@ def test_an_older_kernel_has_fewer_numbers() -> None:
         ("tcp 832", (0, 0, 0)),
     ],
 )
-def test_each_kind_of_connection_counts_in_its_own_places(line: str, expected: tuple[int, int, int]) -> None:
+def test_each_transport_has_its_own_column_order(line: str, expected: tuple[int, int, int]) -> None:
     mount = read_mountstats(f"device s:/ mounted on /m with fstype nfs4 statvers=1.1\n\txprt:\t{line}\n", "/m")
     assert mount is not None and (mount.connected, mount.sent, mount.received) == expected
 
 
-def test_of_two_mounts_at_one_place_the_later_one_is_seen() -> None:
+def test_the_later_of_two_mounts_on_one_directory_is_read() -> None:
     text = "".join(
         f"device s:/{share} mounted on /m with fstype nfs4 statvers=1.1\n\t READ: {share} 1 0 1 1 1 1 1 0\n"
         for share in (5, 6)
@@ -73,5 +73,5 @@ def test_of_two_mounts_at_one_place_the_later_one_is_seen() -> None:
     assert mount is not None and mount.operations["READ"].operations == 6
 
 
-def test_a_place_without_an_nfs_mount_tells_nothing() -> None:
+def test_a_directory_without_an_nfs_mount_has_no_statistics() -> None:
     assert read_mountstats(TEXT, "/proc") is None and read_mountstats("", "/home") is None

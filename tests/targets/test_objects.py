@@ -1,4 +1,4 @@
-"""What a killed plan left in a bucket: signed requests, a small store that is a real server, notes that stay."""
+"""Removal of the objects of a killed plan from a bucket, on a small S3 server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_UPLOADS = 2
 
 
 class Store(ThreadingHTTPServer):
-    """Keys and uploads of one bucket, listed in small pages."""
+    """S3 server with one bucket of keys and unfinished uploads, listed in small pages; attributes inject faults."""
 
     daemon_threads = True
 
@@ -104,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
         return self.answer(200, self.server.page or f"<ListBucketResult>{page}</ListBucketResult>")
 
     def send_without_end(self) -> None:
-        """Send a page that never ends: as fast as it is read, or a byte a second."""
+        """Send an endless answer: headers or a body as fast as they are read, or a byte a second ("drops")."""
         self.send_response(200)
         if self.server.endless == "headers":
             with suppress(OSError):
@@ -139,7 +139,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 @pytest.fixture
 def workspace(tmp_path: Path, store: Store) -> Path:
-    """A workspace with a note, and objects below its prefix and elsewhere."""
+    """Make a workspace with a note of its prefix, and keys and uploads below the prefix and elsewhere; return it."""
     directory = tmp_path / "w"
     directory.mkdir()
     (directory / MARKER_NAME).write_text("{}")
@@ -159,7 +159,7 @@ def remove(directory: Path) -> tuple[Left, ...]:
         os.close(parent)
 
 
-def test_all_pages_and_uploads_below_the_prefix_go_and_nothing_else(store: Store, workspace: Path) -> None:
+def test_all_objects_and_uploads_below_the_prefix_are_removed_and_nothing_else(store: Store, workspace: Path) -> None:
     assert remove(workspace) == ()
     assert store.keys == {"w/q/theirs", "w/p", "other"} and store.uploads == {"x": "w/q/theirs"}
     assert not workspace.exists()
@@ -183,7 +183,7 @@ def test_without_the_keys_the_note_stays_and_the_message_names_them(
     assert len(store.keys) == 12
 
 
-def test_a_store_that_refuses_is_told_in_its_own_words_and_the_note_stays(store: Store, workspace: Path) -> None:
+def test_the_message_of_a_store_that_refuses_is_reported_and_the_note_stays(store: Store, workspace: Path) -> None:
     store.refuses = "DELETE"
     [left] = remove(workspace)
     assert (
@@ -195,7 +195,7 @@ def test_a_store_that_refuses_is_told_in_its_own_words_and_the_note_stays(store:
     assert remove(workspace) == () and not workspace.exists()
 
 
-def test_another_store_and_a_prefix_that_strakes_does_not_make_are_left_alone(store: Store, workspace: Path) -> None:
+def test_another_store_and_a_foreign_prefix_are_left_alone(store: Store, workspace: Path) -> None:
     note = workspace / f"{NOTE}p"
     for change in ({"endpoint": "http://127.0.0.1:1"}, {"prefix": "w/"}, {"prefix": ""}):
         note.write_text(json.dumps({"endpoint": store.address, "bucket": "lab", "prefix": "w/p/"} | change))
@@ -278,7 +278,7 @@ OBJECTS = Plan(
 
 @pytest.fixture
 def engine() -> Iterator[LocalEngine]:
-    """One that could use the store of the environment if it were well."""
+    """Return an engine that was built with libcurl."""
     with LocalEngine() as engine:
         if "built without" in engine.start().absent.get("s3", {}).get("why", ""):
             pytest.skip("the engine was built without libcurl")
@@ -292,7 +292,7 @@ def test_the_engine_gives_up_a_list_that_does_not_end(
     (tmp_path / MARKER_NAME).write_text("{}")
     store.endless = endless
     result = engine.run(OBJECTS, tmp_path, "p", limit_s=60)
-    assert store.pages <= 400  # it is tried twice
+    assert store.pages <= 400  # two attempts
     if endless:
         assert result.ended == "failed" and "does not end" in f"{result.errors} {result.left}"
     else:
@@ -317,7 +317,7 @@ def test_the_engine_gives_up_a_list_that_does_not_end(
         + [("STRAKES_S3_BUCKET", value) for value in ("../x", "a/b", "..", "b?x", "ab", "b" * 64, "a..b", "-abc")],
     ),
 )
-def test_an_address_or_a_bucket_that_is_none_is_refused_and_nothing_is_asked(
+def test_an_invalid_address_or_bucket_is_refused_before_any_request(
     store: Store, engine: LocalEngine, strakes: StrakesRunner, tmp_path: Path, name: str, value: str
 ) -> None:
     plan, place = tmp_path / "plan.toml", tmp_path / "place"

@@ -1,4 +1,4 @@
-"""GlusterFS and MooseFS on answers of real ones, NFS and BeeGFS on answers as documented; and the rest, which say why not."""
+"""GlusterFS and MooseFS with recorded answers, NFS and BeeGFS with documented ones, and limits of other file systems."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 class Answering:
-    """Answers by the words that a command line holds; whatever else is asked is not installed."""
+    """A runner that answers command lines by the words they contain; other commands are not installed."""
 
     def __init__(self, answers: Mapping[str, str]) -> None:
         self.answers = answers
@@ -104,7 +104,7 @@ def test_a_gluster_volume_is_its_bricks() -> None:
     assert told.notes == ("Volume of type Distribute: 3 bricks, one copy of every file.",)
 
 
-def test_a_brick_that_is_offline_is_seen() -> None:
+def test_an_offline_brick_is_reported() -> None:
     status = xml("volume_status")
     state = status.find("./volStatus/volumes/volume/node/status")
     assert state is not None
@@ -112,7 +112,7 @@ def test_a_brick_that_is_offline_is_seen() -> None:
     assert "offline" in unlike_targets(gluster.describe(xml("volume_info"), status, {}))[0]
 
 
-def test_a_volume_whose_profile_runs_has_counters_and_one_that_says_no_has_a_reason() -> None:
+def test_a_volume_with_a_running_profile_has_counters_and_another_one_a_reason() -> None:
     seen = gluster.counters(xml("profile"))
     assert len(seen) == 3 and all(one["md.create"] == 0 for one in seen.values())
     command = gluster.gluster(("volume", "profile", "strakes", "info"))
@@ -141,7 +141,7 @@ def test_goals_are_read(said: str, goal: str) -> None:
     assert command.read(Completed(command.argv, 0, said, "")) == goal
 
 
-def test_nothing_of_a_juicefs_that_may_hold_a_password_is_told() -> None:
+def test_settings_of_juicefs_that_may_hold_a_password_are_left_out() -> None:
     secret = "do-not-tell"
     bucket = {"Storage": "redis", "Bucket": f"redis://:{secret}@host/1", "SecretKey": secret, "EncryptKey": secret}
     text = json.dumps({"Version": "1.4.2+x", "Format": bucket, "Meta": {"Password": secret}, "Chunk": {"Prefetch": 3}})
@@ -150,12 +150,12 @@ def test_nothing_of_a_juicefs_that_may_hold_a_password_is_told() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"Version": "1", "Chunk": 3}', '{"Version": 1, "AttrTimeout": "x"}'])
-def test_settings_of_a_juicefs_that_are_not_understood_are_an_error(text: str) -> None:
+def test_unknown_settings_of_juicefs_are_an_error(text: str) -> None:
     with pytest.raises(MeasurementError, match="not understood"):
         juicefs.settings(text)
 
 
-def test_a_juicefs_client_that_was_mounted_anew_counts_from_nothing() -> None:
+def test_counters_of_a_remounted_juicefs_client_are_not_compared() -> None:
     text = "juicefs_fuse_ops_total_create 5\njuicefs_process_start_time_seconds {}\njuicefs_go_info{{a=b}} 1\n"
     before, after = ({"client": juicefs.counters(text.format(started))} for started in (100.5, 200.5))
     assert difference(before, after) == {} and difference(before, before)["client"]["client.md.create"] == 0
@@ -163,11 +163,11 @@ def test_a_juicefs_client_that_was_mounted_anew_counts_from_nothing() -> None:
     assert juicefs.counters("hello\n") == {}
 
 
-def test_an_nfs_client_counts_how_often_its_server_was_lost() -> None:
+def test_an_nfs_client_counts_losses_of_its_server() -> None:
     connected = MOUNTSTATS.replace("\tper-op", "\txprt:\ttcp 832 1 2 0 4 100 100 0 0 0 2 0 0\n\tper-op")
     silent = connected.replace("WRITE: 2 2 0 ", "WRITE: 2 5 3 ")
     counted = [nfs.counters(text, "/mnt/nfs")["client.times_lost"] for text in (MOUNTSTATS, connected, silent)]
-    # Connected twice; and three times a write was not answered in time.
+    # Two reconnections, then three timed-out writes.
     assert counted == [0, 2, 5]
     before, after = ({"client": nfs.counters(text, "/mnt/nfs")} for text in (connected, silent))
     assert lost_between(before, after) == ("client",) and lost_between(before, before) == ()
@@ -196,7 +196,7 @@ def test_an_nfs_client_counts_its_own_mount_only() -> None:
     )
 
 
-def test_a_beegfs_lays_out_through_its_tool() -> None:
+def test_layouts_of_beegfs_are_set_with_its_tool() -> None:
     tool = Answering({"--getentryinfo": ENTRY, "--listtargets": TARGETS_OF_BEEGFS, "--setpattern": ""})
     target = BeeGfsTarget(Path("/mnt/there"), mount("beegfs", "beegfs_nodev"), runner=tool)
     assert target.layout(Path("/mnt/there/d")) == Layout(512 * KIB, 4, pool="1 (Default)", pattern="raid0")
@@ -220,7 +220,9 @@ def test_a_beegfs_lays_out_through_its_tool() -> None:
         ("fuse", "mfs#10.0.0.1:9421", moosefs.MooseFsTarget),
     ],
 )
-def test_each_is_known_by_its_mount_and_says_why_it_cannot(kind: str, source: str, chosen: type[Target]) -> None:
+def test_each_file_system_is_detected_by_its_mount_and_has_limits_with_a_reason(
+    kind: str, source: str, chosen: type[Target]
+) -> None:
     there = mount(kind, source)
     assert next(target for target in TARGETS if target.claims(there)) is chosen
     target = chosen(Path("/mnt/there"), there, runner=Answering({}))

@@ -1,4 +1,4 @@
-"""What quotas leave is what is free."""
+"""Free space is limited by quotas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.targets.command import Completed, Runner
 from strakes.targets.registry import detect
 
 MIB = 1 << 20
-# In the order of statvfs: 4 GiB of 8 GiB, and 900 of 1000 inodes.
+# The fields of statvfs: 4 GiB of 8 GiB and 900 of 1000 inodes are free.
 ROOM = f"4096 4096 {8 << 18} {5 << 18} {4 << 18} 1000 950 900 0 255"
 
 
@@ -37,26 +37,26 @@ def saying(*lines: str) -> Runner:
     ],
     ids=["none", "hard", "the-least", "over", "no-limit", "more-than-there-is"],
 )
-def test_the_least_of_what_quotas_and_the_file_system_leave_is_free(lines: list[str], free: tuple[int, int]) -> None:
+def test_free_space_is_the_minimum_over_quotas_and_file_system(lines: list[str], free: tuple[int, int]) -> None:
     sizes = sizes_of("/somewhere", saying(ROOM, *lines))
     assert (sizes.free_bytes, sizes.free_inodes) == free
     assert sizes.total_bytes == 8192 * MIB
 
 
-def test_who_limits_is_told() -> None:
+def test_the_limiting_quota_is_named() -> None:
     told = sizes_of("/somewhere", saying(ROOM, f"user 7 0 {64 * MIB} {24 * MIB} 0 0 3", "group 7 0 0 5 0 0 3"))
     assert [str(one) for one in told.quotas] == ["The quota of user 7 leaves 40 MiB of 64 MiB."]
 
 
-def test_cephfs_limits_trees() -> None:
+def test_quotas_of_cephfs_directories_are_read() -> None:
     name = "/mnt/a tree"
     line = f"directory {os.fsencode(name).hex()} 0 {64 * MIB} {24 * MIB} 0 100 90"
     (told,) = tree_quotas([name, "/mnt"], saying(line))
     assert str(told) == "The quota of directory /mnt/a tree leaves 40 MiB of 64 MiB and 10 of 100 files."
 
 
-@pytest.mark.parametrize("kind", [kind for kind in QUOTAS if kind != "btrfs"])  # which tells root alone
-def test_a_real_quota_is_seen(kind: str) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in QUOTAS if kind != "btrfs"])  # only root can read its quotas
+def test_a_real_quota_is_detected(kind: str) -> None:
     with quota_mounted(kind, 16 * MIB, limit_files=40) as place:
         with other_user(NOBODY):
             (place / "file").write_bytes(os.urandom(4 * MIB))
@@ -64,6 +64,6 @@ def test_a_real_quota_is_seen(kind: str) -> None:
             his = detect(place).facts()
         assert 11 * MIB < his.free_bytes <= 12 * MIB
         assert 30 < his.free_inodes < 40
-        # Of projects the kernel tells others than root no more than statvfs does.
+        # For project quotas the kernel gives users other than root only statvfs.
         told = his.quotas if kind == "xfs-user" else detect(place).facts().quotas
         assert len(told) == 1 and ("user 65534" in told[0] if kind == "xfs-user" else "project 42" in told[0])

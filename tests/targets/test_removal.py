@@ -13,7 +13,7 @@ from strakes.targets.removal import Left, empty_directory, remove_tree
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """Somebody's files, outside the tree that is removed."""
+    """Make files outside the tree that is removed."""
     victim = tmp_path / "victim"
     (victim / "sub").mkdir(parents=True)
     (victim / "precious").write_text("data")
@@ -52,13 +52,13 @@ def test_a_tree_is_removed_with_everything_in_it(tree: Path) -> None:
     assert not tree.exists()
 
 
-def test_what_is_gone_already_is_fine(tree: Path) -> None:
+def test_a_missing_tree_is_not_an_error(tree: Path) -> None:
     tree.rmdir()
     assert remove(tree) == ()
 
 
 @pytest.mark.more
-def test_no_depth_is_too_deep(tree: Path) -> None:
+def test_a_very_deep_tree_is_removed(tree: Path) -> None:
     here = os.open(tree, os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("d", dir_fd=here)
@@ -115,7 +115,7 @@ def test_a_directory_swapped_for_a_link_in_the_last_moment_is_not_entered(
     assert is_untouched(victim)
 
 
-def test_a_directory_that_is_moved_away_meanwhile_does_not_take_us_along(
+def test_a_directory_that_is_moved_away_during_the_removal_is_not_followed(
     tree: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = tree / "inner"
@@ -158,7 +158,7 @@ def test_a_bind_mount_of_the_same_file_system_is_left_alone(tree: Path, victim: 
     assert os.listdir(tree) == ["inner"]
 
 
-def test_what_cannot_be_removed_is_named_and_the_rest_goes(tree: Path) -> None:
+def test_entries_that_cannot_be_removed_are_named_and_the_rest_goes(tree: Path) -> None:
     for name in ("a", "b", "c"):
         (tree / name).mkdir()
         (tree / name / "file").touch()
@@ -172,7 +172,7 @@ def test_what_cannot_be_removed_is_named_and_the_rest_goes(tree: Path) -> None:
     assert os.listdir(tree) == ["b"]
 
 
-def test_where_nothing_can_be_removed_it_is_given_up() -> None:
+def test_removal_is_given_up_where_nothing_can_be_removed() -> None:
     with tmpfs_mounted() as place:
         (place / "tree").mkdir()
         for number in range(500):
@@ -195,7 +195,7 @@ def test_the_spared_entry_stays(tree: Path) -> None:
     assert os.listdir(tree) == ["keep"]
 
 
-def test_somebody_who_still_makes_files_does_not_keep_it_going_for_ever(tree: Path) -> None:
+def test_concurrent_creation_of_files_does_not_prolong_a_removal_forever(tree: Path) -> None:
     stop = threading.Event()
     inner = tree / "inner"
     inner.mkdir()

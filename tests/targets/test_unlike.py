@@ -1,4 +1,4 @@
-"""Which targets are said to be unlike the others, and which are not."""
+"""Detection of targets that differ from the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def unlike(odd: DataTarget) -> tuple[str, ...]:
     return unlike_targets(Description("fs", "1", data_targets=(*ALIKE, odd)))
 
 
-def test_targets_that_are_alike_are_not_mentioned() -> None:
+def test_similar_targets_are_not_mentioned() -> None:
     assert unlike_targets(Description("fs", "1", data_targets=ALIKE)) == ()
     assert unlike(replace(ODD, free_bytes=50 * GIB, total_bytes=105 * GIB)) == ()
 
@@ -52,7 +52,7 @@ def test_a_target_that_is_fuller_or_emptier_is_named() -> None:
     assert "10% full" in unlike(replace(ODD, free_bytes=90 * GIB))[0]
 
 
-def test_a_target_that_did_not_say_is_named_only_where_others_did() -> None:
+def test_a_target_without_sizes_is_named_only_if_others_have_sizes() -> None:
     assert unlike(replace(ODD, total_bytes=0, free_bytes=0)) == ("odd did not report its free space.",)
     silent = tuple(replace(target, total_bytes=0, free_bytes=0) for target in ALIKE)
     assert unlike_targets(Description("fs", "1", data_targets=silent)) == ()
@@ -68,7 +68,7 @@ def test_metadata_targets_are_compared_among_themselves() -> None:
     )
 
 
-def test_a_file_system_without_targets_has_none_to_name() -> None:
+def test_a_file_system_without_targets_gives_no_message() -> None:
     assert unlike_targets(Description("tmpfs", "")) == ()
 
 
@@ -82,7 +82,7 @@ class TestControlOfTmpfs(ControlConformance):
         return detect(place)
 
 
-def test_of_two_targets_each_is_compared_with_the_other() -> None:
+def test_two_targets_are_compared_with_each_other() -> None:
     emptier, fuller = replace(ODD, name="a", free_bytes=60 * GIB), replace(ODD, name="b", free_bytes=20 * GIB)
     lines = unlike_targets(Description("fs", "1", data_targets=(emptier, fuller)))
     assert [line.partition(":")[0] for line in lines] == [

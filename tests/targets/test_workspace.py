@@ -36,7 +36,7 @@ def marker_of(path: Path) -> Marker:
     return marker
 
 
-def test_the_marker_says_who_works_there(tmp_path: Path) -> None:
+def test_the_marker_names_run_host_and_process(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, RUN) as workspace:
         assert workspace.path == tmp_path / f"strakes-{RUN}"
         document = json.loads((workspace.path / MARKER_NAME).read_text())
@@ -48,7 +48,7 @@ def test_the_marker_says_who_works_there(tmp_path: Path) -> None:
         assert workspace.path.stat().st_mode & 0o777 == 0o700
 
 
-def test_nothing_is_measured_while_the_program_of_the_heart_still_starts(tmp_path: Path) -> None:
+def test_a_workspace_is_ready_only_after_the_start_of_the_heartbeat_process(tmp_path: Path) -> None:
     def children() -> set[str]:
         return set(Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split())
 
@@ -80,14 +80,14 @@ def test_the_heart_beats_on_a_full_target(tmpfs: Path, monkeypatch: pytest.Monke
             assert time.monotonic() < deadline
 
 
-def test_removing_twice_is_removing_once(tmp_path: Path) -> None:
+def test_a_second_removal_does_nothing(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     assert workspace.remove() == ()
     assert workspace.remove() == ()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_exception_inside_removes_it_too(tmp_path: Path) -> None:
+def test_an_exception_in_the_block_removes_the_workspace(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     (workspace.path / "file").touch()
     with pytest.raises(KeyboardInterrupt), workspace:
@@ -95,7 +95,7 @@ def test_an_exception_inside_removes_it_too(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_removed_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_removed_is_named_in_an_error(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     inner = workspace.path / "inner"
     inner.mkdir()
@@ -109,7 +109,7 @@ def test_what_cannot_be_removed_is_an_error_that_names_it(tmp_path: Path) -> Non
     again.remove()
 
 
-def test_what_cannot_be_removed_does_not_hide_why_we_leave(tmp_path: Path) -> None:
+def test_a_failed_removal_does_not_hide_the_original_exception(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     (workspace.path / "inner").mkdir()
     with (
@@ -137,7 +137,7 @@ def test_a_link_to_the_directory_is_the_directory(tmp_path: Path) -> None:
         ("dangling", "no such directory"),
     ],
 )
-def test_what_is_no_directory_is_refused(tmp_path: Path, given: str, what: str) -> None:
+def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path, given: str, what: str) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "dangling").symlink_to("nowhere")
@@ -153,7 +153,7 @@ def test_a_read_only_file_system_is_refused(tmpfs: Path) -> None:
     assert (error.what, error.why) == ("the file system is read-only", "Read-only file system")
 
 
-def test_a_directory_of_somebody_else_is_refused(tmpfs: Path) -> None:
+def test_a_directory_of_another_user_is_refused(tmpfs: Path) -> None:
     (tmpfs / "theirs").mkdir(mode=0o755)
     with other_user():
         error = refusal(tmpfs / "theirs")
@@ -193,7 +193,7 @@ def test_a_file_system_with_one_free_inode_is_refused_and_left_as_it_was() -> No
         assert len(os.listdir(place)) == 6
 
 
-def test_a_workspace_is_no_place_for_another(tmp_path: Path) -> None:
+def test_a_workspace_inside_a_workspace_is_refused(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, RUN) as workspace:
         (workspace.path / "below").mkdir()
         for place in (workspace.path, workspace.path / "below"):
@@ -202,7 +202,7 @@ def test_a_workspace_is_no_place_for_another(tmp_path: Path) -> None:
             assert str(tmp_path) in error.remedy
 
 
-def test_a_run_that_is_measured_there_already_is_refused(tmp_path: Path) -> None:
+def test_a_second_workspace_of_a_live_run_is_refused(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, RUN) as workspace:
         error = refusal(tmp_path)
         assert str(os.getpid()) in error.why
@@ -227,7 +227,7 @@ def test_a_name_that_is_taken_is_refused_and_left_alone(tmp_path: Path, made: st
 
 
 @pytest.mark.parametrize("run", ["", "../up", "a/b", ".hidden", "x" * 200, "new\nline"])
-def test_a_run_id_that_is_none_is_refused(tmp_path: Path, run: str) -> None:
+def test_an_invalid_run_id_is_refused(tmp_path: Path, run: str) -> None:
     assert "run id" in refusal(tmp_path, run).what
     assert list(tmp_path.iterdir()) == []
 
@@ -245,7 +245,7 @@ time.sleep(600)
 
 
 def killed_workspace(directory: Path, run: str = RUN) -> Path:
-    """What a run that was killed leaves."""
+    """Create a workspace in a process and kill it; return the workspace."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(directory), run], stdout=subprocess.PIPE, text=True, env=environment
@@ -257,7 +257,7 @@ def killed_workspace(directory: Path, run: str = RUN) -> Path:
     return directory / f"strakes-{run}"
 
 
-def test_a_killed_run_that_is_resumed_begins_with_an_empty_directory(tmp_path: Path) -> None:
+def test_a_resumed_killed_run_begins_with_an_empty_directory(tmp_path: Path) -> None:
     remains = killed_workspace(tmp_path)
     assert (remains / "v1" / "file").exists()
     with Workspace.create(tmp_path, RUN) as workspace:
@@ -275,7 +275,7 @@ def test_a_run_killed_before_its_marker_was_written_can_be_resumed(tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_dead_process_left_of_the_same_run_is_gone_on_with_where_asked(tmp_path: Path) -> None:
+def test_the_workspace_of_a_dead_process_is_adopted_on_request(tmp_path: Path) -> None:
     with Workspace.create(tmp_path, RUN, keep=True) as workspace:
         (workspace.path / "grown").mkdir()
         with pytest.raises(BadInputError, match="another process"):

@@ -1,4 +1,4 @@
-"""Landscapes that are known, to search: what a search finds can be held against the truth."""
+"""Known objective functions, against which the results of a search are checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.findings.portrait import Setting
 from strakes.tune.search import Rules, Search, Trial, TrialResult
 from strakes.tune.space import Constraint, Factor, SearchSpace
 
-# How good a setting is, with the smaller share of the data where that is asked for.
+# The true rate of a setting; the second argument asks for that of cheap trials with a share of the data.
 Truth = Callable[[Mapping[str, Setting], bool], float]
 
 
@@ -27,7 +27,7 @@ def space() -> SearchSpace:
 
 
 def hill(at: Mapping[str, Setting], low: bool) -> float:
-    """Best at four writers, large transfers and files of their own; shared files want few writers."""
+    """Return a rate with its optimum at four writers, large transfers and own files; shared files want few writers."""
     writers, transfer = math.log2(int(at["writers"])), math.log2(int(at["transfer"]))
     value: float = 100 * 1.3**transfer / (1 + 0.2 * (writers - 2) ** 2)
     if at["files"] == "shared":
@@ -40,7 +40,7 @@ def flat(at: Mapping[str, Setting], low: bool) -> float:
 
 
 def searched(search: Search, truth: Truth, budget: float, noise: float, seed: int) -> Search:
-    """Search to the end: a full repetition costs 1 of the budget."""
+    """Run the search to its end and return it; a full repetition costs 1, and ``budget`` is the total cost."""
     chance, spent = random.Random(seed), 0.0
 
     def cost(trial: Trial) -> float:

@@ -1,4 +1,4 @@
-"""What mattered, by how much, and what did not."""
+"""Main effects, interactions and steps of a finished search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.tune.effects import effects
 from tune.landscapes import hill, search_of, searched
 
 
-def test_what_matters_comes_before_what_does_not() -> None:
+def test_only_the_factor_with_an_effect_matters() -> None:
     def only_transfer(at: Mapping[str, Setting], low: bool) -> float:
         return 100.0 * math.sqrt(int(at["transfer"]))
 
@@ -25,7 +25,7 @@ def test_what_matters_comes_before_what_does_not() -> None:
     assert largest.low > 1 and largest.ratio == pytest.approx(8**0.5, rel=0.15)
 
 
-def test_settings_that_act_together_are_named() -> None:
+def test_interacting_settings_are_named() -> None:
     def together(at: Mapping[str, Setting], low: bool) -> float:
         few, own = int(at["writers"]) <= 2, at["files"] == "own"
         return 200.0 if few != own else 100.0
@@ -35,7 +35,7 @@ def test_settings_that_act_together_are_named() -> None:
     assert result.pairs[0].share > 0.3
 
 
-def test_each_step_from_the_best_setting_back_to_the_default_says_what_it_costs() -> None:
+def test_each_step_from_the_best_setting_to_the_default_has_a_cost() -> None:
     search = searched(search_of(3), hill, budget=60, noise=0.05, seed=3)
     steps = {step.factor: step for step in effects(search).steps}
     assert steps["transfer"].low > 1
@@ -45,8 +45,7 @@ def test_each_step_from_the_best_setting_back_to_the_default_says_what_it_costs(
 def test_levels_are_compared_only_where_both_are_possible() -> None:
     result = effects(searched(search_of(4), hill, budget=60, noise=0.03, seed=4))
     (uring,) = [level for level in result.levels if level.level == "uring"]
-    # It is possible only with eight writers, where everything is slower; beside POSIX with eight it is 1.1 times as
-    # fast.
+    # uring requires eight writers, which are slow; it is 1.1 times as fast as POSIX with eight writers.
     assert 0.95 < uring.ratio < 1.25
 
 

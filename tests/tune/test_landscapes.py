@@ -1,4 +1,4 @@
-"""The landscapes that were measured are whole, and every search of the comparison keeps its budget on them."""
+"""The measured landscapes are complete, and the compared search methods keep their budget on them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bench.tuning.worth import Worth
 KEPT = [grid for grid in GRIDS if (PLACE / f"{grid.name}.json.gz").exists()]
 
 
-# That of GlusterFS is smaller, so that its eleven blocks fit into an hour.
+# The grid of GlusterFS is smaller, so that its eleven blocks fit into an hour.
 @pytest.mark.parametrize("grid", [grid for grid in GRIDS if grid.name != "gluster"], ids=lambda grid: grid.name)
-def test_a_grid_has_300_settings_at_least(grid: Grid) -> None:
+def test_a_grid_has_at_least_300_settings(grid: Grid) -> None:
     assert len(grid.space.points) >= 300
 
 
@@ -39,7 +39,7 @@ def test_every_search_keeps_its_budget(name: str) -> None:
 
 
 @pytest.mark.long
-def test_over_the_measured_landscapes_together_the_search_does_better_than_chance() -> None:
+def test_on_the_measured_landscapes_the_search_beats_random_search() -> None:
     def together(method: Method) -> float:
         total = 0.0
         for grid in KEPT:
@@ -54,7 +54,7 @@ def test_over_the_measured_landscapes_together_the_search_does_better_than_chanc
 
 
 @pytest.mark.more
-def test_on_landscapes_that_are_made_up_the_search_comes_nearer_to_the_best_than_chance() -> None:
+def test_on_simulated_landscapes_the_search_beats_random_search() -> None:
     def together(method: Method) -> float:
         total = 0.0
         for seed in range(6):
@@ -67,8 +67,8 @@ def test_on_landscapes_that_are_made_up_the_search_comes_nearer_to_the_best_than
     assert together(tuned) > max(0.95, together(at_random))
 
 
-def test_what_decides_is_held_out_and_is_not_flattered_by_its_own_luck() -> None:
-    """All settings are alike: the best of them by some runs is no better in others."""
+def test_the_worth_of_a_setting_is_unbiased_because_its_runs_are_held_out() -> None:
+    """All settings are equal, so the best one in some runs is no better in the held-out runs."""
     chance = random.Random(3)
 
     def run() -> float:
@@ -87,7 +87,7 @@ def test_what_decides_is_held_out_and_is_not_flattered_by_its_own_luck() -> None
     assert sum(flattered) / len(flattered) < 0.88
 
 
-def test_what_a_whole_block_was_slower_by_is_taken_out() -> None:
+def test_the_slowdown_of_a_whole_block_is_removed() -> None:
     values = [
         {0: 10.0 * (number + 1), 1: 10.0 * (number + 1), 2: 5.0 * (number + 1), 3: 5.0 * (number + 1)}
         for number in range(4)

@@ -1,4 +1,4 @@
-"""What is offered is what the application and the place can do, and begins at what the application does now."""
+"""The search space has the settings that application and target support, with the current ones as the default."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def levels(space: SearchSpace, name: str) -> tuple[object, ...]:
     return next((factor.levels for factor in space.factors if factor.name == name), ())
 
 
-def test_the_default_is_what_the_application_does_now() -> None:
+def test_the_default_is_the_current_setting_of_the_application() -> None:
     space = offers(app(grouping=8), ABLE)
     assert space.settings(space.default) == {
         "files": "per-process",
@@ -54,28 +54,28 @@ def test_collective_writes_may_have_any_number_of_writers_but_share_one_file() -
     assert levels(space, "interface") == ("posix", "posix direct")
 
 
-def test_what_the_target_cannot_do_is_not_offered() -> None:
+def test_settings_that_the_target_lacks_are_not_offered() -> None:
     able = Abilities(8, 4 * MIB, ("posix", "stdio"))
     space = offers(app(grouping=8), able)
     assert levels(space, "stripe_count") == levels(space, "stripe_bytes") == levels(space, "pool") == ()
     assert levels(space, "interface") == ("posix", "stdio")
 
 
-def test_calls_move_no_more_than_a_rank_has_in_the_smallest_trial() -> None:
+def test_transfers_are_at_most_the_data_of_a_rank_in_the_smallest_trial() -> None:
     assert (
         max(int(str(size)) for size in levels(offers(app(), Abilities(8, 128 * KIB, ("posix",))), "transfer_bytes"))
         == 128 * KIB
     )
 
 
-def test_one_input_for_all_is_read_by_some_and_passed_on() -> None:
+def test_a_common_input_is_read_by_some_ranks_and_passed_on() -> None:
     space = offers(app(AppPhase("mesh", "read", "same", MIB)), ABLE)
     assert levels(space, "readers") == (1, 2, 4, 8)
     assert space.settings(space.default)["readers"] == 8
     assert levels(space, "interface") == ()
 
 
-def test_who_merges_uses_calls_that_the_engine_can_merge() -> None:
+def test_merged_writers_use_only_interfaces_that_the_engine_can_merge() -> None:
     space = offers(app(grouping=8), ABLE)
     assert not [
         point
@@ -94,21 +94,21 @@ def test_levels_can_be_left_out_as_people_write_them() -> None:
 
 
 @pytest.mark.parametrize(("name", "level"), [("colour", "red"), ("writers", "3"), ("transfer", "7")])
-def test_levels_that_there_are_not_are_refused_with_those_there_are(name: str, level: str) -> None:
+def test_unknown_levels_are_refused_with_the_valid_ones(name: str, level: str) -> None:
     space = offers(app(grouping=8), ABLE)
     with pytest.raises(BadInputError) as refused:
         levels_from(space, {name: (level,)})
     assert "Valid levels are:" in refused.value.remedy or "The settings are:" in refused.value.remedy
 
 
-def test_layouts_of_other_kinds_are_choices_of_their_own() -> None:
+def test_layouts_of_other_kinds_are_separate_choices() -> None:
     kinds = layout_kinds(3)
     able = replace(ABLE, striping=Striping(3, 64 * KIB, kinds))
     space = offers(app(), able)
     assert levels(space, "layout") == ("plain", *kinds.values())
     settings = [space.settings(point) for point in space.points]
     others = [point for point in settings if point["layout"] != "plain"]
-    # They have counts and sizes of their own: those of the plain one are not varied with them.
+    # Other layouts have fixed counts and sizes, so those of the plain layout are not varied with them.
     assert {(point["stripe_count"], point["stripe_bytes"]) for point in others} == {(1, 4 * MIB)}
     assert (
         len({(point["stripe_count"], point["stripe_bytes"]) for point in settings if point["layout"] == "plain"}) == 15
@@ -117,7 +117,7 @@ def test_layouts_of_other_kinds_are_choices_of_their_own() -> None:
     assert layout_of(space.settings(space.default)) == Layout(4 * MIB, 1)
 
 
-def test_where_files_have_a_composite_layout_now_that_stays_the_plain_choice() -> None:
+def test_a_current_composite_layout_is_the_plain_choice() -> None:
     now = layout_from("-E 1M -c 1 -E -1 -c -1")
     space = offers(app(), replace(ABLE, striping=Striping(3, 64 * KIB, layout_kinds(3)), layout=now))
     assert levels(space, "stripe_count") == () and levels(space, "layout")[0] == "plain"

@@ -1,4 +1,4 @@
-"""A setting becomes a plan that the engine takes, and samples become one figure."""
+"""The plan of a setting, and the objective computed from its samples."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ def app(*phases: AppPhase) -> App:
 
 @pytest.mark.parametrize("phases", [(WRITE,), (WRITE, READ), (READ,), (MESH,), (WRITE, MESH)])
 @pytest.mark.parametrize("share", [1.0, pytest.param(0.25, marks=pytest.mark.more)])
-def test_every_setting_that_is_offered_is_a_plan_that_the_engine_takes(
-    phases: tuple[AppPhase, ...], share: float
-) -> None:
+def test_every_offered_setting_gives_a_valid_plan(phases: tuple[AppPhase, ...], share: float) -> None:
     described = app(*phases)
     space = offers(described, Abilities(8, MIB, tuple(INTERFACES)))
     for point in space.points:
@@ -35,7 +33,7 @@ def test_every_setting_that_is_offered_is_a_plan_that_the_engine_takes(
         assert plan_from_json(plan.to_json()) == plan
 
 
-def test_a_share_of_the_data_is_less_for_each_rank_in_less_time_and_the_same_otherwise() -> None:
+def test_a_share_of_the_data_reduces_only_the_data_of_a_rank_and_the_time() -> None:
     described = app(WRITE)
     settings = offers(described, Abilities(8, MIB, ("posix",))).settings(
         offers(described, Abilities(8, MIB, ("posix",))).default
@@ -47,7 +45,7 @@ def test_a_share_of_the_data_is_less_for_each_rank_in_less_time_and_the_same_oth
     assert whole.transfer_bytes == part.transfer_bytes
 
 
-def test_what_is_only_read_is_made_first() -> None:
+def test_files_that_are_only_read_are_written_first() -> None:
     described = app(MESH)
     plan = plan_of(described, {"readers": 2, "transfer_bytes": 256 * KIB}, SCALE)
     make, load = plan.phases
@@ -55,13 +53,13 @@ def test_what_is_only_read_is_made_first() -> None:
     assert isinstance(load, StagePhase) and load.readers_per_node == 2 and load.broadcast
 
 
-def test_a_layout_is_asked_for_only_where_one_is_set() -> None:
+def test_a_layout_is_requested_only_if_one_is_set() -> None:
     assert layout_of({"writers": 8}) is None
     layout = layout_of({"stripe_count": 2, "stripe_bytes": 65536})
     assert layout is not None and (layout.stripe_count, layout.stripe_size_bytes, layout.pool) == (2, 65536, "")
 
 
-def test_phases_count_by_their_share_of_the_io_as_it_is_now() -> None:
+def test_phases_are_weighted_by_their_current_share_of_the_io_time() -> None:
     described = app(WRITE, READ)
     assert has_shares(described)
 
@@ -71,10 +69,10 @@ def test_phases_count_by_their_share_of_the_io_as_it_is_now() -> None:
 
     usual = seconds_per_byte(described, samples(9.0, 3.0))
     assert goodness(described, samples(9.0, 3.0), usual) == pytest.approx(1.0)
-    # Writing twice as fast takes 0.45 off a time of 1, reading twice as fast 0.05.
+    # Doubling the write rate reduces a time of 1 by 0.45, doubling the read rate by 0.05.
     assert goodness(described, samples(4.5, 3.0), usual) == pytest.approx(1 / 0.55)
     assert goodness(described, samples(9.0, 1.5), usual) == pytest.approx(1 / 0.95)
 
 
-def test_a_phase_that_moved_nothing_is_no_result() -> None:
+def test_a_phase_that_moved_nothing_gives_no_result() -> None:
     assert goodness(app(WRITE), Visit(samples=(Sample("dump", elapsed_s=1.0),)), {}) is None

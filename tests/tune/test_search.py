@@ -1,4 +1,4 @@
-"""The search finds what is best, says how much better it is, and claims nothing where there is nothing."""
+"""The search finds the best setting, estimates its gain, and claims no gain if all settings are equal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.tune.search import Search, TrialResult
 from tune.landscapes import flat, hill, search_of, searched, space
 
 
-def test_the_best_setting_is_found_with_a_share_of_what_trying_all_would_take() -> None:
+def test_the_best_setting_is_found_with_fewer_trials_than_settings() -> None:
     best = max(hill(space().settings(point), low=False) for point in space().points)
     shares = []
     for seed in range(8):
@@ -20,7 +20,7 @@ def test_the_best_setting_is_found_with_a_share_of_what_trying_all_would_take() 
     assert sorted(shares)[1] >= 0.95
 
 
-def test_the_gain_over_the_default_is_told_with_an_interval_from_fresh_runs_alone() -> None:
+def test_the_interval_of_the_gain_is_from_new_runs_alone() -> None:
     search = searched(search_of(1), hill, budget=60, noise=0.05, seed=1)
     truth = hill(search.space.settings(search.best), low=False) / hill(
         search.space.settings(search.space.default), low=False
@@ -32,7 +32,7 @@ def test_the_gain_over_the_default_is_told_with_an_interval_from_fresh_runs_alon
 
 
 @pytest.mark.more
-def test_where_all_settings_are_alike_a_gain_is_reported_in_at_most_8_of_100_tries() -> None:
+def test_if_all_settings_are_equal_a_gain_is_reported_in_at_most_8_of_100_tries() -> None:
     reported = 0
     for seed in range(100):
         gain = searched(search_of(seed, low_share=1.0, block=8), flat, budget=32, noise=0.1, seed=seed).gain
@@ -40,12 +40,12 @@ def test_where_all_settings_are_alike_a_gain_is_reported_in_at_most_8_of_100_tri
     assert reported <= 8
 
 
-def test_where_all_settings_are_alike_it_is_said_how_much_any_could_gain_at_most() -> None:
+def test_if_all_settings_are_equal_the_largest_possible_gain_is_bounded() -> None:
     search = searched(search_of(3), flat, budget=60, noise=0.05, seed=3)
     assert 1.0 <= search.most_possible(0.95) < 1.2
 
 
-def test_cheap_runs_that_rank_otherwise_are_not_used() -> None:
+def test_cheap_runs_with_a_different_ranking_are_not_used() -> None:
     def upside_down(at: Mapping[str, Setting], low: bool) -> float:
         return 1e4 / hill(at, low=False) if low else hill(at, low=False)
 
@@ -67,7 +67,7 @@ def test_bad_settings_are_not_repeated() -> None:
     assert max(runs[value] for value in worse_half) <= 3
 
 
-def test_a_search_given_its_history_goes_on_as_if_it_had_not_been_interrupted() -> None:
+def test_a_resumed_search_continues_exactly() -> None:
     whole = searched(search_of(5), hill, budget=30, noise=0.1, seed=5)
     cut = next(number for number, result in enumerate(whole.told) if result.block == 6)
     resumed = Search(whole.space, 5, whole.rules, told=list(whole.told[:cut]))
@@ -76,7 +76,7 @@ def test_a_search_given_its_history_goes_on_as_if_it_had_not_been_interrupted() 
     assert block == [result.trial for result in whole.told if result.block == 6]
 
 
-def test_a_setting_that_fails_is_as_bad_as_can_be_and_ends_nothing() -> None:
+def test_a_failing_setting_is_avoided_and_does_not_end_the_search() -> None:
     search = search_of(6)
     spent = 0.0
     while search.confirmation is None:

@@ -1,4 +1,4 @@
-"""What the model makes of runs that scatter, and of settings that are unlike their neighbours."""
+"""The surrogate model with noisy runs and with settings that differ from their neighbours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.tune.surrogate import Evaluation, Geometry, Surrogate, _back, _near
 from tune.landscapes import hill, space
 
 
-def test_cheap_runs_that_scatter_do_not_make_full_runs_look_noisy() -> None:
+def test_noise_of_cheap_runs_is_not_attributed_to_full_runs() -> None:
     whole, chance = space(), random.Random(1)
     runs = []
     for number in range(0, len(whole.points), 2):
@@ -24,7 +24,7 @@ def test_cheap_runs_that_scatter_do_not_make_full_runs_look_noisy() -> None:
     assert scales.noise < 0.1 < 0.2 < scales.noise_low
 
 
-def test_a_setting_that_no_neighbour_tells_of_is_known_by_its_own_runs() -> None:
+def test_a_setting_unlike_its_neighbours_is_estimated_from_its_own_runs() -> None:
     whole, chance = space(), random.Random(2)
     odd = whole.numbers[(4, 4, "posix", "own")]
     runs = []
@@ -37,7 +37,7 @@ def test_a_setting_that_no_neighbour_tells_of_is_known_by_its_own_runs() -> None
     assert abs(float(surrogate.mean(np.array([odd]))[0]) - truth) < 0.1
 
 
-def test_a_single_run_that_something_else_held_up_hardly_changes_what_is_known() -> None:
+def test_a_single_slow_outlier_hardly_changes_the_estimate() -> None:
     whole, chance = space(), random.Random(3)
     best = max(range(len(whole.points)), key=lambda number: hill(whole.settings(whole.points[number]), low=False))
     runs = []
@@ -58,7 +58,7 @@ def test_a_single_run_that_something_else_held_up_hardly_changes_what_is_known()
     assert held_up_model.scales.noise < 0.2
 
 
-def test_settings_that_hardly_work_hide_nothing_of_which_of_the_good_ones_is_best() -> None:
+def test_very_bad_settings_do_not_hide_which_good_setting_is_best() -> None:
     whole, chance = space(), random.Random(4)
     truth = np.log([hill(whole.settings(point), low=False) for point in whole.points])
     bad = np.array([whole.settings(point)["interface"] != "posix" for point in whole.points])
@@ -71,7 +71,7 @@ def test_settings_that_hardly_work_hide_nothing_of_which_of_the_good_ones_is_bes
 
 
 @given(st.lists(st.floats(-20, 3), min_size=1, max_size=20))
-def test_what_is_drawn_nearer_is_put_back(logs: list[float]) -> None:
+def test_the_compression_of_bad_values_is_invertible(logs: list[float]) -> None:
     drawn = _nearer(np.array(logs))
     assert np.allclose(_back(drawn), logs, atol=1e-6)
     assert (np.abs(drawn) <= np.abs(logs)).all()

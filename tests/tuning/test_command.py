@@ -1,4 +1,4 @@
-"""``strakes tune`` as it is typed, on a real directory."""
+"""``strakes tune`` on the command line, on a real directory."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_search_ends_with_a_statement_a_report_and_nothing_left(
     run = Store().open("latest")
     assert run.manifest["kind"] == "tune" and run.manifest["status"] == "complete"
     assert "Main effects" in (run.path / "report.html").read_text()
-    # Everything that was tried is kept, and the same is said again from what is stored.
+    # The run stores all trials, and a report from the store has the same findings.
     assert run.visits[0].stage == "screen" and len(run.cells) > 1
     document = json.loads(strakes("report", "latest", "--json", "-").stdout)
     assert {finding["id"] for finding in document["findings"]} >= {"tune-gain", "tune-mattered"}
@@ -85,7 +85,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, 
     assert run.visits[: len(before)] == before and len(run.visits) > len(before)
 
 
-def test_what_cannot_be_varied_is_refused_before_anything_is_measured(
+def test_unknown_settings_are_refused_before_anything_is_measured(
     strakes: StrakesRunner, app: Path, place: Path
 ) -> None:
     done = strakes("tune", "--app", app, place, "--only", "stripe count=3", "--quiet")

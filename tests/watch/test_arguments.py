@@ -1,4 +1,4 @@
-"""What could never work is refused before anything is watched, and names what is wrong."""
+"""Arguments of `strakes watch` that cannot work are refused at once with the fault."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def test_the_address_of_metrics_is_printed_as_browsers_take_it(
     assert f"the store is inside {tmp_path}" in printed.err
 
 
-def test_a_directory_that_is_given_twice_is_refused_whatever_it_is_called(
-    tmp_path: Path, strakes: StrakesRunner
-) -> None:
+def test_a_directory_that_is_given_twice_is_refused_under_any_name(tmp_path: Path, strakes: StrakesRunner) -> None:
     (tmp_path / "fs").mkdir()
     (tmp_path / "link").symlink_to("fs")
     for again, said in (("fs/", "is given twice"), ("link", "is the same as")):
@@ -97,9 +95,7 @@ def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> N
         (("compare", "--before", "2026-11-20", "--after", "2026-11-20", "--json", "/proc/x"), "the name of another"),
     ],
 )
-def test_the_advice_fits_what_went_wrong(
-    tmp_path: Path, strakes: StrakesRunner, words: tuple[str, ...], said: str
-) -> None:
+def test_the_advice_fits_the_error(tmp_path: Path, strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
     store = Ring(tmp_path / "store")
     for number in range(400):
         store.add(RingRow(1795132800.0 + (number - 200) * 3600.0, 60.0, {"/x probe create": histogram_of(0.01)}))
@@ -108,7 +104,7 @@ def test_the_advice_fits_what_went_wrong(
     assert done.returncode in (1, 2) and said in done.stderr, done.stderr
 
 
-def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner) -> None:
+def test_input_files_are_not_overwritten(tmp_path: Path, strakes: StrakesRunner) -> None:
     store, series = tmp_path / "store", tmp_path / "u.csv"
     Ring(store).add(RingRow(1000.0, 60.0, {}))
     (rows,) = store.iterdir()
@@ -132,7 +128,7 @@ def test_what_is_read_is_not_overwritten(tmp_path: Path, strakes: StrakesRunner)
         (("compare", "--before", "2026-11-24", "--after", "2026-11-25", "--over", "12h"), "3 days are needed on each"),
     ],
 )
-def test_a_time_that_is_none_is_named(strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
+def test_an_invalid_time_is_named(strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
     done = strakes("watch", *words)
     assert done.returncode == 2 and said in done.stderr
 

@@ -1,4 +1,4 @@
-"""Other days than the recorded one: what is planted is told, and nothing else; `python -m bench.watch.days` has more."""
+"""Days composed from the recorded one: exactly the planted events are reported. More: `python -m bench.watch.days`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ def recording() -> Recording:
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_another_day_is_told_as_it_was(name: str, recording: Recording) -> None:
+def test_exactly_the_events_of_a_composed_day_are_reported(name: str, recording: Recording) -> None:
     verdict = watch_day(DAYS[name], recording)
     assert verdict.good, (verdict.lacking, verdict.wrong, verdict.false)

@@ -1,4 +1,4 @@
-"""Alarms arrive: in a real Alertmanager by the shipped rules, in the metrics, and at a command."""
+"""Delivery of alarms: to a real Alertmanager by the shipped rules, in the metrics, and to a command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
 
 PACKAGING = ROOT / "packaging"
-# Debian gives it a name of its own.
+# Debian names the program prometheus-alertmanager.
 ALERTMANAGER = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager") or ""
 
 
@@ -53,7 +53,7 @@ def asked(url: str) -> Any:
 
 
 def wait_for(question: Callable[[], Any], log: Path) -> Any:
-    """Return the first answer that is not empty."""
+    """Return the first answer that is not empty; fail with the log after 90 s."""
     deadline = time.monotonic() + 90
     while time.monotonic() < deadline:
         try:
@@ -117,7 +117,7 @@ def test_a_planted_finding_arrives_at_alertmanager_by_the_rules(tmp_path: Path) 
         (ruled,) = wait_for(lambda: alert("StrakesWatchAlarm"), tmp_path / "p.log")
         assert ruled["labels"]["subject"] == told[0].subject
 
-        # Every question of the shipped dashboard is one that Prometheus understands.
+        # Prometheus accepts every query of the shipped dashboard.
         panels = json.loads((PACKAGING / "grafana" / "strakes-watch.json").read_text())["panels"]
         questions = [target["expr"] for panel in panels for target in panel.get("targets", ())]
         assert questions
@@ -126,7 +126,7 @@ def test_a_planted_finding_arrives_at_alertmanager_by_the_rules(tmp_path: Path) 
             assert asked(f"http://127.0.0.1:{own}/api/v1/query?query={query}")["status"] == "success", question
 
 
-def test_silent_connections_do_not_keep_a_scrape_out(capfd: pytest.CaptureFixture[str]) -> None:
+def test_silent_connections_do_not_block_a_scrape(capfd: pytest.CaptureFixture[str]) -> None:
     port = serve(Metrics(), "127.0.0.1", 0)
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(60)]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
@@ -145,7 +145,7 @@ def test_silent_connections_do_not_keep_a_scrape_out(capfd: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     "request_text", [b"GET /" + b"a" * 100_000, b"GET /metrics HTTP/1.1\r\n" + b"x: y\r\n" * 1000, b"\0" * 1000]
 )
-def test_a_request_without_sense_prints_nothing(capfd: pytest.CaptureFixture[str], request_text: bytes) -> None:
+def test_an_invalid_request_prints_nothing(capfd: pytest.CaptureFixture[str], request_text: bytes) -> None:
     port = serve(Metrics(), "127.0.0.1", 0)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(request_text + b"\r\n\r\n")
@@ -199,7 +199,7 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
         told = answer.read()
     done = subprocess.run(["promtool", "check", "metrics"], input=told, capture_output=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, b""), done
-    # None is left out above.
+    # With these few values no series is left out.
     names = {line.split()[2] for line in told.decode().splitlines() if line.startswith("# TYPE strakes_")}
     samples = {
         line.partition("{")[0] for line in told.decode().splitlines() if line.startswith("strakes_") and "{" in line
@@ -224,7 +224,7 @@ def test_a_command_gets_each_alarm_once_on_its_standard_input(tmp_path: Path) ->
     assert [json.loads(row)["subject"] for row in (tmp_path / "events").read_text().splitlines()] == ["disk"]
 
 
-def test_a_command_that_fails_is_reported_once_and_when_it_works_again() -> None:
+def test_a_failing_command_is_reported_once_and_again_when_it_works() -> None:
     fails = True
 
     def send(words: Sequence[str], event: WatchEvent) -> None:

@@ -1,4 +1,4 @@
-"""Service levels and the gate of upgrades, on rows that were made up with a known truth."""
+"""Service levels, and the comparison before and after an upgrade, on simulated rows with a known difference."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ def rows(days: int, factor: float, seed: int, start_s: float = START_S) -> list[
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.12, "SLOWER"), (1.0, "SAME"), (0.8, "FASTER")])
-def test_an_upgrade_that_costs_is_told_with_its_interval(factor: float, verdict: str) -> None:
+def test_the_effect_of_an_upgrade_is_reported_with_its_interval(factor: float, verdict: str) -> None:
     (gate,) = compare(rows(10, 1.0, 1), rows(10, factor, 2))
     assert gate.verdict == verdict
     assert gate.low * 0.97 <= factor <= gate.high * 1.03
 
 
-def test_a_difference_that_is_smaller_than_a_bucket_is_told_with_a_width() -> None:
+def test_a_difference_smaller_than_a_bucket_has_an_interval() -> None:
     (gate,) = compare(rows(10, 1.0, 3), rows(10, 1.02, 4))
     assert 1.005 < gate.ratio < 1.035 and gate.high - gate.low > 0.002
 
 
-def test_a_day_too_short_decides_nothing() -> None:
+def test_too_few_days_are_inconclusive() -> None:
     (gate,) = compare(rows(10, 1.0, 1), rows(10, 2.0, 2)[:60])
     assert gate.verdict == "INCONCLUSIVE" and "too few days: each side needs 3" in gate.needs
 
 
-def test_hours_that_only_one_side_has_are_no_difference() -> None:
+def test_hours_that_only_one_side_has_are_not_compared() -> None:
     busy, longer = (
         [row for row in rows(10, 1.0, seed) if 8 <= row.time_s % 86400 / 3600 < until]
         for seed, until in ((1, 22), (2, 24))
@@ -57,12 +57,12 @@ def test_hours_that_only_one_side_has_are_no_difference() -> None:
     assert gate.verdict == "INCONCLUSIVE" and math.isnan(gate.ratio)
 
 
-def test_a_short_time_says_that_a_weekend_may_look_like_a_change() -> None:
+def test_a_short_comparison_warns_of_weekends() -> None:
     (gate,) = compare(rows(4, 1.0, 1), rows(4, 1.3, 2))
     assert gate.verdict == "SLOWER" and "a weekend may look like a change" in str(gate)
 
 
-def test_what_did_not_change_is_seldom_told_as_a_change() -> None:
+def test_an_unchanged_system_is_seldom_reported_as_changed() -> None:
     generator = np.random.default_rng(5)
     told = 0
     for _ in range(100):
@@ -75,7 +75,7 @@ def test_what_did_not_change_is_seldom_told_as_a_change() -> None:
                 values.append(RingRow(START_S + 3600.0 * hour, 3600.0, {"/fs probe create": Histogram.of([took_s])}))
             sides.append(values)
         told += compare(sides[0], sides[1])[0].verdict in ("SLOWER", "FASTER")
-    # 10 % are accepted; neighbouring hours resemble each other very much here.
+    # The nominal rate is 10 %; the strong autocorrelation of the hours raises it.
     assert told <= 20
 
 
@@ -100,7 +100,7 @@ def test_the_error_budget_counts_minutes() -> None:
         "p99 of create <= 20 in 99 % of minutes",
     ],
 )
-def test_what_is_no_service_level_is_refused(text: str) -> None:
+def test_an_invalid_service_level_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="not a service level"):
         parse_service_level(text)
 

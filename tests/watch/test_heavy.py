@@ -1,4 +1,4 @@
-"""Counting in bounded memory: whoever has more than his share is never lost."""
+"""Heavy jobs are found with bounded memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def test_ten_thousand_jobs_need_no_more_memory_than_few() -> None:
     assert len(heavy._counted) <= _MOST_JOBS
 
 
-def test_no_share_is_exported_that_a_job_may_not_have() -> None:
+def test_exported_shares_do_not_exceed_the_true_ones() -> None:
     heavy, metrics = HeavyJobs("bytes"), Metrics()
     names = [f"vasp.{number}" for number in range(10_000)]
     for window in range(20):
-        # One has a tenth of the load, and all others have the same.
+        # One job has a tenth of the load; the others share the rest equally.
         counts = dict.fromkeys(names, float(window)) | {"large": 1111.0 * window}
         heavy.add("server", 20.0 * window, {"OST0000": counts})
     metrics.now = Now(top={"bytes": heavy.top})
@@ -45,9 +45,9 @@ def test_an_everyday_job_is_not_named_and_a_new_one_is() -> None:
     assert events[0].ended_s is None and events[1].ended_s is not None
 
 
-def test_a_burst_of_one_job_while_everybody_does_three_times_as_much_is_not_its_load() -> None:
+def test_a_burst_of_one_job_during_a_general_rise_is_not_an_event() -> None:
     def counts(at: int) -> dict[str, dict[str, float]]:
-        # The first does a quarter of it all, and six times as much in the last of the readings.
+        # From reading 30 on all four jobs triple their rate; from reading 36 on the first one doubles its rate again.
         busy, burst = max(0, at - 30), max(0, at - 36)
         jobs = {f"job{number}": 1000.0 * at + 2000.0 * busy for number in range(3)}
         return {"MDT0000": {"first": 1000.0 * at + 2000.0 * busy + 3000.0 * burst, **jobs}}
@@ -65,13 +65,13 @@ def heavy_jobs(*readings: tuple[str, dict[str, dict[str, float]]]) -> list[str]:
     return [event.subject for event in events if event.ended_s is None]
 
 
-def test_counts_of_two_servers_are_not_taken_for_those_of_one() -> None:
+def test_counts_of_two_servers_are_kept_apart() -> None:
     one = [("one", {"MDT0000": {"daily": 1000.0 * at}}) for at in range(40)]
     other = [("other", {"OST0000": {"daily": 900_000 + 10.0 * at, "writer": 700_000 + 10.0 * at}}) for at in range(40)]
     assert heavy_jobs(*(each for pair in zip(one, other, strict=True) for each in pair)) == []
 
 
-def test_a_target_that_begins_anew_makes_no_job_heavy() -> None:
+def test_reset_counters_of_a_target_make_no_job_heavy() -> None:
     def counts(at: int) -> dict[str, dict[str, float]]:
         return {"MDT0000": {"daily": 500_000 + 100.0 * at}, "MDT0001": {"daily": 100.0 * (at if at < 20 else at - 20)}}
 
@@ -86,17 +86,17 @@ def test_a_job_that_is_noisy_again_is_named_again() -> None:
     assert heavy_jobs(*readings) == ["noisy"] * 4
 
 
-def test_a_load_that_nobody_causes_alone_is_usual_after_half_an_hour() -> None:
+def test_a_load_caused_by_many_jobs_becomes_the_usual_load() -> None:
     def counts(at: int) -> dict[str, dict[str, float]]:
         jobs = {f"job{number}": 100.0 * max(0, at if number < 4 else at - 60) for number in range(12)}
         return {"MDT0000": jobs | {"new": 1000.0 * max(0, at - 600)}}
 
-    # The new job doubles the load of now; of the load of the first ten minutes it would be five times as much.
+    # The new job has about the load of all others now, but 2.5 times the load of the first ten minutes.
     assert heavy_jobs(*(("server", counts(at)) for at in range(640))) == []
 
 
 def noisy(seconds: float, rate: float) -> float:
-    """What a job has done that begins at 307 s and ends at 411 s."""
+    """Return the operations, after ``seconds``, of a job that runs from 307 s to 411 s."""
     return rate * min(max(seconds - 307, 0.0), 104.0)
 
 

@@ -1,4 +1,4 @@
-"""Changes of level: found when planted, and as rare by chance as was asked, also where values resemble their neighbours."""
+"""Level shifts: planted ones are found, and false alarms are as rare as requested, even with autocorrelation."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def days(count: int) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("correlation", [0.5, *(pytest.param(more, marks=pytest.mark.more) for more in (0.0, 0.8))])
-def test_chance_alone_is_told_no_more_often_than_asked(correlation: float) -> None:
+def test_noise_raises_no_more_alarms_than_requested(correlation: float) -> None:
     generator = np.random.default_rng(5)
     years, alarms = 25, 0
     for _ in range(years):
         series = WatchedSeries("", days(365), correlated(generator, 365, correlation))
         alarms += len(find_changes(series, 0.1))
     asked = 0.1 * years * 365 / MONTH
-    # Poisson: three standard deviations above what was asked.
+    # Three Poisson standard deviations above the requested number.
     assert alarms <= asked + 3 * np.sqrt(asked)
 
 
@@ -66,7 +66,7 @@ def test_a_planted_change_is_found_with_its_size(ratio: float, found: float) -> 
         hits += bool(changes) and changes[0].ratio < 1 and abs(changes[0].since - 180) <= 14
         covered += bool(changes) and changes[0].low <= ratio <= changes[0].high
     assert hits >= found * tries
-    # 90 % of the intervals should; three standard deviations below.
+    # Coverage of 90 %, less three standard deviations.
     assert covered >= 0.9 * hits - 3 * np.sqrt(0.09 * hits)
 
 
@@ -74,9 +74,7 @@ def test_a_planted_change_is_found_with_its_size(ratio: float, found: float) -> 
     ("lowest", "below", "unit", "size"),
     [(0.0, 0.0, "ratio", 0.6), (-90.0, 0.0, "ratio", 0.6), (0.0, 200.0, "difference", -40)],
 )
-def test_one_value_that_is_zero_or_less_does_not_make_sizes_wrong(
-    lowest: float, below: float, unit: str, size: float
-) -> None:
+def test_values_of_zero_or_less_do_not_falsify_the_size(lowest: float, below: float, unit: str, size: float) -> None:
     values = 100 + 5 * np.random.default_rng(8).standard_normal(260)
     values[180:] *= 0.6
     values[20] = lowest
@@ -87,17 +85,17 @@ def test_one_value_that_is_zero_or_less_does_not_make_sizes_wrong(
     assert ("%" in event.text) == (unit == "ratio")
 
 
-def test_a_rhythm_of_the_day_is_no_change() -> None:
+def test_a_daily_rhythm_is_not_a_change() -> None:
     generator = np.random.default_rng(7)
     hours = np.arange(24 * 7 * 6)
     rhythm = np.where((hours % 24 >= 8) & (hours % 24 < 18) & (hours // 24 % 7 < 5), 1.8, 1.0)
     values = rhythm * correlated(generator, len(hours), 0.3, 0.05)
     changes = find_changes(WatchedSeries("", np.asarray(1_500_000_000 + 3600.0 * hours, dtype=np.float64), values), 0.2)
-    # The first weeks teach it.
+    # The detector learns the rhythm in the first three weeks.
     assert not [change for change in changes if change.told > 24 * 7 * 3]
 
 
-def test_a_slow_week_ends_by_itself() -> None:
+def test_the_end_of_a_slow_week_is_detected() -> None:
     values = correlated(np.random.default_rng(8), 200, 0.0, 0.05)
     values[120:127] *= 0.6
     detector = LevelDetector(0.1)
@@ -108,22 +106,22 @@ def test_a_slow_week_ends_by_itself() -> None:
     assert len(ended) == 1 and abs(ended[0].ended_s - days(200)[127]) <= 2 * DAY_S
 
 
-def test_a_change_is_dated_where_values_fall_and_not_where_the_level_was_learned_too_high() -> None:
+def test_a_change_after_a_slow_decline_is_dated_to_the_fall() -> None:
     values = correlated(np.random.default_rng(9), 260, 0.0, 0.05)
-    # Half of the change came slowly before.
+    # A slow decline of 6 % precedes the fall of 15 %.
     values[150:200] *= np.exp(-0.06 * np.arange(50) / 50)
     values[200:] *= np.exp(-0.06) * 0.85
     changes = [change for change in find_changes(WatchedSeries("", days(260), values), 0.1) if change.told >= 200]
     assert changes and abs(changes[0].since - 200) <= 3
 
 
-def test_values_that_say_nothing_are_passed_over() -> None:
+def test_unusable_values_are_skipped() -> None:
     detector = LevelDetector(1.0)
     assert all(detector.add(float(index), value) is None for index, value in enumerate([float("nan"), 0.0, -1.0] * 40))
     assert detector.learning
 
 
-def test_values_that_are_all_alike_have_not_changed() -> None:
+def test_equal_values_have_no_change() -> None:
     values = np.zeros(150)
     assert changes_of(WatchedSeries("rate", days(150), values), 1.0, worse_up=False) == []
     values[100:] = 1000.0
@@ -135,7 +133,7 @@ def test_values_that_are_all_alike_have_not_changed() -> None:
     assert abs(event.began_s - days(150)[100]) <= DAY_S and event.cause == GAIN
 
 
-def test_what_is_never_below_zero_falls_by_no_more_than_all_of_it() -> None:
+def test_the_interval_of_a_fall_to_zero_is_not_negative() -> None:
     generator = np.random.default_rng(5)
     values = 1000 * np.exp(0.1 * generator.standard_normal(360)) * (1 + 0.1 * (np.arange(360) % 7 == 0))
     values[300:] = 0.0
@@ -149,7 +147,7 @@ def test_what_is_never_below_zero_falls_by_no_more_than_all_of_it() -> None:
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5])
-def test_a_further_fall_is_told_while_the_first_is_not_confirmed_yet(correlation: float) -> None:
+def test_a_second_fall_soon_after_the_first_is_reported(correlation: float) -> None:
     generator = np.random.default_rng(13)
     told = 0
     for _ in range(10):
@@ -161,7 +159,7 @@ def test_a_further_fall_is_told_while_the_first_is_not_confirmed_yet(correlation
     assert told >= 6
 
 
-def test_a_large_fall_soon_after_a_small_one_was_told_is_told() -> None:
+def test_a_large_fall_soon_after_a_small_one_is_reported() -> None:
     generator = np.random.default_rng(16)
     told = 0
     for _ in range(10):
@@ -185,7 +183,7 @@ def test_an_early_warning_comes_first_and_ends_when_the_change_is_confirmed() ->
     assert warning.told_s < change.told_s and warning.began_s == pytest.approx(1.5e9 + LEVEL_S * 120, abs=LEVEL_S)
 
 
-def test_three_values_that_are_off_raise_no_alarm() -> None:
+def test_three_outliers_raise_no_alarm() -> None:
     values = correlated(np.random.default_rng(8), 160, 0.0, 0.05)
     values[120:123] /= 0.6
     watch, events = Watch(1.0), []

@@ -1,4 +1,4 @@
-"""The watch as it runs: probes, sources that fail, clocks that step, a process that is killed."""
+"""The live watch: hanging and failing probes, sources that do not answer, stepped clocks, and pauses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from strakes.watch.ring import Ring
 from strakes.watch.values import WatchEvent
 
 
-def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_path: Path) -> None:
+def test_a_server_that_is_unavailable_for_an_hour_is_reported_once_and_when_it_is_back(tmp_path: Path) -> None:
     clock, told = Clock(), list[WatchEvent]()
     source = Scripted(
         {
@@ -49,7 +49,7 @@ def test_a_server_that_is_gone_for_an_hour_is_told_once_and_when_it_is_back(tmp_
 
 
 @pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
-def test_a_clock_that_steps_is_told_and_the_watch_goes_on(tmp_path: Path, step_s: float) -> None:
+def test_a_clock_that_steps_is_reported_and_the_watch_goes_on(tmp_path: Path, step_s: float) -> None:
     clock, told = Clock(), list[WatchEvent]()
     clock.now_s = 100_000.0
 
@@ -87,7 +87,7 @@ def test_a_short_fail_over_stays_in_the_metrics_for_five_minutes(tmp_path: Path)
     assert sum(seen.values()) == 31 and not seen[1590.0] and live.metrics.now.events == {"outage": 1}
 
 
-def test_a_file_system_that_hangs_is_told_while_it_does_and_how_long_operations_waited(
+def test_a_hanging_file_system_is_reported_at_once_and_with_its_duration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1142)))
@@ -105,7 +105,7 @@ def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
     told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1300)))
     alarm, over = told
     assert alarm.alarm and alarm.key == over.key and over.ended_s == pytest.approx(1300, abs=1)
-    # The store has it once, and it is over; nothing of it lasts when a watch begins again.
+    # The store has the event once, with its end, and a new watch does not resume it.
     assert ring.events() == [over]
     again = LiveWatch([], [], Ring(tmp_path / "store"), AlertSender([]), probe=False, clock=lambda: 1401.0)
     again.step()
@@ -114,7 +114,7 @@ def test_a_file_system_that_hangs_for_minutes_is_an_alarm_until_it_answers(
 
 def test_a_hang_that_is_over_does_not_pause_the_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Crawls(Scheduled):
-        """Each operation takes 6 s for a while; the watch hears of all of them when that is over, or meanwhile."""
+        """A probe whose operations take 6 s for a while; the watch gets no results from 1100 to ``told_until_s``."""
 
         told_until_s = 0.0
 
@@ -141,7 +141,7 @@ def test_a_hang_that_is_over_does_not_pause_the_probe(tmp_path: Path, monkeypatc
         assert sum("pauses for" in event.text for event in told) == texts, told
 
 
-def test_minutes_in_which_nothing_was_answered_are_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minutes_without_an_answer_are_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1100, 1500)), until_s=1490)
     kept = judge(parse_service_level("p99 of create <= 20 ms in 99 % of minutes"), ring.rows())
     slow = judge(parse_service_level("p99 of create <= 20 min in 99 % of minutes"), ring.rows())
@@ -149,9 +149,7 @@ def test_minutes_in_which_nothing_was_answered_are_bad(tmp_path: Path, monkeypat
     assert slow.bad == 0
 
 
-def test_minutes_are_bad_in_which_the_probe_cannot_begin_for_want_of_an_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_minutes_in_which_the_probe_cannot_start_are_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tries = list[CreateTest]()
 
     def hangs(answer: CreateTest) -> int:
@@ -169,15 +167,13 @@ def test_minutes_are_bad_in_which_the_probe_cannot_begin_for_want_of_an_answer(
     assert [event.kind for event in told] == ["gap", "outage", "gap", "outage"]
 
 
-def test_a_file_system_that_hangs_before_anything_was_done_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hang_before_the_first_operation_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begins, ends = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(1000, 1060)))[0]
     assert begins.text == f"{tmp_path}/v is unavailable, for at least 35 s"
     assert begins.key == ends.key and ends.low == pytest.approx(58, abs=2)
 
 
-def test_a_file_system_that_hangs_at_the_start_is_an_alarm_and_is_tried_by_one_child(
+def test_a_hang_at_the_start_is_an_alarm_and_has_one_waiting_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release, children = tmp_path / "release", list[subprocess.Popen[bytes]]()
@@ -220,7 +216,7 @@ def test_a_file_system_that_hangs_at_the_start_is_an_alarm_and_is_tried_by_one_c
     assert judge(level, ring.rows()).bad == pytest.approx(4, abs=1) and not list((tmp_path / "v").iterdir())
 
 
-def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removed_directory_is_a_gap_and_not_a_latency(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Removed(Scheduled):
         def take(self) -> list[LoggedOperation]:
             if self.clock.now_s == 1100:
@@ -234,7 +230,7 @@ def test_a_directory_that_is_removed_is_a_gap_and_no_latency(tmp_path: Path, mon
     assert longest_s(ring) < 0.01
 
 
-def test_operations_that_fail_are_told_and_are_worse_than_any_latency(
+def test_failed_operations_are_reported_and_count_as_infinite_latency(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told, ring = probed(tmp_path, monkeypatch, lambda clock: Scheduled(clock, range(0), range(1100, 1150), "EIO"))
@@ -248,10 +244,10 @@ def test_operations_that_fail_are_told_and_are_worse_than_any_latency(
 
 
 @pytest.mark.parametrize("until_s", [1200, 2000])
-def test_a_probe_that_could_not_remove_its_files_for_a_while_works_again(
+def test_a_probe_that_could_not_remove_its_files_works_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, until_s: int
 ) -> None:
-    """As where a file system was read-only: what was left is in the way of nothing, and is removed."""
+    """The file system is read-only until ``until_s``. The remaining files do not prevent a new start."""
     clocks = list[Clock]()
 
     class ReadOnly(Scheduled):
@@ -284,7 +280,7 @@ def test_a_probe_that_could_not_remove_its_files_for_a_while_works_again(
         assert told[-1].text == f"{left} could not be removed (Read-only file system): run strakes clean {tmp_path}/v"
 
 
-def test_minutes_are_bad_in_which_a_full_file_system_lets_the_probe_make_nothing(
+def test_minutes_of_a_full_file_system_are_bad_for_creates_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(_: CreateTest) -> int:
@@ -305,7 +301,7 @@ def test_minutes_are_bad_in_which_a_full_file_system_lets_the_probe_make_nothing
     _, ring = probed(tmp_path, monkeypatch, Full, until_s=1300)
     create = judge(parse_service_level("p50 of create <= 20 ms in 99 % of minutes"), ring.rows())
     assert create.bad == pytest.approx(4, abs=0.1) and create.minutes == pytest.approx(5, abs=0.1)
-    # Whether what is there can be read or written is not known.
+    # Whether existing files can be read or written is unknown.
     write = judge(parse_service_level("p50 of write <= 20 ms in 99 % of minutes"), ring.rows())
     assert not write.minutes
 
@@ -326,7 +322,7 @@ def test_a_minute_without_operations_has_no_latency_in_the_metrics(
     assert shown[1100] and not shown[1250]
 
 
-def test_a_watch_that_was_stopped_takes_nothing_of_that_for_latency(
+def test_the_time_in_which_the_watch_was_stopped_is_not_latency(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, told = Clock(), list[WatchEvent]()
@@ -347,7 +343,7 @@ def test_a_watch_that_was_stopped_takes_nothing_of_that_for_latency(
 
 
 @pytest.mark.parametrize("step_s", [-7200.0, 7200.0])
-def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step_s: float) -> None:
+def test_a_set_clock_is_reported_once(tmp_path: Path, step_s: float) -> None:
     clock, told = Clock(), list[WatchEvent]()
     clock.now_s = 100_000.0
 
@@ -365,7 +361,7 @@ def test_a_clock_that_is_set_is_told_once(tmp_path: Path, step_s: float) -> None
     assert f'<td class="short"></td><td>{gap.text}</td>' in page
 
 
-def test_a_source_that_does_not_answer_is_asked_soon_again(tmp_path: Path) -> None:
+def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path) -> None:
     clock, told = Clock(), list[WatchEvent]()
     source = Scripted({second: CounterReading("script", second) for second in (*range(1100), *range(1230, 2000))})
     source.every_s = 200.0
@@ -378,7 +374,7 @@ def test_a_source_that_does_not_answer_is_asked_soon_again(tmp_path: Path) -> No
     assert again.began_s == lost.began_s == 1200 and again.ended_s == 1230
 
 
-def test_what_lies_below_an_unmounted_file_system_is_not_probed(
+def test_the_mount_point_of_an_unmounted_file_system_is_not_probed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, told, points = Clock(), list[WatchEvent](), ["/scratch"]

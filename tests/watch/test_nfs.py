@@ -1,4 +1,4 @@
-"""A server of NFS as its client counts it: how soon it answers, and that it does not."""
+"""An NFS server watched by the counters of its client: response times and outages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ USUAL = {"connected": 1, "sent": 100, "received": 100, "reads": 30, "queue": 10,
 
 
 class Kernel:
-    """Gives the counters that are set."""
+    """Mountstats text with counters that the test sets."""
 
     def __init__(self) -> None:
         self.counted: dict[str, int] = dict(USUAL)
@@ -32,7 +32,7 @@ class Kernel:
         return LINES.format(**self.counted)
 
 
-def test_times_are_those_of_operations_since_the_last_reading() -> None:
+def test_times_are_averages_since_the_last_reading() -> None:
     kernel = Kernel()
     source = NfsSource("/home", "filer", kernel)
     first = source.read(100.0)
@@ -48,12 +48,12 @@ def test_times_are_those_of_operations_since_the_last_reading() -> None:
 
 
 def events_of(silent_s: range, connected: int = 1) -> list[WatchEvent]:
-    """Of ten minutes in which the server answers, but for those seconds."""
+    """Return the outages in ten minutes in which the server does not answer during ``silent_s``."""
     kernel, watch, events = Kernel(), Watch(), []
     source = NfsSource("/home", "filer", kernel)
     for second in range(1000, 1600, 10):
         away = second in silent_s
-        # Requests of the time without answers wait, and are all answered afterwards.
+        # The request sent at the start of the silence is answered after its end.
         kernel.counted["sent"] += 5 if not away else second == silent_s.start
         kernel.counted["received"] = kernel.counted["received"] if away else kernel.counted["sent"]
         kernel.counted["connected"] = connected if second >= silent_s.start else 1
@@ -61,7 +61,7 @@ def events_of(silent_s: range, connected: int = 1) -> list[WatchEvent]:
     return [event for event in events if event.kind == "outage"]
 
 
-def test_a_server_that_does_not_answer_is_told_while_that_lasts_and_when_it_is_over() -> None:
+def test_an_outage_of_the_server_is_reported_at_its_begin_and_end() -> None:
     begins, ends = events_of(range(1200, 1350, 10), connected=4)
     assert begins.text.startswith("filer is unavailable, for at least ") and begins.ended_s is None
     assert 1220 <= begins.told_s <= 1250 and begins.alarm
@@ -69,18 +69,18 @@ def test_a_server_that_does_not_answer_is_told_while_that_lasts_and_when_it_is_o
     assert 120 <= ends.low <= 150 <= ends.high <= 180
 
 
-def test_a_short_silence_is_told_once_and_a_single_slow_answer_not_at_all() -> None:
+def test_a_short_silence_is_reported_once_and_a_single_slow_answer_is_not() -> None:
     (event,) = events_of(range(1200, 1230, 10))
     assert event.ended_s is not None and event.low is not None and event.low <= 30 <= (event.high or 0) <= 60
     assert not events_of(range(1200, 1210, 10))
 
 
-def test_an_idle_mount_is_not_taken_for_a_server_that_does_not_answer() -> None:
+def test_an_idle_mount_is_not_an_outage() -> None:
     watch, source = Watch(), NfsSource("/home", "filer", Kernel())
     assert not [event for second in range(1000, 2000, 10) for event in watch.add(source.read(float(second)))]
 
 
-def test_what_cannot_be_read_is_said() -> None:
+def test_unreadable_counters_are_reported() -> None:
     def refuse() -> str:
         raise PermissionError(13, "Permission denied")
 
@@ -90,7 +90,7 @@ def test_what_cannot_be_read_is_said() -> None:
     assert "has no entry for /away" in NfsSource("/away", "filer", Kernel()).read(1.0).missing[0]
 
 
-def test_a_directory_on_nfs_is_watched_by_its_client_and_what_is_lacking_is_said() -> None:
+def test_a_directory_on_nfs_is_watched_by_its_client_and_the_limits_are_stated() -> None:
     mount = Mount(1, 0, 0, 1, "/", "/home", (), "nfs4", "filer:/home", ("rw", "vers=4.2"))
     client, rest = sources_of(NfsTarget(Path("/home"), mount), None)
     assert isinstance(client, NfsSource) and isinstance(rest, TargetSource)

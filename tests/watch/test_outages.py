@@ -1,4 +1,4 @@
-"""Outages of Lustre servers that were recorded: unmounts, a killed server, a day with two cuts of one server.
+"""Recorded outages of Lustre servers: unmounts, a killed server, and a day on which one server was cut off twice.
 
 Drills: ``TIME client STATE`` (import of MDT0001), ``TIME server TARGET:RECOVERY...``, ``END create BEGIN`` (an operation that
 waited). The day of 26 November 2026 is replayed from the times of its events.
@@ -24,10 +24,10 @@ TARGETS = ("lus-MDT0001", "lus-OST0001", "lus-OST0002")
 
 
 def drill(name: str, *sources: str) -> Iterator[CounterReading]:
-    """Yield what these sources of a recorded drill show, one after the other."""
+    """Yield the readings of these sources ("client", "server", "probe") from a recorded drill."""
     began_s, hangs = 0.0, list[tuple[float, float]]()
     rows = [line.split(" ", 2) for line in (RECORDINGS / f"drill-{name}.txt").read_text().splitlines()]
-    # The recording of the crash ends with the outage.
+    # The recording of the crash ends with the outage, so the last state of the client is repeated.
     ((_, _, last),) = [row for row in rows if row[1] == "client"][-1:]
     rows += [[f"{float(rows[-1][0]) + 10 * step:.2f}", "client", last] for step in range(1, 6)]
     for ended, source, begin in rows:
@@ -82,7 +82,7 @@ def test_a_recorded_drill_is_one_outage_with_bounds_that_hold(
     assert len(begins) <= 1 and {event.key for event in events} == {end.key}
     assert end.kind == "outage" and end.subject == MDT and end.ended_s is not None
     assert end.low is not None and end.high is not None
-    # The lower bound may include the recovery where clients alone are read.
+    # If only clients are read, the lower bound may include the recovery.
     assert end.low <= unserved[1] - unserved[0] and end.high >= unmounted[1] - unmounted[0]
     assert end.high - end.low <= 65 and end.low > 0
     assert unserved[0] - 15 <= end.began_s <= unserved[0] + 12
@@ -103,7 +103,7 @@ def test_a_short_unmount_of_the_recorded_day_is_reported_once(names: tuple[str, 
 
 
 class Day:
-    """Two servers and a client; ``seconds`` after 22:00:00. ssh to the servers was slow: a reading took 45 s."""
+    """Two servers and a client; times in seconds after 22:00:00. A reading over the slow ssh took 45 s."""
 
     umount, mounted, recovered = 13 * 60 + 4 - 20, 13 * 60 + 8, 13 * 60 + 24
     killed, up_again = 27 * 60 + 29, 31 * 60 + 43
@@ -154,7 +154,7 @@ class Day:
 
 
 @pytest.mark.parametrize("servers", [(), ("srv1", "srv2")])
-def test_the_live_day_has_four_outages_each_with_its_begin_and_its_end(servers: tuple[str, ...]) -> None:
+def test_the_live_day_has_four_outages_with_begin_and_end(servers: tuple[str, ...]) -> None:
     day, ends = Day(), list[WatchEvent]()
     for event in day.events(*servers):
         if event.ended_s is not None:
@@ -177,7 +177,7 @@ def test_the_live_day_has_four_outages_each_with_its_begin_and_its_end(servers: 
 
 
 def test_a_client_that_forgets_the_onset_while_it_retries_reports_one_outage() -> None:
-    """The history of an import that was recorded while its server was away, cut at each of its changes."""
+    """The state history of an import has 16 entries, which retries every 2 s fill within 16 s."""
     changes = [(2 * number, state) for number in range(30) for state in ("CONNECTING", "DISCONN")]
     events, outages = list[WatchEvent](), Outages()
     for now_s in range(1000, 1200, 5):
@@ -204,7 +204,11 @@ def test_a_fail_over_names_both_servers() -> None:
 
 
 def cleared(recovered: Mapping[int, float], waits: tuple[Interruption, ...] = ()) -> list[WatchEvent]:
-    """A target whose counters begin at 1102; ``recovered``: end of its last recovery from a second on."""
+    """Return the events of a target whose counters restart at 1102.
+
+    ``recovered``: end of its last recovery, by the second from which it is known. ``waits``: interruptions that the
+    client reports.
+    """
 
     def end(second: int) -> Mapping[str, float]:
         known = [value for since, value in recovered.items() if second >= since]
@@ -223,11 +227,11 @@ def cleared(recovered: Mapping[int, float], waits: tuple[Interruption, ...] = ()
     [({1000: 901.0}, 0), ({}, 1), ({1000: 901.0, 1104: 1104.0}, 1)],
     ids=["no recovery since", "no recovery status", "a new recovery"],
 )
-def test_counters_cleared_by_hand_are_no_outage(recovered: dict[int, float], reported: int) -> None:
+def test_counters_cleared_by_hand_are_not_an_outage(recovered: dict[int, float], reported: int) -> None:
     assert len(cleared(recovered)) == reported
 
 
-def test_a_client_that_waited_proves_an_outage_whatever_the_server_shows() -> None:
+def test_an_interruption_of_a_client_proves_an_outage() -> None:
     (event,) = cleared({1000: 901.0}, (Interruption(OST, 1101, 1104),))
     assert event.subject == OST
 
@@ -235,7 +239,7 @@ def test_a_client_that_waited_proves_an_outage_whatever_the_server_shows() -> No
 @pytest.mark.parametrize(
     ("counts_since", "lacks", "reported"), [(900.0, 1, 0), (900.0, 20, 2), (0.0, 1, 1), (0.0, 0, 0)]
 )
-def test_one_incomplete_reading_of_a_server_is_no_outage(counts_since: float, lacks: int, reported: int) -> None:
+def test_one_incomplete_reading_of_a_server_is_not_an_outage(counts_since: float, lacks: int, reported: int) -> None:
     outages, events = Outages(), list[WatchEvent]()
     for second in range(1000, 1300, 5):
         serving = {"fs-MDT0000": 900.0} | ({} if 1100 <= second < 1100 + 5 * lacks else {OST: counts_since})

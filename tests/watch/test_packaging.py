@@ -1,4 +1,4 @@
-"""What is shipped beside the watch speaks of metrics and options that there are."""
+"""The shipped dashboard, rules, unit and check use only metrics and options that exist."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def served() -> set[str]:
 
 
 @pytest.mark.parametrize("path", ["grafana/strakes-watch.json", "prometheus/strakes-watch.rules.yml"])
-def test_every_metric_that_is_asked_for_is_served(path: str) -> None:
+def test_every_metric_in_use_is_served(path: str) -> None:
     text = (PACKAGING / path).read_text()
     asked = set(OWN.findall(text))
     assert asked and asked <= served()
@@ -32,7 +32,7 @@ def test_every_metric_that_is_asked_for_is_served(path: str) -> None:
         assert json.loads(text)["panels"]
 
 
-def test_no_label_is_one_that_prometheus_has_itself() -> None:
+def test_no_label_is_a_reserved_one_of_prometheus() -> None:
     metrics = Metrics()
     metrics.now = Now(top={"operations": [("job 7", 0.5)]}, missed={"oss1": 1}, counters={("oss1", "reads"): 1})
     labels = {label for family in metrics.collect() for sample in family.samples for label in sample.labels}
@@ -45,7 +45,7 @@ def test_the_rules_are_valid() -> None:
     subprocess.run(["promtool", "check", "rules", rules], check=True, capture_output=True)
 
 
-def test_the_unit_starts_the_command_with_options_that_there_are() -> None:
+def test_the_unit_starts_the_command_with_existing_options() -> None:
     text = (PACKAGING / "systemd" / "strakes-watch@.service").read_text()
     words = shlex.split(next(line for line in text.splitlines() if line.startswith("ExecStart=")).partition("=")[2])
     assert words[1:3] == ["strakes", "watch"]
@@ -53,7 +53,7 @@ def test_the_unit_starts_the_command_with_options_that_there_are() -> None:
     assert {word for word in words if word.startswith("--")} <= known
 
 
-def test_the_check_compiles_and_asks_for_a_verdict_that_is_said(tmp_path: Path) -> None:
+def test_the_check_compiles_and_matches_the_printed_verdict(tmp_path: Path) -> None:
     path = PACKAGING / "reframe" / "strakes_watch.py"
     source = path.read_text()
     compile(source, str(path), "exec")
@@ -96,7 +96,7 @@ def test_a_real_prometheus_scrapes_it(tmp_path: Path) -> None:
             except OSError:
                 continue
             count = int(result[0]["value"][1]) if result else 0
-        # With those that Prometheus adds to every scrape.
+        # Including the series that Prometheus adds to every scrape.
         assert 100 < count <= 2000 + 10, (tmp_path / "log").read_text()
     finally:
         process.terminate()

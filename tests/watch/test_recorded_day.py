@@ -1,4 +1,4 @@
-"""Eight minutes of a real server's and a client's counters: what happened is told, and nothing else."""
+"""Eight minutes of recorded counters of a real server and client: exactly the true events are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of(events: list[WatchEvent], kind: str) -> list[WatchEvent]:
     return [event for event in events if event.kind == kind]
 
 
-def test_nothing_else_is_told(events: list[WatchEvent]) -> None:
+def test_only_the_true_events_are_reported(events: list[WatchEvent]) -> None:
     assert {(event.kind, event.subject) for event in events} == {
         ("heavy", "noisyjob.1000"),
         ("slow-target", "data target labfs-OST0001"),
@@ -55,7 +55,7 @@ def test_the_slow_target_is_named_within_two_minutes(events: list[WatchEvent]) -
     assert ended.ended_s == pytest.approx(truth()["OST0001 normal"], abs=40)
 
 
-def test_a_quiet_beginning_tells_nothing(tmp_path: Path) -> None:
+def test_a_quiet_beginning_gives_no_event(tmp_path: Path) -> None:
     watch = Watch()
     quiet = [one for one in readings([RECORDINGS / "day.srv.gz"]) if one.time_s < truth()["noisy job begins"]]
     assert len(quiet) > 20 and not [event for reading in quiet for event in watch.add(reading)]
@@ -64,9 +64,7 @@ def test_a_quiet_beginning_tells_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["### 1795000000\n\x07%$\n", "### 1795000000\n", "### 1795000000\nfoo.bar=\nbaz 1\n"]
 )
-def test_a_recording_in_which_nothing_can_be_read_is_refused(
-    tmp_path: Path, strakes: StrakesRunner, content: str
-) -> None:
+def test_a_recording_without_readable_data_is_refused(tmp_path: Path, strakes: StrakesRunner, content: str) -> None:
     (tmp_path / "server.txt").write_text(content)
     done = strakes("watch", "replay", str(tmp_path / "server.txt"))
     assert done.returncode == 2 and "nothing in the recording can be read" in done.stderr

@@ -1,4 +1,4 @@
-"""The shipped ReFrame check, run by ReFrame: what the watch saw before the upgrade is its only reference."""
+"""The shipped check under ReFrame; its reference is the watch's data from before the upgrade."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reframe() -> str:
 
 
 def seen(store: Path, after: float) -> None:
-    """Ten days on each side of the upgrade; afterwards a create takes ``after`` times as long."""
+    """Store rows of ten days before and after the upgrade, which changes the time of a create by ``after``."""
     generator, ring = np.random.default_rng(4), Ring(store)
     for hour in range(-240, 240):
         usual_s = 0.01 * (1.0 if hour < 0 else after)
@@ -44,7 +44,7 @@ def seen(store: Path, after: float) -> None:
 
 
 def checked(tmp_path: Path, after: float) -> tuple[int, dict[str, Any]]:
-    """ReFrame's exit status, and its report of the check."""
+    """Return ReFrame's exit status and its report of the check."""
     program = reframe()
     store, report = tmp_path / "store", tmp_path / "report.json"
     seen(store, after)
@@ -66,7 +66,7 @@ def checked(tmp_path: Path, after: float) -> tuple[int, dict[str, Any]]:
     return done.returncode, case
 
 
-def test_the_check_fails_after_an_upgrade_that_costs_and_says_how_much(tmp_path: Path) -> None:
+def test_the_check_fails_after_an_upgrade_that_costs_time(tmp_path: Path) -> None:
     status, case = checked(tmp_path, after=1.3)
     assert status != 0 and case["result"] == "fail" and case["fail_phase"] == "sanity"
     assert "SLOWER" in case["fail_reason"]

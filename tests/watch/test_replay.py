@@ -1,4 +1,4 @@
-"""Recorded years as CSV files: found, explained, and what is wrong with a file is said."""
+"""Replay of recorded years from CSV files: changes, causes, peer groups, and errors of files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_change_with_a_cause_raises_no_alarm(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lasts", "alarms"), [(6, 1), (40, 1), (100, 0)])
-def test_an_explanation_that_is_over_while_the_change_stays_explains_nothing(lasts: int, alarms: int) -> None:
+def test_a_cause_that_ends_before_the_change_explains_nothing(lasts: int, alarms: int) -> None:
     days = np.arange(300)
     values = 100 * np.exp(0.05 * np.random.default_rng(3).standard_normal(300)) * np.where(days >= 200, 0.8, 1.0)
     failed = np.where((days >= 200) & (days < 200 + lasts), 3.0, 0.0)
@@ -69,7 +69,7 @@ def test_an_explanation_that_is_over_while_the_change_stays_explains_nothing(las
     assert event.told_s > 1.5e9 + 200 * DAY_S
 
 
-def test_a_column_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_column_is_named(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv")
     with pytest.raises(BadInputError, match="no column 'rat'") as caught:
         read_series(tmp_path / "year.csv", Columns("start", "rat"))
@@ -121,7 +121,7 @@ def write_targets(path: Path, slow_from: int | None) -> None:
 TARGETS = Columns("time", "rate", ("target",))
 
 
-def test_of_equals_the_one_that_falls_behind_is_named_though_the_load_of_all_wanders(tmp_path: Path) -> None:
+def test_the_slow_target_of_a_peer_group_is_named_under_a_varying_load(tmp_path: Path) -> None:
     write_targets(tmp_path / "targets.csv", slow_from=200)
     alarms = [event for event in replay(tmp_path / "targets.csv", TARGETS, 0.02, equals=True).events if event.alarm]
     slowest = min(alarms, key=lambda event: event.size or 1.0)
@@ -132,18 +132,18 @@ def test_of_equals_the_one_that_falls_behind_is_named_though_the_load_of_all_wan
     assert len(alarms) <= 2
 
 
-def test_equals_that_stay_equal_raise_no_alarm(tmp_path: Path) -> None:
+def test_a_peer_group_of_equal_targets_raises_no_alarm(tmp_path: Path) -> None:
     write_targets(tmp_path / "targets.csv", slow_from=None)
     assert replay(tmp_path / "targets.csv", TARGETS, alarms_a_month=0.1, equals=True).alarms == 0
 
 
-def test_equals_without_common_times_are_refused(tmp_path: Path) -> None:
+def test_a_peer_group_without_common_times_is_refused(tmp_path: Path) -> None:
     write_year(tmp_path / "year.csv")
     with pytest.raises(BadInputError, match="cannot be compared with each other"):
         replay(tmp_path / "year.csv", COLUMNS, equals=True)
 
 
-def test_equals_that_are_zero_are_not_said_to_lack_common_times(tmp_path: Path) -> None:
+def test_a_peer_group_of_zeros_is_refused_with_the_right_reason(tmp_path: Path) -> None:
     rows = "".join(f"{1.7e9 + day * DAY_S},{name},0\n" for day in range(9) for name in "abc")
     (tmp_path / "zero.csv").write_text(f"start,app,rate\n{rows}")
     with pytest.raises(BadInputError, match="cannot be compared") as caught:
@@ -153,7 +153,7 @@ def test_equals_that_are_zero_are_not_said_to_lack_common_times(tmp_path: Path) 
 
 @pytest.mark.parametrize("targets", [3, 4, 8])
 @pytest.mark.parametrize("ratio", [0.5, 0.8])
-def test_a_slow_target_makes_neither_its_own_fall_smaller_nor_the_others_faster(targets: int, ratio: float) -> None:
+def test_a_slow_target_does_not_bias_the_shares_of_its_peer_group(targets: int, ratio: float) -> None:
     days = np.arange(600.0)
     changed = []
     for seed in range(10):
@@ -171,7 +171,7 @@ def test_a_slow_target_makes_neither_its_own_fall_smaller_nor_the_others_faster(
 
 
 def write_drop(path: Path, days: int, back_on: int = 300) -> None:
-    """Eight equals, one of which is at half of its rate for some days from day 200 on, and from day ``back_on`` on."""
+    """Write eight equal targets, one of which halves its rate for ``days`` from day 200, and from day ``back_on``."""
     generator = np.random.default_rng(11)
     with path.open("w") as file:
         file.write("time,target,rate\n")
@@ -182,13 +182,13 @@ def write_drop(path: Path, days: int, back_on: int = 300) -> None:
                 file.write(f"{1.5e9 + day * DAY_S},OST{target:04},{rate}\n")
 
 
-def test_a_drop_that_is_soon_over_is_no_slow_target(tmp_path: Path) -> None:
+def test_a_short_drop_is_not_a_slow_target(tmp_path: Path) -> None:
     write_drop(tmp_path / "targets.csv", days=3)
     result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
     assert result.alarms == 0 and all(event.kind == "early-warning" for event in result.events)
 
 
-def test_a_drop_that_lasts_is_a_slow_target_told_once_it_is_confirmed(tmp_path: Path) -> None:
+def test_a_lasting_drop_is_a_slow_target_when_it_is_confirmed(tmp_path: Path) -> None:
     write_drop(tmp_path / "targets.csv", days=60)
     result = replay(tmp_path / "targets.csv", TARGETS, 0.1, equals=True)
     slow = next(event for event in result.events if event.kind == "slow-target")
@@ -214,7 +214,7 @@ def test_a_target_whose_rows_end_early_is_named(tmp_path: Path, gone: bool) -> N
         file.write("time,target,rate\n")
         for day in range(200):
             for target in range(3):
-                # All lack values now and then, and some days are not in the file.
+                # Every target lacks some values, and some days are missing.
                 if day % 20 < 17 and generator.random() > 0.2 and not (gone and target == 1 and day >= 120):
                     rate = 100 * np.exp(0.05 * generator.standard_normal())
                     file.write(f"{1.5e9 + day * DAY_S},OST{target},{rate}\n")
@@ -245,7 +245,7 @@ def day_rows(time: str = "%Y-%m-%d", value: str = "{:.2f}") -> list[tuple[str, s
         ([(f"{1.7e9 + day * DAY_S:.0f}000", value) for day, (_, value) in enumerate(day_rows())], "|", "utf-8"),
     ],
 )
-def test_plain_numbers_and_times_are_read_whatever_separates_them(
+def test_files_with_various_separators_and_time_formats_are_read(
     tmp_path: Path, rows: list[tuple[str, str]], separator: str, encoding: str
 ) -> None:
     with (tmp_path / "year.csv").open("w", encoding=encoding, newline="") as file:
@@ -268,14 +268,14 @@ def test_plain_numbers_and_times_are_read_whatever_separates_them(
         ("time,rate,rate\n2026-01-01,1,2\n2026-01-02,2,3\n", "2 columns are called 'rate'"),
     ],
 )
-def test_other_formats_are_refused_with_the_first_row_that_has_one(tmp_path: Path, content: str, fault: str) -> None:
+def test_other_formats_are_refused_with_the_faulty_row(tmp_path: Path, content: str, fault: str) -> None:
     (tmp_path / "year.csv").write_text(content)
     with pytest.raises(BadInputError, match=fault) as caught:
         read_series(tmp_path / "year.csv", Columns("time", "rate"))
     assert "cannot be read" not in fault or "'1 GiB/s'" in caught.value.why
 
 
-def test_rows_that_are_given_twice_count_once_and_two_values_of_one_time_stay(tmp_path: Path) -> None:
+def test_duplicate_rows_count_once_and_different_values_of_one_time_stay(tmp_path: Path) -> None:
     rows = [",".join(row) for row in day_rows()]
     further = f"{day_rows()[7][0]},9"
     (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, *rows[::2], further, ""]))
@@ -290,7 +290,7 @@ def test_a_row_that_cannot_be_read_is_shown(tmp_path: Path) -> None:
     assert "'monday'" in caught.value.why and "'fast'" in caught.value.why
 
 
-def test_words_for_no_value_and_a_few_rows_that_cannot_be_read_are_skipped(tmp_path: Path) -> None:
+def test_missing_values_and_a_few_unreadable_rows_are_skipped(tmp_path: Path) -> None:
     rows = [(time, "N/A" if day % 3 else value) for day, (time, value) in enumerate(day_rows())]
     rows[0] = (rows[0][0], "failed")
     (tmp_path / "year.csv").write_text("time,rate\n" + "".join(f"{time},{value}\n" for time, value in rows))
@@ -298,7 +298,7 @@ def test_words_for_no_value_and_a_few_rows_that_cannot_be_read_are_skipped(tmp_p
     assert passed_over == 67 and len(series.values) == 33
 
 
-def test_a_short_file_is_told_in_days_and_what_is_too_short_is_named(tmp_path: Path, strakes: StrakesRunner) -> None:
+def test_a_short_file_is_summarised_in_days_and_short_series_are_named(tmp_path: Path, strakes: StrakesRunner) -> None:
     rows = [f"{time},{value}" for time, value in day_rows()[:15]]
     (tmp_path / "year.csv").write_text("\n".join(["time,rate", *rows, ""]))
     done = strakes("watch", "replay", str(tmp_path / "year.csv"), "--time", "time", "--value", "rate")

@@ -1,4 +1,4 @@
-"""What a watch leaves, and what the next one makes of it: ended, killed, begun again."""
+"""Restart of a watch that ended or was killed: remaining files, open events and gaps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_service_level_missed_for_five_minutes_is_an_alarm_until_it_is_met(
     assert not live.metrics.now.alarms
 
 
-def test_what_a_killed_watch_left_is_removed_when_it_begins_again(
+def test_the_remains_of_a_killed_watch_are_removed_at_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, store = tmp_path / "fs", tmp_path / "store"
@@ -65,20 +65,20 @@ def test_what_a_killed_watch_left_is_removed_when_it_begins_again(
     live = LiveWatch([place], [], Ring(store), AlertSender([]))
     live.step()
     (now,) = place.iterdir()
-    # It is not taken for a measurement, which others must not disturb.
+    # The workspace of a watch does not count as a measurement at work.
     assert now == before and not (now / "left").exists() and not others_at_work(place, "20260101-000000-demo-1a2b")
     live.close()
     assert not list(place.iterdir())
 
 
-def test_what_an_earlier_watch_saw_no_end_of_is_closed(tmp_path: Path) -> None:
+def test_an_open_event_of_an_earlier_watch_is_closed(tmp_path: Path) -> None:
     Ring(tmp_path).add_event(WatchEvent("outage", "OST0000", 1000.0, 1060.0, "OST0000 is away"))
     LiveWatch([], [], Ring(tmp_path), AlertSender([]), clock=lambda: 9000.0)
     (event,) = Ring(tmp_path).events()
     assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
 
 
-def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
+def test_an_alarm_continues_after_a_restart_of_the_watch(tmp_path: Path) -> None:
     clock, told, sent = Clock(), list[WatchEvent](), list[WatchEvent]()
     full = {second: 0.95 if second < 1300 else 0.1 for second in range(1000, 9000)}
 
@@ -98,7 +98,7 @@ def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
     run(watch(("t", "u")), 1100.0)
     second = watch(("t",))
     run(second, 1250.0)
-    # Both last, by what is known; no second alarm of either.
+    # Both alarms are open, and neither was sent again.
     assert len(second.metrics.now.alarms) == 2
     assert [(event.began_s, event.subject) for event in sent] == [(1000.0, "t"), (1000.0, "u")]
     run(second, 2100.0)
@@ -108,7 +108,7 @@ def test_an_alarm_goes_on_when_the_watch_begins_again(tmp_path: Path) -> None:
     assert ends["u"].text.endswith("(the watch ended before it was over)") and ends["u"].ended_s == 1060.0
 
 
-def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(tmp_path: Path) -> None:
+def test_a_page_does_not_call_an_event_lasting_after_the_watch_ended(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))
     ring.add(RingRow(1000.0, 60.0, {}))
@@ -118,7 +118,7 @@ def test_a_page_does_not_say_that_something_lasts_when_the_watch_no_longer_runs(
     assert "Nothing was recorded" in render_watch_page(ring, 5000.0, 9000.0, ())
 
 
-def test_a_watch_without_a_probe_says_for_how_long_it_did_not_run(tmp_path: Path) -> None:
+def test_a_watch_without_a_probe_reports_how_long_it_did_not_run(tmp_path: Path) -> None:
     clock, told = Clock(), list[WatchEvent]()
     source = Scripted({second: CounterReading("script", second, full={"t": 0.1}) for second in range(1000, 9000)})
     for pause_s in (3600, 0):
@@ -160,12 +160,12 @@ def test_the_watch_probes_serves_and_survives_kill_9(tmp_path: Path, strakes: St
     assert [path.read_bytes()[: len(before)] for path, before in zip(store.glob("rows-*"), kept, strict=True)] == kept
     done = strakes("watch", "report", "--store", str(store), "--html", str(tmp_path / "page.html"))
     assert done.returncode == 0 and "probe create" in (tmp_path / "page.html").read_text()
-    assert not list(place.iterdir())  # also what was left by kill -9
+    assert not list(place.iterdir())  # includes the remains of the killed watch
 
 
 @pytest.mark.parametrize(("began_s", "ended_s"), [(1150, 1180), (1050, 1090), (1020, 1400)])
 @pytest.mark.parametrize("again_s", [1185, 1500])
-def test_an_outage_in_which_the_watch_was_killed_is_told_once(
+def test_an_outage_during_which_the_watch_was_killed_is_reported_once(
     tmp_path: Path, began_s: int, ended_s: int, again_s: int
 ) -> None:
     clock, told = Clock(), list[WatchEvent]()

@@ -1,4 +1,4 @@
-"""What is kept stays bounded over months, and survives crashes, full disks and torn lines."""
+"""The store of a watch: bounded size over months, crashes, full disks and damaged lines."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_histograms_merge_without_loss(values: list[float], cut: int) -> None:
 
 
 def test_a_month_needs_less_than_200_mib_and_a_day_is_kept_for_400_days(tmp_path: Path) -> None:
-    """Of every hour one minute is written, so that the store may be a sixtieth."""
+    """The test writes one minute of each hour, so a sixtieth of the limit applies."""
     generator, ring = np.random.default_rng(1), Ring(tmp_path)
     for hour in range(30 * 24):
         ring.add(row(START_S + 3600 * hour, generator, figures=9))
@@ -67,7 +67,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path, cut: int) -> None:
     assert [one.time_s - START_S for one in again.rows()] == [0, 60, 120, 180, 600]
 
 
-def test_the_last_word_on_an_event_stands(tmp_path: Path) -> None:
+def test_the_last_version_of_an_event_counts(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     ring.add_event(WatchEvent("heavy", "job", 1.0, 2.0, "begun"))
     ring.add_event(WatchEvent("heavy", "job", 1.0, 2.0, "begun", ended_s=5.0))
@@ -85,7 +85,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", place], check=True)
 
 
-def test_a_full_store_loses_nothing_that_was_written(small: Path) -> None:
+def test_a_full_store_loses_no_written_row(small: Path) -> None:
     ring, generator = Ring(small), np.random.default_rng(4)
     kept = [minute for minute in range(200) if ring.add(row(START_S + 60 * minute, generator))]
     assert 0 < len(kept) < 200 and ring.lost == 200 - len(kept) and "space" in ring.why
@@ -93,7 +93,7 @@ def test_a_full_store_loses_nothing_that_was_written(small: Path) -> None:
     assert len(list(Ring(small).rows())) == len(kept)
 
 
-def test_a_watch_that_begins_again_says_since_when_nothing_was_kept(tmp_path: Path) -> None:
+def test_a_restarted_watch_reports_the_time_without_records(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     for minute in (-1440, 0, 1):
         ring.add(row(START_S + 60 * minute, np.random.default_rng(6)))
@@ -109,7 +109,7 @@ def test_a_watch_that_begins_again_says_since_when_nothing_was_kept(tmp_path: Pa
 
 
 class Away:
-    """A source that never answers."""
+    """A source that does not answer."""
 
     name, every_s = "server", 10.0
 
@@ -134,7 +134,7 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
     assert len([text for text in texts if "no answer" in text]) == 3
     (small / "others").unlink()
     live.step()
-    # What could not be written then is written now.
+    # Events that could not be written earlier are written now.
     assert {event.text for event in Ring(small).events()} == {
         told[-1].text,
         *(text for text in texts if "store" in text),
@@ -154,7 +154,7 @@ def test_a_watch_whose_store_is_full_says_so_once_and_goes_on(small: Path) -> No
         b"5",
     ],
 )
-def test_damage_of_the_store_costs_only_its_lines_and_is_told(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_lines_are_left_out_and_reported(tmp_path: Path, damage: bytes) -> None:
     ring, generator = Ring(tmp_path), np.random.default_rng(8)
     events = [WatchEvent("heavy", f"job {number}", START_S, START_S, "text") for number in range(2)]
     for number in range(2):
@@ -183,7 +183,7 @@ def test_a_second_watch_does_not_use_a_store_in_use(tmp_path: Path) -> None:
         Ring(tmp_path / "file")
 
 
-def test_a_store_that_becomes_read_only_is_told_with_what_was_lost(small: Path) -> None:
+def test_a_store_that_becomes_read_only_is_reported_with_the_number_of_lost_lines(small: Path) -> None:
     now_s, told = START_S, list[WatchEvent]()
     live = LiveWatch([], [Answers()], Ring(small), AlertSender([]), say=told.append, clock=lambda: now_s)
     for minute in range(30):
@@ -204,7 +204,7 @@ class Answers(Away):
         return CounterReading(self.name, time_s, full={"t": 0.1})
 
 
-def test_each_time_that_a_store_is_full_is_told_and_that_it_can_be_written_again(small: Path) -> None:
+def test_every_period_of_a_full_store_is_reported_with_its_end(small: Path) -> None:
     now_s, told = START_S, list[WatchEvent]()
     live = LiveWatch([], [Answers()], Ring(small), AlertSender([]), say=told.append, clock=lambda: now_s)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Counters of older and newer servers: what each release counts, and what it does not."""
+"""Differences in the counters of older and newer server releases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def job_stats(job: int, writes: int, punches: int) -> str:
 
 
 def lustre_2_12(minutes: int = 120, *, exports: bool = False) -> Iterator[CounterReading]:
-    """Job 900 always writes 100 MiB a second; after an hour job 555 punches 3 times a second."""
+    """Yield one reading a minute: job 900 writes 100 MiB/s, and job 555 punches 3 times a second after an hour.
+
+    ``exports``: include the counters of a client.
+    """
     writes = punches = 0
     for minute in range(minutes):
         writes += 6000
@@ -33,7 +36,7 @@ def lustre_2_12(minutes: int = 120, *, exports: bool = False) -> Iterator[Counte
             f"punch                     {punches} samples [reqs]\n"
             "obdfilter.lus-OST0000.job_stats=\njob_stats:\n" + job_stats(900, writes, 0) + job_stats(555, 0, punches)
         )
-        # The second client is rebooted for ten minutes.
+        # The client reboots for ten minutes.
         if exports and not 60 <= minute < 70:
             text += (
                 "obdfilter.lus-OST0000.exports.10.0.0.12@tcp.stats=\nsnapshot_time             1700000000.7 secs.nsecs\n"
@@ -42,7 +45,7 @@ def lustre_2_12(minutes: int = 120, *, exports: bool = False) -> Iterator[Counte
         yield read_text("oss1", 1.7e9 + 60.0 * minute, text)
 
 
-def test_writes_that_are_counted_only_with_their_bytes_are_operations_of_their_job() -> None:
+def test_writes_counted_only_in_write_bytes_are_operations_of_their_job() -> None:
     watch = Watch()
     events = [event for reading in lustre_2_12() for event in watch.add(reading)]
     assert not [event for event in events if event.alarm]
@@ -50,14 +53,14 @@ def test_writes_that_are_counted_only_with_their_bytes_are_operations_of_their_j
     assert job == "900" and share > 0.9
 
 
-def test_servers_that_count_no_times_are_not_watched_for_slow_targets() -> None:
+def test_servers_without_times_in_their_counters_are_not_watched_for_slow_targets() -> None:
     contents = Contents()
     for reading in lustre_2_12(2):
         contents.add(reading)
     assert "slow targets: the counters of servers have no times" in contents.lacking()
 
 
-def test_the_counters_of_a_client_that_reboots_are_no_target() -> None:
+def test_the_counters_of_a_rebooting_client_are_not_taken_for_a_target() -> None:
     watch = Watch()
     events = [event for reading in lustre_2_12(exports=True) for event in watch.add(reading)]
     assert not [event for event in events if event.kind == "outage"]

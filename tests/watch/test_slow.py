@@ -1,4 +1,4 @@
-"""Slow targets: like is compared with like, a few long requests are no slow target."""
+"""Slow targets: requests are compared by kind, and a few long requests do not make a target slow."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def slow_among(one: dict[str, OfKind], other: dict[str, OfKind]) -> list[str]:
     return [event.subject for event in events_of(SlowTargets("metadata target"), *windows)]
 
 
-def test_a_target_that_is_asked_for_other_things_is_not_slow() -> None:
+def test_a_target_with_another_mix_of_requests_is_not_slow() -> None:
     opens = OfKind(100, 0.1, 0.0002)
     assert slow_among({"open": opens, "sync": OfKind(9, 0.9, 0.1)}, {"open": opens, "sync": OfKind(1, 0.1, 0.01)}) == []
     assert slow_among({"sync": OfKind(9, 0.9, 0.1)}, {"open": opens}) == []
 
 
-def test_one_that_takes_longer_for_the_same_is_slow() -> None:
+def test_a_target_that_takes_longer_for_the_same_requests_is_slow() -> None:
     assert slow_among({"sync": OfKind(9, 0.9, 0.1)}, {"sync": OfKind(20, 0.2, 0.003)}) == ["metadata target MDT0000"]
 
 
 def judged(*took_s: float) -> list[bool]:
-    """Return whether OST0000 begins (True) and ceases to be slow, that takes ``took_s`` a request in each window."""
+    """Return the begins (True) and ends (False) of slowness of OST0000 with these times per request by window (s)."""
     totals, windows = [0.0], []
     for each in took_s:
         totals.append(totals[-1] + 100 * each)
@@ -62,11 +62,11 @@ def judged(*took_s: float) -> list[bool]:
     return [event.ended_s is None for event in events]
 
 
-def test_one_that_is_slow_from_the_beginning_on_is_told() -> None:
+def test_a_target_that_is_slow_from_the_beginning_is_reported() -> None:
     assert judged(*[0.03] * 9) == [True]
 
 
-def test_one_that_becomes_slow_soon_after_it_is_first_seen_is_told() -> None:
+def test_a_target_that_becomes_slow_soon_after_its_first_reading_is_reported() -> None:
     assert judged(0.004, *[0.03] * 9) == [True]
 
 
@@ -85,8 +85,8 @@ def test_one_long_request_among_few_makes_no_slow_target() -> None:
 
 
 @pytest.mark.parametrize("since_s", [211.0, 220.0, 228.0, 236.0])
-def test_a_target_that_becomes_slow_within_a_window_is_dated_to_when_it_does(since_s: float) -> None:
-    # Four clients that wait for each request: when it is slow there are fewer of them.
+def test_the_onset_of_slowness_within_a_window_is_dated(since_s: float) -> None:
+    # Requests per second and seconds per request; clients that wait send fewer requests to a slow target.
     fast, slow = (100.0, 0.005), (8.0, 0.5)
     group, counted, events = SlowTargets("data target"), {"osd.0": Work(0, 0), "osd.1": Work(0, 0)}, []
     for reading in range(20):

@@ -1,4 +1,4 @@
-"""A live source that asks `lctl` tells the same as the recording of its answers."""
+"""Live sources: reading lctl as in the recording, and reporting what cannot be read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_source_reads_what_was_recorded() -> None:
     assert [words[0] for words in asked] == ["lctl", "cat"] and not live.missing
 
 
-def test_thousands_of_jobs_are_asked_for_less_often_than_the_rest() -> None:
+def test_slow_job_counters_are_read_less_often_than_the_rest() -> None:
     asked: list[tuple[str, ...]] = []
     spent_s = [0.0]
 
@@ -59,11 +59,11 @@ def test_thousands_of_jobs_are_asked_for_less_often_than_the_rest() -> None:
     source = LustreSource("server", lctl, SERVER_PARAMETERS, disks=False, spent_s=lambda: spent_s[0])
     seen = [bool(source.read(time_s).jobs) for time_s in map(float, range(1000, 1100, 10))]
     assert seen == [True, *[False] * 4, True, *[False] * 4]
-    # A clock that was set back makes it due.
+    # After the clock is set back, a reading is due at once.
     assert source.read(100.0).jobs and len(asked) == 11
 
 
-def test_a_server_that_refuses_is_said() -> None:
+def test_a_server_that_refuses_is_reported() -> None:
     def lctl(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
         error = "error: get_param: param_path 'mdt/*/md_stats': Permission denied\n"
         return Completed(tuple(argv), 13, "", error)
@@ -72,7 +72,7 @@ def test_a_server_that_refuses_is_said() -> None:
     assert reading.missing and "Permission denied" in reading.missing[0] and reading.serving is None
 
 
-def test_a_target_whose_counters_are_not_understood_is_not_away() -> None:
+def test_a_target_with_unknown_counters_is_not_an_outage() -> None:
     stats = "mdt.fs-MDT0000.md_stats=\nsnapshot_time {0}.0 secs.nsecs\nstart_time 900.0 secs.nsecs\n"
     watch, events = Watch(), list[WatchEvent]()
     for second in range(1000, 1200, 5):
@@ -81,7 +81,7 @@ def test_a_target_whose_counters_are_not_understood_is_not_away() -> None:
     assert not events
 
 
-def test_another_server_for_a_rank_is_another_beginning() -> None:
+def test_another_server_for_a_rank_is_a_new_start_time() -> None:
     numbers: dict[str, float] = {}
 
     def since(target: str, number: float, time_s: float) -> float:
@@ -94,7 +94,7 @@ def test_another_server_for_a_rank_is_another_beginning() -> None:
     assert first.serving == {"rank 0": 0.0} and second.serving == {"rank 0": 130.0}
 
 
-def test_a_lustre_client_without_servers_says_what_it_cannot_tell() -> None:
+def test_a_lustre_client_without_servers_states_what_is_lacking() -> None:
     def lctl(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
         return Completed(tuple(argv), 0, "mdc.fs-MDT0000-mdc-1.state=current_state: FULL\nstate_history:\n", "")
 
@@ -105,7 +105,7 @@ def test_a_lustre_client_without_servers_says_what_it_cannot_tell() -> None:
     assert replace(source, alone=False).lacking(reading) == ()
 
 
-def test_a_client_whose_lctl_tells_nothing_says_what_it_cannot_tell() -> None:
+def test_a_client_with_an_empty_lctl_output_states_what_is_lacking() -> None:
     answers = {"lctl": Completed(("lctl",), 0, "", ""), "cat": Completed(("cat",), 0, first_block()[2], "")}
 
     def ask(argv: Sequence[str], timeout_s: float = 10.0) -> Completed:
@@ -120,7 +120,7 @@ def test_a_client_whose_lctl_tells_nothing_says_what_it_cannot_tell() -> None:
     assert source.read(15.0).missing == ("lctl get_param failed and said nothing",)
 
 
-def test_targets_of_this_machine_are_those_of_the_directory() -> None:
+def test_outages_of_targets_of_this_machine_name_the_directory() -> None:
     watch, events = Watch(), list[WatchEvent]()
     for second in range(1000, 1300, 5):
         there = dict.fromkeys(("fs-OST0000", "fs-OST0001"), 900.0 if second < 1051 else 1138.0)

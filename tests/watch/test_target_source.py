@@ -1,4 +1,4 @@
-"""What any target can be asked: heavy clients from their requests, fail-overs by the probe's own wait, and what is lacking."""
+"""The source for any target: heavy clients, fullness, fail-overs, slow disks, and what is lacking."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strakes.watch.watch import Watch
 
 
 class Served(Target):
-    """Tells what is set."""
+    """A target whose observation, requests and states are set by the test."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, Mount(1, 0, 0, 1, "/", str(path), (), "served", "s", ()))
@@ -51,19 +51,21 @@ class Served(Target):
         return self.requests
 
 
-def test_fullness_is_what_df_says_to_an_ordinary_user(tmp_path: Path) -> None:
+def test_fullness_is_the_value_of_df_for_an_ordinary_user(tmp_path: Path) -> None:
     told = TargetSource("/fs", Served(tmp_path)).read(1000.0).full
     words = ["df", "--output=pcent,ipcent", str(tmp_path)]
     space, files = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[-2:]
-    # df rounds up.
+    # df rounds up to a whole per cent.
     assert 0 <= int(space[:-1]) - 100 * told[str(tmp_path)] < 1.01
     if files != "-":
         assert 0 <= int(files[:-1]) - 100 * told.get(f"{tmp_path} (files)", 0.0) < 1.01
 
 
-def test_what_is_reserved_for_root_and_quotas_are_not_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_space_reserved_for_root_or_beyond_a_quota_counts_as_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     quota = Quota("user 7", 95, 100, 3, 0)
-    # 90 of 100 blocks are used, 5 are kept for root; 40 of 50 inodes are used.
+    # 90 of 100 blocks are used and 5 are reserved for root; 40 of 50 inodes are used.
     told = "4096 4096 100 10 5 50 10 10 0 255"
     monkeypatch.setattr("strakes.targets.calls._call", lambda *_: told)
     sizes = sizes_of("/fs")
@@ -92,7 +94,7 @@ def test_a_client_that_becomes_heavy_is_named(tmp_path: Path) -> None:
     assert watch.top["requests of clients"][0][0] == "client.9 on node"
 
 
-def test_the_log_of_the_servers_is_asked_seldom_but_after_a_fail_over_each_time(tmp_path: Path) -> None:
+def test_the_log_of_the_servers_is_read_seldom_except_after_a_fail_over(tmp_path: Path) -> None:
     class Remembering(Served):
         asked = 0
 
@@ -107,11 +109,11 @@ def test_the_log_of_the_servers_is_asked_seldom_but_after_a_fail_over_each_time(
         source.read(float(second))
         if second == 2170:
             before = target.asked
-    assert 10 <= before <= 15  # of 40
-    assert 8 <= target.asked - before <= 12  # of 27, four of them at once
+    assert 10 <= before <= 15  # in 40 readings
+    assert 8 <= target.asked - before <= 12  # in 27 readings, four of them right after the fail-over
 
 
-def test_what_costs_much_to_ask_is_asked_less_often(tmp_path: Path) -> None:
+def test_an_expensive_target_is_read_less_often(tmp_path: Path) -> None:
     spent = [0.0]
 
     def took(seconds: float, readings: int) -> float:
@@ -135,7 +137,7 @@ def test_what_costs_much_to_ask_is_asked_less_often(tmp_path: Path) -> None:
     assert took(0.1, 40) == 30
 
 
-def test_a_source_that_is_asked_less_often_is_not_due_sooner(tmp_path: Path) -> None:
+def test_a_source_with_a_longer_interval_is_not_read_sooner(tmp_path: Path) -> None:
     class Slower(TargetSource):
         asked = 0
 
@@ -157,7 +159,7 @@ def test_a_source_that_is_asked_less_often_is_not_due_sooner(tmp_path: Path) -> 
 def local_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy_s: range, *disks: str
 ) -> tuple[list[WatchEvent], tuple[str, ...]]:
-    """Of local file systems that are read each half a minute; the first disk is busy for a while."""
+    """Return the events and the last list of lacking items of local disks; the first is busy during ``busy_s``."""
     watch, events, lacking, now = Watch(), list[WatchEvent](), tuple[str, ...](), 0.0
     mount = Mount(1, 0, 7, 1, "/", str(tmp_path), (), "xfs", "/dev/loop1", ())
     targets = [LocalTarget(tmp_path, mount) for _ in disks]
@@ -173,7 +175,7 @@ def local_disk(
     return events, lacking
 
 
-def test_object_stores_that_are_nearly_full_and_that_are_away_are_told(tmp_path: Path) -> None:
+def test_nearly_full_and_unavailable_osds_are_reported(tmp_path: Path) -> None:
     target, watch, events = Served(tmp_path), Watch(), list[WatchEvent]()
     source = TargetSource("/fs", target)
     for second in range(1000, 2200, 30):
@@ -188,7 +190,7 @@ def test_object_stores_that_are_nearly_full_and_that_are_away_are_told(tmp_path:
         events += watch.add(source.read(float(second)))
     full, away_events = ([event for event in events if event.kind == kind] for kind in ("saturation", "outage"))
     assert [event.text for event in full] == [f"osd.{number} is 92% full" for number in range(3)]
-    # One was read at 1180 and 1210.
+    # The onset is the middle between the readings at 1180 and 1210.
     assert {event.began_s for event in full} == {1195.0}
     begins, ends = away_events
     assert begins.text == "2 targets of /fs are unavailable, for at least 30 s: osd.0, osd.1"
@@ -196,7 +198,7 @@ def test_object_stores_that_are_nearly_full_and_that_are_away_are_told(tmp_path:
     assert ends.text == "2 targets of /fs were unavailable for 4 min 30 s to 5 min 30 s: osd.0, osd.1"
 
 
-def test_stores_of_which_nothing_is_known_are_not_away(tmp_path: Path) -> None:
+def test_osds_of_unknown_state_are_not_unavailable(tmp_path: Path) -> None:
     target, watch, events = Served(tmp_path), Watch(), list[WatchEvent]()
     source = TargetSource("/fs", target)
     for second in range(1000, 2200, 30):
@@ -207,13 +209,13 @@ def test_stores_of_which_nothing_is_known_are_not_away(tmp_path: Path) -> None:
     assert not events
 
 
-def test_without_a_probe_nothing_is_said_of_its_waits(tmp_path: Path) -> None:
+def test_without_a_probe_outages_are_listed_as_lacking(tmp_path: Path) -> None:
     source = TargetSource("/fs", Served(tmp_path), probed=False)
     lines = source.lacking(source.read(1000.0))
     assert "outages: no counters tell which server serves" in lines
 
 
-def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:
+def test_what_cannot_be_watched_is_reported_once(tmp_path: Path) -> None:
     target, told, now = Served(tmp_path), list[WatchEvent](), [1000.0]
     source = TargetSource("/fs", target)
     live = LiveWatch([], [source], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=lambda: now[0])
@@ -227,7 +229,7 @@ def test_what_cannot_be_watched_is_said_once(tmp_path: Path) -> None:
     assert 0 < full < 1
 
 
-def test_a_target_that_tells_everything_lacks_nothing_and_shows_the_work_a_request_takes(tmp_path: Path) -> None:
+def test_a_target_with_all_counters_lacks_nothing_and_has_service_times(tmp_path: Path) -> None:
     target, watch = Served(tmp_path), Watch()
     source = TargetSource("/fs", target)
     for second, waited_s in ((1000, 10.0), (1030, 11.0)):

@@ -1,1 +1,1 @@
-"""Acceptance: a list of stated needs, each answered from measurements, or said to be unknown."""
+"""Acceptance test: check a list of needs against measurements."""

@@ -15,7 +15,7 @@ _WIDTH = 96
 
 
 def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, object]:
-    """As values JSON knows; rates in B/s and a second, times in seconds."""
+    """Return the answers as JSON values; rates in B/s or per second, times in seconds."""
     return {
         "schema": 1,
         "title": title,
@@ -26,12 +26,12 @@ def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, ob
 
 
 def counts(answers: Sequence[Answer]) -> dict[str, int]:
-    """Return how many of each verdict."""
+    """Return the number of answers with each verdict."""
     return {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in VERDICTS}
 
 
 def render(title: str, run: str, answers: Sequence[Answer]) -> str:
-    """Return one block for each need: verdict, requirement, result, and the limits of the result."""
+    """Return a block of text for each need: verdict, requirement, result, and the limits of the result."""
     lines = [for_terminal(title), *([translate(f"run {run}")] if run else []), ""]
     for answer in answers:
         verdict = padded(translate(answer.verdict), 8)

@@ -31,7 +31,7 @@ HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
 
 @dataclass(frozen=True)
 class Answer:
-    """``found``: measured, read or ``forecast``. ``limits``: what it does not show, or what is missing."""
+    """The verdict on a need. ``found``: the measured, stated or ``forecast`` value. ``limits``: of the evidence."""
 
     need: Need
     verdict: str
@@ -49,11 +49,11 @@ def judge(
     figures: Sequence[FigureLevels],
     minutes: Sequence[Minute] = (),
 ) -> tuple[Answer, ...]:
-    """Return every need answered. A rate passes when the lower end of its interval reaches it.
+    """Return an answer to each need. A rate passes if the lower end of its interval reaches it.
 
-    It fails only when the upper end does not *and* nothing that was left out could help: more clients of a network file
-    system might. ``figures``: the levels of the results, for forecasts of numbers of clients that were not measured.
-    ``minutes``: what a watch has seen, for service levels.
+    It fails only if the upper end does not reach it *and* more clients or ranks could not help. ``figures``: levels of
+    the results, for forecasts of numbers of clients that were not measured. ``minutes``: observations of a watch, for
+    service levels.
     """
     stated: Mapping[str, Callable[[Need, _Capacity], Answer]] = {
         "files": _files,
@@ -93,7 +93,7 @@ class _Evidence:
         )
 
     def scale_of(self, cell: Measured) -> Scale:
-        """Return with which size a cell was measured."""
+        """Return the number of clients and ranks of a cell."""
         ranks = int(float(cell.settings["ranks"]))
         levels = figure.levels if (figure := self.figure_of(cell)) is not None else ()
         return next((level.scale for level in levels if level.scale.ranks == ranks), Scale(ranks=ranks))
@@ -141,7 +141,7 @@ def _files(need: Need, capacity: _Capacity) -> Answer:
             "population DIR --files N."
         )
         return Answer(need, UNKNOWN, wanted, "no limit is stated", limits)
-    limits = "According to the file system. How fast it is with so many files, only a population of that size can show."
+    limits = "According to the file system. Only a population of that size can show its speed with so many files."
     return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {counted(total, 'file')}", limits)
 
 
@@ -152,7 +152,7 @@ def _bytes(need: Need, capacity: _Capacity) -> Answer:
 
 
 def _life(need: Need, capacity: _Capacity) -> Answer:
-    """Return how long the free space lasts at this number of files a day."""
+    """Return the answer on how long the free space lasts at this number of files a day."""
     wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
     files = capacity.free_inodes if capacity.total_inodes else math.inf
     by_size = capacity.free_bytes / need.file_bytes if need.file_bytes else math.inf
@@ -175,7 +175,7 @@ def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
         limits = "Watch the file system for a month: strakes watch DIR."
         return Answer(need, UNKNOWN, need.level.text, "no minute was watched", limits)
     found = f"exceeded in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {kept.budget}"
-    limits = "What the probe of strakes watch measured on this client in the last 30 days."
+    limits = "Measured by the probe of strakes watch on this client in the last 30 days."
     return Answer(need, PASS if kept.kept else FAIL, need.level.text, found, limits)
 
 
@@ -216,7 +216,7 @@ def _by_clients(need: Need) -> str:
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
-    """Return the rate with exactly the number of clients asked for, or the best there was; a forecast for others."""
+    """Judge a rate: with the requested number of clients, measured or forecast, or else the best measured rate."""
     measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
     if asked.clients is not None and asked.cells:
         return _with_clients(asked, asked.clients, measured, evidence)
@@ -242,7 +242,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
 
 
 def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
-    """Return the best rate of cells that had too few runs for an interval."""
+    """Return the best rate of cells with too few runs for an interval, as text."""
     seen = [(cell.estimate, cell) for cell in asked.cells if cell.estimate is not None]
     if not seen:
         return "not measured often enough"
@@ -254,7 +254,7 @@ def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
 
 
 def _has_levelled_off(measured: Sequence[Measured]) -> bool:
-    """Return whether fewer ranks than the most are shown to be enough."""
+    """Return whether the rate is shown to level off below the largest number of ranks."""
     cells = sorted(measured, key=lambda cell: float(cell.settings["ranks"]))
     if len(cells) < 2:
         return False
@@ -263,7 +263,7 @@ def _has_levelled_off(measured: Sequence[Measured]) -> bool:
 
 
 def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
-    """Judge the need by one measured size alone."""
+    """Judge the need by a single measured cell."""
     estimate, scale = cell.estimate, evidence.scale_of(cell)
     assert estimate is not None and estimate.low is not None and estimate.high is not None
     reading = (
@@ -290,9 +290,9 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
 
 
 def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
-    """Judge a number of clients: by that size if it was measured, otherwise by the forecast of ``strakes predict``.
+    """Judge a number of clients: by its measured cell, or else by the forecast of ``strakes predict``.
 
-    A larger size proves nothing about a smaller one: few clients can have a smaller rate than many.
+    A cell with more clients proves nothing about fewer ones, which can have a lower rate.
     """
     figure = evidence.figure_of(asked.cells[0])
     if figure is None:

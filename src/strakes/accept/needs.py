@@ -1,4 +1,4 @@
-"""Requirements, as people write them (TOML), parsed into values."""
+"""Needs: requirements in a TOML file, parsed into values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.units import parse_bytes, parse_rate, parse_seconds
 Kind = Literal[
     "files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life", "service-level"
 ]
-# Optional and required keys of each kind besides kind, name and at_least.
+# Optional and required keys of each kind, in addition to kind, name and at_least.
 _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "files": ((), ()),
     "bytes": ((), ()),
@@ -34,10 +34,7 @@ _TOP_KEYS = ("title", "need")
 
 @dataclass(frozen=True)
 class Need:
-    """One line of the list.
-
-    ``at_least`` in files, bytes, files an hour, clients, B/s, operations a second, or seconds.
-    """
+    """One need. ``at_least``: in files, bytes, files an hour, clients, B/s, operations a second, or seconds."""
 
     name: str
     kind: Kind
@@ -51,7 +48,7 @@ class Need:
 
     @property
     def study(self) -> str:
-        """The study that answers it; empty where facts of the file system do."""
+        """The study that answers it, or "" if facts of the file system do."""
         return {
             "files-per-hour": "client-scaling",
             "clients": "client-scaling",
@@ -61,7 +58,7 @@ class Need:
 
 
 def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
-    """Title and needs of a file. Raises BadInputError that names the file, the need and the key at fault."""
+    """Return title and needs of a file. Raises BadInputError with the file, the need and the key at fault."""
     document = read_toml(path, "the list of needs", "need").values
     unknown = sorted(set(document) - set(_TOP_KEYS))
     if unknown:
@@ -120,7 +117,7 @@ def _need(entry: Any, where: str) -> Need:
 
 
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
-    """Return a number, or a size or a time in words where the kind has such."""
+    """Return the number for a value, which may be a text with a unit for sizes, rates and times."""
     try:
         if isinstance(value, str) and kind == "bytes":
             value = parse_bytes(value)
@@ -139,7 +136,7 @@ def _amount(value: Any, kind: str, key: str, where: str) -> float:
 
 
 def _years(text: str) -> float:
-    """Seconds of a duration that may be in years.
+    """Return the seconds of a duration, which may be in years.
 
     >>> _years("2y") / 86400
     730.5

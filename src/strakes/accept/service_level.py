@@ -1,4 +1,4 @@
-"""Service levels: ``p99 of create <= 20 ms in 99 % of minutes``, and the error budget that is left."""
+"""Service levels, such as ``p99 of create <= 20 ms in 99 % of minutes``, and the remaining error budget."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class LatencyCounts(Protocol):
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of latencies."""
 
     def percentile(self, share: float) -> float:
-        """Return the one that ``share`` of all do not exceed, in seconds."""
+        """Return the latency in seconds that a ``share`` of all do not exceed."""
 
 
 class Minute(Protocol):
@@ -32,7 +32,7 @@ class Minute(Protocol):
 
     @property
     def time_s(self) -> float:
-        """Return when it began, in Unix time."""
+        """Return the begin in Unix time."""
 
     @property
     def seconds(self) -> float:
@@ -45,7 +45,7 @@ class Minute(Protocol):
 
 @dataclass(frozen=True)
 class ServiceLevel:
-    """``percentile`` of ``operation`` is at most ``most_s`` in the share ``of_minutes`` of all minutes."""
+    """The ``percentile`` of ``operation`` is at most ``most_s`` in the share ``of_minutes`` of all minutes."""
 
     text: str
     percentile: float
@@ -56,10 +56,7 @@ class ServiceLevel:
 
 @dataclass(frozen=True)
 class Kept:
-    """``bad`` of ``minutes`` exceeded the limit.
-
-    ``budget_left``: share of the permitted bad minutes that is left: 1 without any, negative if overspent.
-    """
+    """Result for a service level: ``bad`` of ``minutes`` exceeded the limit."""
 
     level: ServiceLevel
     minutes: float
@@ -67,29 +64,29 @@ class Kept:
 
     @property
     def _allowed(self) -> float:
-        """Return how many minutes may be bad: one, before there are so many that one of them may."""
+        """Return the number of minutes that may be bad: at least one, unless all minutes must be good."""
         share = 1 - self.level.of_minutes
         return max(share * self.minutes, 1.0) if share else 0.0
 
     @property
     def kept(self) -> bool | None:
-        """Whether the service level is met; None if no minute was measured."""
+        """Whether the service level is met, or None if no minute was measured."""
         return None if not self.minutes else self.bad <= self._allowed
 
     @property
     def budget_left(self) -> float:
-        """Return the share of the error budget that is left."""
+        """Return the remaining share of the error budget: 1 without bad minutes, negative if overspent."""
         return 1 - self.bad / self._allowed if self._allowed else float(self.bad == 0)
 
     @property
     def budget(self) -> str:
-        """Return the remaining error budget in words."""
+        """Return the remaining error budget as text."""
         if self.kept or not self._allowed:
             return f"{max(0.0, self.budget_left):.0%} of the error budget is left"
         return f"the error budget is used up {self.bad / self._allowed:.3g} times"
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the result as text."""
         if self.kept is None:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
         seen = f"exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}"
@@ -99,7 +96,7 @@ class Kept:
 
 
 def parse_service_level(text: str) -> ServiceLevel:
-    """Read one. Raises BadInputError.
+    """Parse a service level. Raises BadInputError.
 
     >>> level = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
     >>> level.percentile, level.operation, level.most_s, level.of_minutes
@@ -119,7 +116,7 @@ def parse_service_level(text: str) -> ServiceLevel:
 
 
 def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
-    """Count the minutes beyond. A row of ten minutes that is beyond counts as ten, one of two directories as one."""
+    """Count the minutes that exceed the level. A row of ten minutes counts ten times, several directories only once."""
     minutes = bad = 0.0
     for row in rows:
         beyond = is_exceeded(level, row)
@@ -130,7 +127,7 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
 
 
 def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
-    """Return whether a directory exceeded the level in this minute; None if none was probed."""
+    """Return whether a directory exceeded the level in this minute, or None if none was probed."""
     histograms = [
         histogram
         for name, histogram in row.figures.items()
@@ -140,6 +137,6 @@ def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
 
 
 def _minutes(row: Minute) -> float:
-    """Return how many it holds: what a watch took longer for a minute makes it no more than one."""
+    """Return the length of a row in minutes. A minute that took slightly longer than 60 s counts as one."""
     minutes = row.seconds / 60
     return min(minutes, max(1.0, round(minutes)))

@@ -1,4 +1,4 @@
-"""Questions about a file system, and the graded answers that a run gives to them, as frozen values."""
+"""Questions about a file system, and the graded answers of a run, as frozen values."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Literal
 
 from strakes.statistics.grades import Grade
 
-# How several measures of an option become one value of a block.
+# Mean of several measures of an option in a block.
 Mean = Literal["arithmetic", "geometric", "median"]
 
 
 @dataclass(frozen=True)
 class Option:
-    """One setting that a question is about: what people call it, and the ids of the measures that show it.
+    """One setting that a question compares: its displayed name, and the ids of its measures.
 
-    ``mean``: of several measures, block by block. The geometric mean weighs all ratios alike, the arithmetic mean is
-    dominated by the fastest.
+    ``mean``: of several measures, by block. The geometric mean gives all ratios the same weight, the arithmetic mean is
+    dominated by the fastest measures.
     """
 
     label: str
@@ -26,12 +26,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """A decision that a person has to take, and the settings measured for it.
+    """A decision of a user, and the settings measured for it.
 
-    ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options from the least
-    demanding one up; the first that is good enough is the answer. ``alike``: the text to show if all options
-    are alike. ``advises``: whether the answer is a setting that a user chooses.
-    ``remark``: a caution to show with the answer, e.g. that a cache answered.
+    ``title``: the decision in two or three words, e.g. "request size, writes". ``ordered``: options are sorted, the
+    least demanding one first; the first that is good enough is the answer. ``alike``: text if all options are alike.
+    ``advises``: whether the answer is a setting that a user chooses. ``remark``: a caution to show with the answer,
+    e.g. that a cache answered.
     """
 
     id: str
@@ -46,9 +46,9 @@ class Question:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a claim: how many times as good ``a`` is as ``b`` lies between ``low`` and ``high``.
+    """A part of a claim: the ratio of ``a`` to ``b`` is between ``low`` and ``high``.
 
-    ``a``, ``b``: ids of measures; the median of several counts. ``ratio``: the two sides in words.
+    ``a``, ``b``: ids of measures; of several, the median is used. ``ratio``: the two sides as text.
     """
 
     ratio: str
@@ -60,7 +60,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Claim:
-    """A published statement that a run can confirm or refute; it holds if all its parts do."""
+    """A published statement that a run can confirm or refute. It holds if all its parts hold."""
 
     id: str
     study: str
@@ -75,7 +75,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times as good the chosen option is as another one: ratio and interval, and whether that is decided."""
+    """Comparison of the chosen option with another: how many times better it is, with interval and grade."""
 
     option: str
     measure: str
@@ -90,9 +90,9 @@ class Answer:
     """The best available answer to one question.
 
     ``chosen``, ``measure``: the option that is best or good enough, and its first measure. ``against``: the comparison
-    that the grade is on.
-    ``within``: for "alike", the factor within which all options lie. ``confidence``: of each interval alone.
-    ``blocks``: how many measured both options of ``against``. ``alike``, ``advises``, ``remark``: as in the question.
+    that decides the grade. ``within``: for "alike", the factor within which all options are. ``confidence``: of each
+    single interval. ``blocks``: number of blocks that measured both options of ``against``. ``alike``, ``advises``,
+    ``remark``: as in the question.
     """
 
     id: str

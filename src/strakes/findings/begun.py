@@ -1,4 +1,4 @@
-"""How closely the ranks of phases began together, as measured. Pure."""
+"""Skew between the starts of the ranks in a phase. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from strakes.findings.sample import Beginning, Sample
 from strakes.statistics.interval import median
 
-# Ranks may begin this much apart without a warning.
+# Largest skew in seconds without a warning.
 APART_S = 1e-3
 
 
 @dataclass(frozen=True)
 class Begun:
-    """How far the first and the last rank of a phase began apart.
+    """Skew between the first and the last rank of a phase.
 
-    ``host``: of the last rank, where it is known. ``share``: of the time the phase took. ``crowded``: the machine of
-    some ranks has fewer processors than there were ranks on it. ``clock_uncertainty_s``: how exactly all that is known.
+    ``rank``, ``host``: the last rank and its host, if known. ``share``: the skew as a share of the time of the phase.
+    ``crowded``: a machine had fewer processors than ranks. ``clock_uncertainty_s``: error of the skew.
     """
 
     apart_s: float
@@ -34,7 +34,7 @@ class Begun:
 
 
 def begun(sample: Sample) -> Begun | None:
-    """Return the start of one phase; None with one rank, or if its start is not known.
+    """Return the skew of a phase, or None for one rank or if the starts are unknown.
 
     >>> ranks = [[0, 0.25], [1, 0.0]]
     >>> write = Sample("write", columns=["rank", "start_s"], ranks=ranks, elapsed_s=0.5, begun=Beginning())
@@ -43,7 +43,7 @@ def begun(sample: Sample) -> Begun | None:
     >>> begun(Sample("write", columns=["rank", "start_s"], ranks=[[0, 0.0]], elapsed_s=0.5)) is None
     True
     """
-    # Engines that did not say so yet had the columns, and several nodes.
+    # Without ``begun``, the starts on several nodes are in the columns.
     beginning = sample.begun or (Beginning() if len(sample.nodes) > 1 else None)
     starts = sample.column("start_s")
     if beginning is None or not starts:
@@ -60,12 +60,12 @@ def begun(sample: Sample) -> Begun | None:
 
 
 def all_begun(samples: Iterable[Sample]) -> list[Begun]:
-    """Return the start of every phase of several ranks."""
+    """Return the skew of each phase that has several ranks."""
     return [start for sample in samples if (start := begun(sample)) is not None]
 
 
 def begun_together(samples: Iterable[Sample]) -> Mapping[str, float]:
-    """Return the phases of a run in figures, as its report has them; empty where no phase had several ranks."""
+    """Return the statistics of all phases of a run for the report, empty if no phase had several ranks."""
     phases = all_begun(samples)
     if not phases:
         return {}

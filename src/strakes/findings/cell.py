@@ -41,10 +41,10 @@ UNITS: Mapping[Metric, str] = {
     "servers_memory": "B",
     "utilisation": "%",
 }
-# A phase has one of these; of the others it may have several.
+# A phase has at most one of these metrics, and any number of the others.
 _ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
-# What the machine did meanwhile, and accelerators of a training: shown beside the rates, never a reason to repeat a
-# cell.
+# Load of the machine, and use of accelerators in training. They accompany the rates, and are no reason to
+# repeat a cell.
 SIDE_METRICS: tuple[Metric, ...] = (
     "device_busy",
     "iowait",
@@ -53,13 +53,13 @@ SIDE_METRICS: tuple[Metric, ...] = (
     "utilisation",
 )
 
-# The phases of another tool are not known.
+# The plan of another tool's figures, whose phases are unknown.
 NO_PLAN = Plan(0, ())
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure taken from one phase of a cell's plan. ``settings`` are added to the cell's settings."""
+    """One figure of one phase of a cell's plan. ``settings`` are added to the cell's settings."""
 
     phase: str
     metric: Metric
@@ -72,18 +72,18 @@ class Measure:
 
     @property
     def suffix(self) -> str:
-        """Part of the measure's id after the cell's key."""
+        """The part of the measure's id after the cell's key."""
         return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
 
 
 @dataclass(frozen=True)
 class Cell(Record):
-    """One setting of a study's factors: its plan and the measures taken from it.
+    """One combination of the levels of a study's factors: its plan and the measures of the plan.
 
-    ``priority`` 1 is measured unless the budget is very short, higher ones if time allows. ``layout``: required of its
-    files; None: the default. ``precision``: the relative half-width to reach, if it is not the run's own.
-    ``fingerprint``: of the plan; the fingerprint of an ``imported`` cell, which has no plan, covers the settings that
-    must agree for two runs to be alike. ``knobs``: settings of the file system during its visits; they are put back.
+    ``priority``: cells of priority 1 are measured unless the budget is very short, others if time allows. ``layout``:
+    required layout of its files, None for the default. ``precision``: relative half-width to reach, None for the run's.
+    ``fingerprint``: of the plan; for an ``imported`` cell, which has no plan, of the settings that must agree to
+    compare two runs. ``knobs``: settings of the file system during its visits, restored afterwards.
     """
 
     study: str
@@ -100,9 +100,9 @@ class Cell(Record):
     knobs: Mapping[str, str] = field(default_factory=dict)
 
     def always_written(self) -> Sequence[str]:
-        """Return what earlier versions look for."""
+        """Return the fields that are stored even if they have their defaults."""
         return ("measures", "priority")
 
     def measure_id(self, phase: str) -> str:
-        """Return the id under which one measured phase of this cell appears in findings."""
+        """Return the id in findings of a measured phase of this cell."""
         return f"{self.key}:{phase}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from strakes.findings.sample import Sample
 
 SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-# Waits outside the calls themselves.
+# Histograms of waits between calls.
 _WAITS = ("gather", "lag")
 
 
@@ -23,7 +23,7 @@ class Latencies:
 
 
 def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
-    """Return the latencies of each kind of call, of several samples of one phase together; empty without histograms.
+    """Return the latencies of each kind of call over several samples of a phase, empty without histograms.
 
     >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
     >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
@@ -41,7 +41,7 @@ def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
 
 
 def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
-    """Return the latencies of all calls of several samples of one phase, of all kinds; None without any."""
+    """Return the latencies of all calls of several samples of a phase, or None without histograms."""
     merged: list[Sample] = []
     for sample in samples:
         merged += [
@@ -53,7 +53,7 @@ def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
 
 
 def _seconds_of(bucket: int, sub_bits: int) -> float:
-    """Return the middle of a bucket of nanoseconds."""
+    """Return the middle of a bucket in seconds."""
     if bucket < 1 << sub_bits:
         return bucket * 1e-9
     shift = (bucket >> sub_bits) - 1
@@ -62,7 +62,7 @@ def _seconds_of(bucket: int, sub_bits: int) -> float:
 
 
 def _latencies(seconds: Counter[float]) -> Latencies:
-    """By nearest rank."""
+    """Return the percentiles by the nearest-rank method."""
     calls = seconds.total()
     ordered = sorted(seconds)
     percentiles = {}

@@ -17,9 +17,9 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class IntervalOf:
-    """An interval and the quantity it belongs to, e.g. "ratio of 1 MiB to 4 KiB".
+    """An interval of a quantity ``of``, e.g. "ratio of 1 MiB to 4 KiB".
 
-    ``unit`` of both bounds: "times" of a ratio, "share" (shown in %), a unit of measures; empty for a plain number.
+    ``unit`` of both bounds: "times" for a ratio, "share" (shown in %), a unit of measures, or "" for a plain number.
     """
 
     low: float
@@ -33,11 +33,10 @@ class IntervalOf:
 class CellEstimate:
     """One cell: a study's settings, measured ``runs`` times.
 
-    ``median``, ``low``, ``high`` are in ``unit`` (B/s, op/s, s).
-
-    ``low`` and ``high`` are None with too few runs for an interval. ``values`` are the raw runs in time
-    order, ``pooled`` is total work over total time (None where the unit is not a rate). ``imported``: another tool's
-    repetitions. ``fresh``: the rate of the first work on the file system, where it was far above all later runs.
+    ``median``, ``low`` and ``high`` are in ``unit`` (B/s, op/s, s). With too few runs for an interval, ``low`` and
+    ``high`` are None. ``values``: single runs in time order. ``pooled``: total work divided by total time, or None if
+    the unit is not a rate. ``imported``: repetitions of another tool. ``fresh``: rate of the first work on the file
+    system, if it was far above all later runs.
     """
 
     id: str
@@ -58,7 +57,7 @@ class CellEstimate:
 
 @dataclass(frozen=True)
 class SkippedCell:
-    """A cell the target does not support or the budget did not allow, with the reason."""
+    """A cell that the target does not support or that the budget did not allow, with the reason."""
 
     study: str
     settings: Mapping[str, Setting]
@@ -70,9 +69,9 @@ class Finding:
     """One statement with its verdict.
 
     ``verdict``: measured (a figure with interval), holds / does-not (a tested claim), forecast (extrapolated),
-    inconclusive (measured, not enough), unknown (not measured; ``needs`` names what is missing). ``evidence`` lists
-    cell ids. ``tone``: good / bad where the interval shows that the file system does this well / badly, else neutral.
-    ``grade``: of a claim.
+    inconclusive (too few measurements), unknown (not measured). ``needs``: the missing measurement. ``evidence``: ids
+    of cells. ``tone``: good / bad if the interval shows that the file system does this well / badly, else neutral.
+    ``grade``: only for a claim.
     """
 
     id: str
@@ -88,7 +87,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning as data; ``cells`` are the ids it touches (empty: the whole run)."""
+    """A warning as data. ``cells``: ids of affected cells, empty for the whole run."""
 
     code: str
     text: str
@@ -98,7 +97,7 @@ class RunWarning:
 
 @dataclass(frozen=True)
 class Point:
-    """A point of a figure; x is a number (log or linear axis) or a category."""
+    """A point of a figure. ``x``: a number (log or linear axis) or a category."""
 
     x: float | str
     cell: str
@@ -114,9 +113,9 @@ class Series:
 
 @dataclass(frozen=True)
 class Reference:
-    """A published value, drawn and marked as such: a band of x, points (x, y), or text only.
+    """A published result: a range of x, points (x, y), or only a text.
 
-    ``label`` names the points. A fitted law is drawn the same way; its ``source`` is not a published study.
+    ``label``: name of the points. A fitted law is drawn in the same way, with a ``source`` that is not a publication.
     """
 
     source: str
@@ -129,7 +128,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a study; y comes from the cells (unit, median, low, high, values)."""
+    """One figure of a study. The y values are those of the cells (unit, median, low, high, values)."""
 
     study: str
     title: str
@@ -145,7 +144,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Headline:
-    """One line of the one-screen summary, standing on one cell."""
+    """One line of the one-screen summary, with the cell that it shows."""
 
     label: str
     cell: str
@@ -153,7 +152,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class ServerCount:
-    """Counters of one target or server over a cell's ``visits``, which include making and removing files.
+    """Counters of a target or server over a cell's ``visits``, including the creation and removal of files.
 
     ``counters`` have the names of ``strakes.targets.description.Observation``.
     """
@@ -167,7 +166,7 @@ class ServerCount:
 
 @dataclass(frozen=True)
 class Portrait:
-    """Everything a report shows. ``run``, ``target`` and ``environment`` are facts as the store kept them."""
+    """The content of a report. ``run``, ``target`` and ``environment``: stored facts."""
 
     run: Mapping[str, Any]
     target: Mapping[str, Any]

@@ -1,7 +1,6 @@
-"""Records, as the store keeps them and engines send them, to frozen values and back.
+"""Conversion of records of the store and of engines to frozen values, and back.
 
-Absent keys take their default, unknown ones are kept and written again: runs of every version can be read, and lose
-nothing.
+Missing keys get their default. Unknown keys are kept and written again.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Rows = Sequence[Sequence[float]]
-# Kept as read: they have no Python types, and most of a run consists of them.
+# Not converted: they have no Python types, and they are most of the data of a run.
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Base of records that ignore unknown keys. Fields with their default are written only if in ``always_written``.
+    """Base of records that keep unknown keys in ``extra``.
 
-    ``extra``: keys that this version does not know.
+    A field with its default is only written if ``always_written`` has it.
     """
 
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
 
     def always_written(self) -> Sequence[str]:
-        """Names of fields whose defaults say something."""
+        """Return the fields that are written even if they have their defaults."""
         return ()
 
 
 def from_record(kind: type[T], record: object) -> T:
-    """Return the value of ``record``. Raises KeyError, TypeError or ValueError if it is not one.
+    """Return the value of ``record``. Raises KeyError, TypeError or ValueError if it is not a record of this kind.
 
     >>> from strakes.findings.place import Place
     >>> place = Place(kept="population")
@@ -51,7 +50,7 @@ def from_record(kind: type[T], record: object) -> T:
 
 
 def to_record(value: object) -> dict[str, Any]:
-    """Return the value as JSON has it."""
+    """Return the value as JSON values."""
     return cast("dict[str, Any]", _converter().unstructure(value))
 
 
@@ -98,7 +97,7 @@ def _converter() -> Converter:
     converter.register_unstructure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value: value)
     converter.register_structure_hook(Plan, lambda record, _: plan_from_record(record))
     converter.register_unstructure_hook(Plan, lambda plan: plan.to_json())
-    # Components appear only where a layout is shown; a layout that a run sets has no components.
+    # A layout that a run sets has no components; they are only displayed.
     layout = make_dict_unstructure_fn(Layout, converter, _cattrs_omit_if_default=True, components=override(omit=True))
     converter.register_unstructure_hook(Layout, layout)
     return converter

@@ -1,4 +1,4 @@
-"""The measured values of a run as studies and reports see them: by cell, phase and block."""
+"""The measured values of a run by cell, phase and block, for studies and reports."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from strakes.findings.sample import Sample
 
 @dataclass(frozen=True)
 class Observation:
-    """One measured phase of one visit: its value in the measure's unit, and the sample it came from.
+    """One measured phase of one visit: its value in the measure's unit, and its sample.
 
-    ``asked`` is how many operations the plan wanted (fewer were done when the time ran out). ``servers``: what servers
-    and targets counted during the visit, all its phases together. ``at_s``: when the visit began, in seconds since
-    1970.
+    ``asked``: number of operations in the plan; fewer were done if the time ran out. ``servers``: counters of servers
+    and targets over all phases of the visit. ``at_s``: begin of the visit in Unix time.
     """
 
     block: int
@@ -31,10 +30,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measure of one cell with everything observed for it, in time order.
+    """One measure of one cell with all its observations in time order.
 
-    ``settings``: of the cell and of the measure. ``lower_is_better`` for times. ``elsewhere``: another node
-    wrote the data that it read.
+    ``settings``: of the cell and of the measure. ``elsewhere``: another node wrote the data that this phase read.
     """
 
     id: str
@@ -47,16 +45,16 @@ class Measured:
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether a smaller value is better: it is a time."""
+        """Whether smaller values are better, as for times."""
         return self.unit == "s"
 
     @property
     def is_side(self) -> bool:
-        """Whether it is what the machine did meanwhile, not what the file system reached."""
+        """Whether it is a load of the machine, not a result of the file system."""
         return self.unit in ("%", "B")
 
     def by_block(self, purpose: str = "measure") -> dict[int, float]:
-        """Value of each block."""
+        """Return the value of each block."""
         return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
 
 
@@ -77,17 +75,17 @@ class Results:
         return self._by_id[measure_id]
 
     def of_study(self, study: str) -> Results:
-        """Only one study's cells."""
+        """Return the results of one study."""
         return replace(self, measured=tuple(cell for cell in self.measured if cell.study == study))
 
     def where(self, **settings: Setting) -> list[Measured]:
-        """Estimated rates and times whose settings agree with all those given, in declared order."""
+        """Return the estimated rates and times with these settings, in declared order."""
         return [cell for cell in self._agreeing(settings) if not cell.is_side]
 
     def beside(self, metric: str, **settings: Setting) -> list[Measured]:
-        """Return the same for what the machine did meanwhile.
+        """Return the measures of a side metric with these settings.
 
-        ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
+        Metrics: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
         """
         return [cell for cell in self._agreeing(settings) if cell.is_side and cell.id.endswith(f":{metric}")]
 
@@ -99,14 +97,14 @@ class Results:
         ]
 
     def levels(self, factor: str) -> list[Setting]:
-        """Return the levels of one factor that were measured, ascending."""
+        """Return the measured levels of a factor, in ascending order."""
         return sorted(
             {cell.settings[factor] for cell in self.measured if factor in cell.settings and cell.estimate},
             key=_sort_key,
         )
 
     def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
-        """Their ids, as evidence."""
+        """Return the ids of cells, as evidence."""
         return tuple(cell.id for cell in measured)
 
 

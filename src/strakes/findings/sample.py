@@ -1,4 +1,4 @@
-"""An engine's message on one finished phase of a plan; ``docs/reference/engine.md`` defines the message."""
+"""The engine's message on a finished phase of a plan, defined in ``docs/reference/engine.md``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _AMOUNTS = ("phase", "bytes", "operations", "errors", "elapsed_s", "bytes_per_s"
 
 @dataclass(frozen=True)
 class Beginning(Record):
-    """How the ranks of a phase began: ``apart_s`` from the first to the last, ``last_rank`` on ``last_host``.
+    """Start of the ranks of a phase: ``apart_s`` from the first to the last, which is ``last_rank`` on ``last_host``.
 
-    ``crowded``: some share a machine with fewer processors than ranks.
+    ``crowded``: a machine had fewer processors than ranks.
     """
 
     apart_s: float = 0.0
@@ -33,7 +33,7 @@ CACHED_SHARE = 0.05
 class PageCache(Record):
     """Bytes of a file in the page cache, before and after a phase.
 
-    ``method`` is "none" if the kernel does not say; ``error_bytes``: the possible error if only a sample was read.
+    ``method``: "none" if the kernel does not report it. ``error_bytes``: possible error if only a sample was checked.
     """
 
     method: str = "none"
@@ -43,13 +43,13 @@ class PageCache(Record):
     error_bytes: int = 0
 
     def always_written(self) -> Sequence[str]:
-        """Return the value, also if it is 0."""
+        """Return the sizes, if they are known, also if they are 0."""
         return () if self.method == "none" else ("file_bytes", "resident_before_bytes", "resident_after_bytes")
 
 
 @dataclass(frozen=True)
 class NodeOfPhase(Record):
-    """One node of the team: its ranks are those from ``first_rank`` to the next node's."""
+    """One node of the team. Its ranks begin with ``first_rank`` and end before the next node's first rank."""
 
     host: str
     first_rank: int = 0
@@ -59,19 +59,19 @@ class NodeOfPhase(Record):
 
 @dataclass(frozen=True)
 class HeldBack(Record):
-    """How long the ranks of a phase waited, all together, so that it was no more load than allowed."""
+    """Total time in seconds that the ranks of a phase waited because of the limit of the load."""
 
     held_back_s: float
 
 
 @dataclass(frozen=True)
 class Sample(Record):
-    """One phase: amounts and rates of all ranks, each a row under ``columns``; ``counters``: of rank 0's node.
+    """One phase: amounts and rates of all ranks; ``ranks`` has a row of ``columns`` for each.
 
-    The figure of another tool has only a name and a rate. ``listed``: directories read, and matches of find.
-    ``trained``: data supplied to the accelerators of an epoch. ``latency_timeline``: percentiles second by second.
-    ``parts``: of a mixed phase, each as a sample. ``recovery`` and the counts after it belong to a
-    drill.
+    The figure of another tool has only a name and a rate. ``counters``: of rank 0's node. ``listed``: directories read,
+    and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``latency_timeline``: percentiles
+    for each second. ``parts``: samples of the parts of a mixed phase. The last fields, from ``recovery_first_s`` on,
+    belong to a drill.
     """
 
     name: str
@@ -111,16 +111,16 @@ class Sample(Record):
     repeated: int = 0
 
     def always_written(self) -> Sequence[str]:
-        """Return the amounts of what an engine measured."""
+        """Return the amounts, if an engine measured them."""
         return _AMOUNTS if self.ranks else ()
 
     @property
     def is_measured(self) -> bool:
-        """Whether an engine measured it; of another tool's figure nothing but the rate is known."""
+        """Whether an engine measured it. For another tool's figure only the rate is known."""
         return bool(self.ranks)
 
     def column(self, name: str) -> list[float]:
-        """Return that value of every rank; empty if the engine did not send it.
+        """Return the value of each rank in a column, empty if the engine did not send it.
 
         >>> Sample("write", columns=["rank", "open_s"], ranks=[[0, 0.25], [1, 0.5]]).column("open_s")
         [0.25, 0.5]
@@ -132,7 +132,7 @@ class Sample(Record):
 
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
-    """Return the sample of the phase, or the part of a mixed phase, of this name; a part has the phase's counters.
+    """Return the sample of the phase with this name, or the part of a mixed phase, with the counters of the phase.
 
     >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
     >>> part = sample_named([Sample("fill"), both], "watch")

@@ -1,1 +1,1 @@
-"""Settings to paste, from a description of an application and measured figures."""
+"""Settings for an application, from its description and measured figures."""

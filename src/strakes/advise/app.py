@@ -16,7 +16,7 @@ from strakes.units import format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
 Operation = Literal["write", "read"]
-# same: every rank reads the whole of one file. gathered: rank 0 collects everything and is the only one that does I/O.
+# same: each rank reads the whole file. gathered: rank 0 collects all data and does all I/O.
 Files = Literal["per-process", "shared", "same", "gathered"]
 When = Literal["start", "run", "end", "restart"]
 
@@ -24,7 +24,7 @@ INTERFACES: tuple[Interface, ...] = ("posix", "mpiio", "hdf5", "pnetcdf", "adios
 OPERATIONS: tuple[Operation, ...] = ("write", "read")
 FILES: tuple[Files, ...] = ("per-process", "shared", "same", "gathered")
 WHENS: tuple[When, ...] = ("start", "run", "end", "restart")
-# These have collective calls; ADIOS2 always merges requests.
+# Interfaces with collective calls. ADIOS2 always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _ONLY_SHARED = ("pnetcdf",)
 _SHARES_TOLERANCE = 0.01
@@ -32,9 +32,9 @@ _SHARES_TOLERANCE = 0.01
 
 @dataclass(frozen=True)
 class AppPhase:
-    """One thing that is read or written.
+    """One kind of data that is read or written.
 
-    ``data_bytes`` is each rank's; ``share`` the part of all I/O time or data, None: not said.
+    ``data_bytes``: data of each rank. ``share``: share of all I/O time or data, None if not given.
     """
 
     name: str
@@ -48,13 +48,13 @@ class AppPhase:
 
     @property
     def usual_record(self) -> int:
-        """Bytes of one call, the first of those said; of a phase that does not say, all the data at once."""
+        """Bytes of a call: the first given size, or all data of a rank if none is given."""
         return self.record_bytes[0] if self.record_bytes else self.data_bytes
 
 
 @dataclass(frozen=True)
 class App:
-    """``grouping`` is how many ranks the application's framework can merge into one writer; 1: it cannot."""
+    """Description of an application. ``grouping``: ranks that its framework can merge into one writer; 1: none."""
 
     title: str
     interface: Interface
@@ -65,15 +65,15 @@ class App:
 
     @property
     def nodes(self) -> int:
-        """How many nodes the ranks fill."""
+        """The number of nodes."""
         return -(-self.ranks // self.ranks_per_node)
 
     def file_bytes(self, phase: AppPhase) -> int:
-        """Return the size of one of its files."""
+        """Return the size of one file of the phase."""
         return phase.data_bytes * self.ranks if phase.files in ("shared", "gathered") else phase.data_bytes
 
     def total_bytes(self, phase: AppPhase) -> int:
-        """Return what the phase moves, over all ranks."""
+        """Return the data of all ranks in the phase, in bytes."""
         return phase.data_bytes * self.ranks
 
 
@@ -136,7 +136,7 @@ _PHASE_KEYS: Mapping[str, _Key] = {
 
 
 def read_app(path: Path) -> App:
-    """Read it. Raises BadInputError with file, line, key and remedy.
+    """Read a description. Raises BadInputError with file, line, key and remedy.
 
     >>> import tempfile
     >>> text = 'interface = "posix"\\nranks = 64\\nranks_per_node = 32\\n[[phase]]\\nname = "dump"\\n'
@@ -151,7 +151,7 @@ def read_app(path: Path) -> App:
 
 
 def app_from_text(text: str, name: str) -> App:
-    """Return the same of text; ``name`` is for messages."""
+    """Return the description in a text. ``name`` is for error messages."""
     return _app(parse_toml(text, name, "the application description"), Path(name).stem)
 
 
@@ -211,7 +211,7 @@ def _refuse_contradictions(file: TomlFile, app: App) -> None:
             raise refuse(("phase", number, key), why, remedy)
         if phase.name in names:
             why = f"two phases are called {phase.name!r}"
-            raise refuse(("phase", number, "name"), why, "Give each phase a name of its own.")
+            raise refuse(("phase", number, "name"), why, "Give each phase a different name.")
         names.add(phase.name)
     shares = [phase.share for phase in app.phases if phase.share is not None]
     total = sum(shares)
@@ -225,7 +225,7 @@ def _refuse_contradictions(file: TomlFile, app: App) -> None:
 
 
 def _contradictions(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]:
-    """Yield the key at fault, why, and what to do."""
+    """Yield the key at fault, the reason, and the remedy, for each contradiction."""
     largest = max(phase.record_bytes, default=0)
     if largest > phase.data_bytes:
         why = f"one call moves {format_bytes(largest)}, but a rank has only {format_bytes(phase.data_bytes)}"
@@ -235,7 +235,7 @@ def _contradictions(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]
         remedy = f"Write collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}."
         yield "collective", f"{app.interface} has no collective calls", remedy
     if phase.collective and phase.files != "shared":
-        why = f"files are {phase.files}: there are no collective calls"
+        why = f"collective calls need a shared file, but files are {phase.files}"
         yield "collective", why, 'Write collective = false, or files = "shared".'
     if app.interface in _ONLY_SHARED and phase.files == "per-process":
         yield "files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'
@@ -289,7 +289,7 @@ def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
 
 
 def _written(size: int) -> str:
-    """In a unit where it is whole in it, else in bytes."""
+    """Return a size in the largest unit in which it is a whole number, else in bytes."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size % unit == 0:
             return f'"{size // unit}{name}"'

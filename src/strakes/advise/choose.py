@@ -1,7 +1,4 @@
-"""Choose settings for an application from measured cells.
-
-Each has its reason, its cells as evidence, and its gain.
-"""
+"""Choose settings for an application from measured cells, each with its reason, its evidence and its gain."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ from strakes.studies.overview import along, usual_cells
 from strakes.units import format_bytes
 
 What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
-# Fewer stripes and processes are worth having for themselves; smaller calls and stripes are not.
+# Settings of which smaller values have no benefit of their own. Fewer stripes and processes save resources.
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
-# A file within this factor of one that was measured is taken to behave like it.
+# Files are treated like the nearest measured size if they differ by at most this factor.
 _LIKE = 8.0
 # S1's usual stripe; the study varies the count at it.
 _USUAL_STRIPE = 1 << 20
@@ -33,9 +30,8 @@ _USUAL_STRIPE = 1 << 20
 class Choice:
     """One setting for one phase.
 
-    ``gain``: how many times better than ``instead_of``, with its interval; None without a change.
-
-    ``surer``: how to get a surer answer; empty if it is sure enough.
+    ``gain``: how many times better than the present value, with its interval, or None without a change. ``surer``: how
+    to get a surer answer, or "".
     """
 
     phase: str
@@ -52,7 +48,7 @@ class Choice:
 class Unknown:
     """A setting without advice, and the measurement that it needs.
 
-    ``times``: how many times the budget of the run that the command in ``needs`` takes; 0 if it takes its default.
+    ``times``: budget of the command in ``needs``, as a multiple of the run's budget; 0 for the default budget.
     """
 
     phase: str
@@ -64,7 +60,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class SizeClass:
-    """Files up to ``file_bytes`` do best with ``stripe_count`` stripes, as far as was measured."""
+    """The best ``stripe_count`` for files up to ``file_bytes``, by the measurements."""
 
     file_bytes: int
     stripe_count: int
@@ -73,21 +69,21 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Everything that is advised, and everything that cannot be."""
+    """All advised settings, and all settings without advice."""
 
     choices: tuple[Choice, ...]
     unknowns: tuple[Unknown, ...]
     classes: tuple[SizeClass, ...] = ()
 
     def value(self, phase: AppPhase, what: What) -> int | str | None:
-        """Return the choice for a phase, or None."""
+        """Return the chosen value for a phase, or None."""
         return next(
             (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
         )
 
 
 def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
-    """Return what the measurements say about this application; ``budget_s``: what they were allowed to take. Pure."""
+    """Return the settings for an application by the measurements. ``budget_s``: budget of the measured run. Pure."""
     choices: list[Choice] = []
     unknowns: list[Unknown] = []
     for phase in app.phases:
@@ -117,7 +113,7 @@ def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
         else unknown
         for unknown in unknowns
     ]
-    # A layout applies to both operations; the one with the larger share of the time decides.
+    # A layout applies to both operations, so the operation with the largest share decides.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
 
@@ -128,7 +124,7 @@ def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
         for cell in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
         if "stripe_bytes" not in cell.settings
     ] or _overview(results, phase.operation, "transfer_bytes")
-    # No call can move more than a rank has.
+    # A call cannot move more than the data of a rank.
     cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
     return _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
 
@@ -149,7 +145,7 @@ def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
 
 
 def _overview(results: Results, operation: str, factor: str) -> list[Measured]:
-    """Return the cells of a survey that differ in this factor only."""
+    """Return the cells of a survey that differ only in this factor."""
     return [cell for _, cells in along(results.of_study("overview"), operation, factor) for cell in cells]
 
 
@@ -183,7 +179,7 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
 
 
 def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
-    """Compare one shared file with a file for each rank, for a phase that has one of them."""
+    """Compare one shared file with a file for each rank, if the phase uses one of these layouts."""
     if phase.files not in ("per-process", "shared"):
         return []
     cells = _by_files(phase, results)
@@ -208,7 +204,7 @@ def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
 
 
 def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:
-    """Return one cell with a file per rank and one with a shared file, alike otherwise."""
+    """Return a cell with a file per rank and one with a shared file, which are otherwise equal."""
     cells = results.of_study("access-patterns").where(operation=phase.operation, axis="requests")
     sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
     if not sizes:
@@ -239,7 +235,7 @@ def _level(
     study: str,
     about: str = "",
 ) -> Choice | Unknown:
-    """Return the smallest level that is good enough, or the present one where no other is better."""
+    """Return the smallest level that is good enough, or the present one if no other is better."""
     cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
     command = f"strakes study {study} DIR"
     if len(cells) < 2:
@@ -257,7 +253,7 @@ def _level(
     as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
     better = next((one for one in answer.others if cells[one.level] is as_now and one.grade != "undecided"), None)
     if best is not as_now and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
-        # Smaller values save nothing here, so a setting that is as good is kept.
+        # A smaller value would save nothing, so keep the present one, which is as good.
         reason = f"keep the present value: no other is shown to be faster{about}"
         return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
     gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
@@ -277,12 +273,15 @@ def _interval(versus: Versus, of: str) -> IntervalOf:
     return IntervalOf(versus.low, versus.high, INTERVAL_CONFIDENCE, of, "times")
 
 
-# With more than this many times the budget nobody waits for an answer.
+# Largest multiple of the budget that is suggested.
 _MOST_TIMES = 20
 
 
 def _more(answer: Answer, command: str) -> tuple[str, int]:
-    """Return what it takes to decide, and how many times the budget: intervals shrink with the root of the time."""
+    """Return the command that would decide, and its budget as a multiple of the run's.
+
+    The width of intervals shrinks with the square root of the time.
+    """
     half = math.log(answer.versus.high / answer.versus.low) / 2
     times = math.ceil((half / math.log(GOOD_ENOUGH)) ** 2)
     if times > _MOST_TIMES:
@@ -299,7 +298,7 @@ def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...
         probe = AppPhase("", operation, "per-process", int(size))
         outcome = _level(probe, "stripe count", like, "stripe_count", 1, "striping")
         if isinstance(outcome, Choice):
-            # A component cannot have fewer stripes than the one before it without wasting those.
+            # A later component with fewer stripes would leave stripes of the earlier ones unused.
             count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
             classes.append(SizeClass(int(size), count, outcome.evidence))
     return tuple(classes)

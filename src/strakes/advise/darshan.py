@@ -1,4 +1,4 @@
-"""Darshan logs: the facts in them, and the description of an application that follows from the facts."""
+"""Read Darshan logs, and describe an application from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from strakes.findings.record import from_record
 from strakes.processes import python_module
 from strakes.units import GIB, KIB, MIB, format_bytes
 
-# Modules that count bytes and time. The first three never count the same call; MPI-IO calls POSIX or DFS.
+# Modules that count bytes and time. The first three never count the same call twice; MPI-IO calls POSIX or DFS.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
 COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
 # Darshan counts calls by size in these classes; each class is read as its upper end.
@@ -41,11 +41,11 @@ CALL_CLASSES = {
     "100M_1G": GIB,
     "1G_PLUS": GIB,
 }
-# In records of files that all ranks share Darshan adds them up and calls the rank -1.
+# Rank of the records with the sums over all ranks, for files that all ranks share.
 ALL_RANKS = -1
-# Limit for one log. A damaged one may never end; doubling the limit only delays that error.
+# Time limit for a log in seconds. Reading a damaged log may never end; doubling the limit only delays that error.
 _MOST_READ_S = 300.0
-# ROMIO's data sieving moves whole buffers around small pieces. Headers alone stay below this factor.
+# Ratio of the data moved by POSIX to the data of MPI-IO calls that shows data sieving. Headers alone stay below it.
 _SIEVED = 2.0
 # A phase with less than this share of all data is not described.
 _TOO_LITTLE = 0.02
@@ -53,10 +53,10 @@ _TOO_LITTLE = 0.02
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file in one module; ``rank`` is -1 where all ranks are added up.
+    """One file in one module. ``rank``: -1 for the sums over all ranks.
 
-    ``calls``: upper size -> reads or writes of that class. ``time_s``: in reads, writes and metadata; of the slowest
-    rank where all are added up.
+    ``read_calls``, ``write_calls``: number of calls by the upper end of their size class. ``time_s``: time in reads,
+    writes and metadata; in a record of all ranks, the slowest rank's.
     """
 
     file: int
@@ -73,8 +73,8 @@ class FileRecord:
 class LogFacts:
     """The facts in a log.
 
-    ``modules``: all that recorded anything. ``records``: files of each module with counters. ``partial``: modules with
-    counters whose memory was full too early.
+    ``modules``: all modules with records. ``records``: files by module, for modules with counters. ``partial``: modules
+    with counters that lack files, because their memory was full.
     """
 
     program: str
@@ -90,18 +90,18 @@ class LogFacts:
 
     @property
     def io_s(self) -> float:
-        """Seconds of the slowest rank in reads, writes, opens and closes: the most that a faster system could save."""
+        """I/O time of the slowest rank in seconds, an upper limit of what a faster file system could save."""
         slowest_s = (_slowest_rank_s(self.of(*names)) for names in (_SYSTEM_MODULES, ("MPI-IO", "STDIO")))
         return min(self.run_s, max(slowest_s))
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes read and written below all libraries."""
+        """Bytes read and written by the lowest layer."""
         return _moved(self.of(*_SYSTEM_MODULES)) or _moved(self.of("MPI-IO"))
 
     @property
     def sieved(self) -> str:
-        """Return a sentence about data sieving, or "" if POSIX moved about what MPI-IO was asked for."""
+        """A sentence about data sieving, or "" if POSIX moved about as much as MPI-IO calls requested."""
         asked = self.of("MPI-IO")
         files = {record.file for record in asked}
         moved = _moved([record for record in self.of("POSIX") if record.file in files])
@@ -127,7 +127,7 @@ def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
 
 
 def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
-    """Read every log below a directory, the one with the most time in I/O first; also return the errors of the others.
+    """Return all logs below a directory, the one with the most I/O time first, and the errors of unreadable ones.
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
@@ -158,7 +158,7 @@ def read_log(path: Path) -> LogFacts:
 
 
 def _read_in_child(paths: Sequence[Path]) -> Iterator[tuple[Path, LogFacts | BadInputError]]:
-    """Yield the facts or the error of each log, read by a child process that a damaged log may crash."""
+    """Yield the facts or the error of each log. A child process reads the logs, because damaged ones crash it."""
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
         raise EnvironmentLacksError("Darshan logs cannot be read here", why=why, remedy=remedy)
@@ -192,7 +192,7 @@ def _start() -> subprocess.Popen[bytes]:
 
 
 def _ask(child: subprocess.Popen[bytes], path: Path) -> dict[str, str]:
-    """Return the answer of the child; {} if it crashed or did not answer in time."""
+    """Return the answer of the child, or {} if it crashed or did not answer in time."""
     assert child.stdin and child.stdout
     with suppress(BrokenPipeError):
         child.stdin.write(json.dumps(str(path.absolute())).encode() + b"\n")
@@ -203,7 +203,7 @@ def _ask(child: subprocess.Popen[bytes], path: Path) -> dict[str, str]:
 
 
 def _ended(child: subprocess.Popen[bytes]) -> str:
-    """End the child and return how it ended."""
+    """Kill the child and return the reason for its end."""
     status = child.poll()
     with suppress(subprocess.TimeoutExpired):
         status = child.wait(1.0) if status is None else status
@@ -215,7 +215,7 @@ def _ended(child: subprocess.Popen[bytes]) -> str:
 
 
 def _old_version(path: Path) -> BadInputError | None:
-    """Return an error that names the version of a log of Darshan 1 or 2: it is compressed as a whole."""
+    """Return an error for a log of Darshan 1 or 2, which is compressed as a whole, else None."""
     try:
         with open_regular(path) as file:
             beginning = file.read(4)
@@ -235,12 +235,12 @@ def _old_version(path: Path) -> BadInputError | None:
 
 
 def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
-    """Return the description, and remarks about its limits.
+    """Return the description of the application, and remarks on its limits.
 
-    Raises BadInputError for a log of a program that moved no data.
+    Raises BadInputError for a log without reads and writes.
     """
     interface = _interface(facts.modules)
-    # The calls of a program are the calls of its library; POSIX below it shows the calls of aggregators.
+    # For a library, the calls of MPI-IO are the program's; POSIX below it shows the calls of aggregators.
     by_library = interface != "posix" and bool(facts.of("MPI-IO"))
     records = facts.of("MPI-IO", "STDIO") if by_library else facts.of(*_SYSTEM_MODULES)
     total = _moved(records)
@@ -300,12 +300,12 @@ def _interface(modules: Sequence[str]) -> Interface:
 def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
-    """Return the sum of all records of one kind, or None if it is too small."""
+    """Return the sum of all records with this operation and kind of files as a phase, or None if it is too small."""
     sharers: dict[int, set[int]] = {}
     for record in records:
         sharers.setdefault(record.file, set()).add(record.rank)
     shared = {file for file, ranks in sharers.items() if ranks == {ALL_RANKS} or len(ranks) > 1}
-    # The only rank of a program shares with nobody.
+    # A program with a single rank has no shared files.
     chosen = [
         record
         for record in records

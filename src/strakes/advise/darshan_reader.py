@@ -1,6 +1,6 @@
-"""A process that reads Darshan logs: the C library of PyDarshan aborts or crashes on damaged ones.
+"""A child process that reads Darshan logs, because PyDarshan's C library aborts or crashes on damaged ones.
 
-It reads paths as JSON texts, one a line, and answers each with a line: {"facts": ...} or {"error": ...}.
+It reads a path per line, as a JSON string, and answers each with a line: {"facts": ...} or {"error": ...}.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from strakes.advise.darshan import ALL_RANKS, CALL_CLASSES, COUNTED_MODULES, FileRecord, LogFacts
 from strakes.findings.record import to_record
 
-# A healthy log needs less than 1 GiB; a damaged one may ask for any amount.
+# Memory limit. An intact log needs less than 1 GiB; a damaged one may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
 
 
 def main() -> None:
-    """Answer until standard input ends."""
+    """Answer requests until standard input ends."""
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     warnings.simplefilter("ignore")
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def read(path: str) -> LogFacts:
-    """Return the facts of a log. Raises what PyDarshan raises."""
+    """Return the facts in a log. Raises any exception of PyDarshan."""
     from darshan import DarshanReport
 
     report = DarshanReport(path, read_all=False)

@@ -1,6 +1,4 @@
-"""Choices as text to paste: layouts of Lustre and CephFS, hints for MPI-IO, settings of HDF5, PnetCDF and ADIOS2, a
-job's head.
-"""
+"""Choices as text to paste: layouts of Lustre and CephFS, MPI-IO hints, settings of HDF5, PnetCDF, ADIOS2 and jobs."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from strakes.advise.choose import Chosen, SizeClass
 from strakes.targets.description import Layout, LayoutComponent
 from strakes.units import format_bytes
 
-# Both want stripes in these; objects of CephFS hold whole stripe units.
+# Lustre and CephFS require stripes in multiples of this; objects of CephFS hold whole stripe units.
 _STRIPE_UNIT = 1 << 16
 _CEPH_OBJECT = 1 << 22
 _CEPH = ("ceph", "fuse.ceph", "fuse.ceph-fuse")
@@ -20,7 +18,7 @@ _CEPH = ("ceph", "fuse.ceph", "fuse.ceph-fuse")
 
 @dataclass(frozen=True)
 class Paste:
-    """``where``: the file or command that the text belongs to."""
+    """A text to paste. ``where``: the file or command that it belongs to."""
 
     title: str
     where: str
@@ -28,10 +26,7 @@ class Paste:
 
 
 def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
-    """Return all settings that apply to the application and the file system.
-
-    Without a choice, a setting is left out.
-    """
+    """Return all chosen settings that apply to the application and the file system."""
     snippets: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
@@ -44,7 +39,7 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
 
 
 def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Paste, ...]:
-    """Layouts for files of each size that was measured: one that grows with the file where the file system has it."""
+    """Return layouts for files of all measured sizes: one progressive layout on Lustre, else one for each size."""
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
         return (Paste("a layout that grows with the file", where, progressive(classes)),)
@@ -59,7 +54,8 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
 
 
 def lustre_layout(count: int | None, size: int | None) -> str:
-    """
+    """Return the command for a stripe count, a stripe size, or both.
+
     >>> lustre_layout(4, 1048576)
     'lfs setstripe -c 4 -S 1M DIR'
     """
@@ -67,7 +63,8 @@ def lustre_layout(count: int | None, size: int | None) -> str:
 
 
 def progressive(classes: tuple[SizeClass, ...]) -> str:
-    """
+    """Return the command for a progressive file layout.
+
     >>> progressive((SizeClass(1 << 20, 1, ()), SizeClass(1 << 27, 4, ()), SizeClass(1 << 30, 16, ())))
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
@@ -105,7 +102,7 @@ def ceph_layout(count: int | None, size: int | None) -> str:
     if size:
         unit = _rounded(size, _STRIPE_UNIT)
         objects = max(_CEPH_OBJECT, unit)
-        # Unit and object size are taken only together where one is no multiple of the other: all in one attribute.
+        # Set all in one attribute, because CephFS rejects a unit that does not divide the present object size.
         fields = [
             f"stripe_unit={unit}",
             f"object_size={objects - objects % unit}",
@@ -116,22 +113,23 @@ def ceph_layout(count: int | None, size: int | None) -> str:
 
 
 def romio_hints(hints: Mapping[str, str]) -> str:
-    """Return a file of hints, one to a line."""
+    """Return a file of hints, one per line."""
     return "".join(f"{name} {value}\n" for name, value in hints.items())
 
 
 def cray_hints(hints: Mapping[str, str]) -> str:
-    """
+    """Return the command that sets hints for Cray's MPI.
+
     >>> cray_hints({"striping_factor": "4", "cb_nodes": "8"})
     'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
     """
-    # A colon ends a hint there, so that a list of nodes cannot be given.
+    # A colon ends a hint, so hints with a list of nodes are left out.
     pairs = (f"{name}={value}" for name, value in hints.items() if ":" not in value)
     return f'export MPICH_MPIIO_HINTS="*:{":".join(pairs)}"'
 
 
 def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
-    """MPI-IO hints of a phase with a shared file."""
+    """Return the MPI-IO hints of a phase with a shared file."""
     count, size = chosen.value(phase, "stripe count"), chosen.value(phase, "stripe size")
     writers = writers_per_node(app, phase, chosen)
     transfer = chosen.value(phase, "transfer size")
@@ -145,15 +143,15 @@ def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
         if writers:
             hints["cb_nodes"] = str(writers * app.nodes)
             hints["cb_config_list"] = f"*:{writers}"
-        # An aggregator merges the data of many ranks: calls that are as large as one rank's data say nothing about its
-        # own.
+        # An aggregator merges the data of many ranks. If the chosen call is as large as the data of one rank, larger
+        # calls may be better for the aggregator.
         if transfer and int(transfer) < phase.data_bytes:
             hints["cb_buffer_size"] = str(max(int(transfer), int(size or 0)))
     return hints
 
 
 def writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
-    """Return how many of a node's ranks should do I/O; never more than there are."""
+    """Return the number of ranks of a node that should do I/O, at most all of them, or None without a choice."""
     value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 

@@ -1,4 +1,4 @@
-"""The measurement to base advice on: the requested one, the user's own, or the site's published one."""
+"""Select the measurement for advice: the requested one, the user's own, or the site's published one."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from strakes.store import Run, Store
 from strakes.store.published import PublishedRun
 
 VARIABLE = "STRAKES_PORTRAIT"
-# Reading one takes about a second.
+# Most runs that are checked; reading one takes about a second.
 _MOST_LOOKED_AT = 10
-# Below each of the system's data directories.
+# Paths of a published portrait below the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
 _SHARED_DATA = "/usr/local/share:/usr/share"
 
 
 def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None = None) -> Run:
-    """``wanted`` (a run's id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else what the
-    site has published.
+    """Return the run ``wanted`` (an id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else
+    the run that the site has published.
 
-    With ``answers``: the newest of the user's runs that answers a question, otherwise the newest.
-
-    Raises BadInputError when there is none, with the shortest measurement that would do.
+    With ``answers``, prefer the newest of the user's runs that answers a question. Raises BadInputError if no run is
+    found, with the shortest measurement that suffices.
     """
     store = Store()
     if wanted is not None:
@@ -40,15 +39,13 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
     for place in published_places():
         if place.exists():
             return PublishedRun(place)
-    why = (
-        f"there is no finished survey or study, {VARIABLE} is not set, and no system data directory has {_PUBLISHED[0]}"
-    )
+    why = f"no finished survey or study exists, {VARIABLE} is not set, and no system data directory has {_PUBLISHED[0]}"
     remedy = "Run strakes survey DIR --budget 2m first, with DIR on the file system that the application uses."
-    raise BadInputError("there are no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
+    raise BadInputError("no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
 
 
 def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
-    """Return the first run that answers a question, otherwise the first; a damaged one only as a last resort."""
+    """Return the first run that answers a question, otherwise the first intact one, otherwise the first."""
     whole = []
     for run in newest:
         with suppress(BadInputError):
@@ -60,6 +57,6 @@ def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run
 
 
 def published_places() -> tuple[Path, ...]:
-    """Return where a site's published portrait is looked for, in order (XDG base directories)."""
+    """Return the possible paths of a site's published portrait, in order of precedence (XDG base directories)."""
     directories = (os.environ.get("XDG_DATA_DIRS") or _SHARED_DATA).split(":")
     return tuple(Path(directory) / name for directory in directories if os.path.isabs(directory) for name in _PUBLISHED)

@@ -1,7 +1,7 @@
-"""Which foreign formats are read.
+"""The foreign formats that strakes reads.
 
-A file is a list of tests. Adding a format is its reader and one line here; of formats of a whole file, the first that
-recognises it reads it.
+A file is a list of tests. A new format is a reader and one line here. The first format of a whole file that recognises
+a file reads it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_VALUES = 2_000_000
 
 @dataclass(frozen=True)
 class Format:
-    """A format of a whole file: its name for people, whether a text is of it, and the results in it."""
+    """A format of a whole file: its display name, its detector and its reader."""
 
     name: str
     recognises: Callable[[str], bool]
@@ -47,7 +47,7 @@ FORMATS: tuple[Format, ...] = (
     Format("elbencho CSV", elbencho.is_csv, elbencho.read_csv),
     Format("elbencho live CSV", elbencho.is_live_csv, elbencho.read_live_csv),
 )
-# Texts that may follow each other in one file, the last two of tools that are only recognised.
+# Printed texts; a file may have several. The last two are recognised but not read.
 PRINTED: tuple[Printed, ...] = (
     *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT, postmark.TEXT),
     Printed(
@@ -71,7 +71,7 @@ class ResultFile:
     unread: tuple[Unread, ...] = ()
 
     def left_out(self) -> str:
-        """Return how many tests were not read, and where and why; "" where all were.
+        """Return the number of tests that were not read, with lines and reasons; "" if all were read.
 
         >>> test = Foreign("ior", ())
         >>> ResultFile((test, test), (Unread(12, 16, "the test has no results"),)).left_out()
@@ -96,7 +96,7 @@ _FAULTS_OF_A_FILE = (
     *(ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError, csv.Error),
 )
 
-# No tool writes a zero byte so early; a sparse file, or one of another kind, is full of them.
+# A file with a zero byte this early is sparse or binary, not a result.
 _BEGINNING_BYTES = 4096
 
 

@@ -1,4 +1,4 @@
-"""From a result file to runs in the store."""
+"""Import result files as runs in the store."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from strakes.store import Run, Store
 from strakes.store.records import FactsFound
 
 UNKNOWN_TARGET = "(not known)"
-# Tools whose command lines `strakes run` understands, and what reads their options.
+# Tools whose command lines `strakes run` understands, with their parsers.
 _RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
 def import_file(path: Path, store: Store, target: str = "") -> list[Run]:
-    """Store each test in the file as a run; ``target`` where the file does not name the directory.
+    """Store each test in the file as a run. ``target``: the measured directory, by default as named in the file.
 
     Raises BadInputError.
     """
@@ -78,13 +78,13 @@ def _again(foreign: Foreign) -> str:
 
 
 def _ranks(foreign: Foreign) -> int:
-    """Return how many ranks the tool had, 1 where it does not say."""
+    """Return the number of ranks of the tool, or 1 if it is unknown or varies."""
     ranks = {figure.settings.get("ranks") for figure in foreign.figures}
     (only,) = ranks if len(ranks) == 1 else (None,)
     return only if isinstance(only, int) else 1
 
 
 def _launched(foreign: Foreign) -> str:
-    """Return the command line with the launcher, which the tools do not print."""
+    """Return the command line with mpiexec, which the tools do not print."""
     command, ranks = for_shell(foreign.command), _ranks(foreign)
     return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

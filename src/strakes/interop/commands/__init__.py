@@ -1,4 +1,4 @@
-"""Command lines of other tools, translated into plans of ours."""
+"""Translate command lines of other tools into plans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from strakes.interop.commands.words import Tool
 
 
 def tool_of(name: str) -> Tool:
-    """Return the tool of a module here: ior, mdtest, dlio or io500. Others are not imported, since YAML is slow."""
+    """Return ior, mdtest, dlio or io500. Only the module of that tool is imported, because YAML imports slowly."""
     tool = import_module(f"strakes.interop.commands.{name}").TOOL
     assert isinstance(tool, Tool)
     return tool

@@ -1,4 +1,4 @@
-"""A configuration of DLIO: its sections and keys, what each of them does here, and the values with their lines."""
+"""Read a configuration of DLIO: its values with their lines, and remarks on keys that work differently here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from strakes.interop.commands.configuration import Configuration, at, shown, unk
 from strakes.interop.commands.words import table_of
 
 _MOST_BYTES = 1 << 20
-# In one value, each as often as aliases repeat it.
+# Limit for one value with expanded aliases.
 _MOST_VALUES = 100_000
 # Remark of a key without effect that needs no note.
 QUIET = "changes nothing here"
@@ -29,7 +29,7 @@ def _place(text: str) -> tuple[str, str]:
 
 _TABLE = table_of("dlio")
 KEYS: Mapping[str, Mapping[str, str]] = _TABLE["keys"]
-# Names in older versions.
+# Keys of older versions, and the present ones.
 OLDER = {_place(old): _place(new) for old, new in _TABLE["older"].items()}
 _NONE: tuple[Any, ...] = (False, 0, -1, [], {}, "", "none", "None")
 NOT_SUPPORTED: Mapping[tuple[str, str], tuple[tuple[Any, ...], str]] = {
@@ -39,9 +39,9 @@ NOT_SUPPORTED: Mapping[tuple[str, str], tuple[tuple[Any, ...], str]] = {
 
 
 def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
-    """Read a configuration of DLIO; also what of it has no effect here.
+    """Return a configuration of DLIO and the remarks on its keys.
 
-    Raises BadInputError for what is no YAML, for keys that DLIO does not know, and for what is not supported.
+    Raises BadInputError for invalid YAML, for keys that DLIO does not know, and for unsupported values.
     """
     refuse_other_kind(path, "dlio", OTHER_KINDS["dlio"].name)
     remedy = "Give the name of an existing file."
@@ -63,7 +63,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
 
 
 def _take_section(configuration: Configuration, name: str, node: Any) -> list[str]:
-    """Put the values of a section into the configuration; return what is to be said about them."""
+    """Store the values of a section in the configuration; return the remarks on its keys."""
     path, notes = configuration.path, []
     section = "reader" if name == "data_reader" else name
     if section not in KEYS:
@@ -91,7 +91,7 @@ def _take_section(configuration: Configuration, name: str, node: Any) -> list[st
 def _refuse_unsupported(configuration: Configuration) -> None:
     for place, (allowed, remedy) in NOT_SUPPORTED.items():
         value = configuration.values.get(place)
-        # True is 1 for Python, and one checkpoint is not a yes.
+        # In Python True == 1, but a count of one does not mean yes.
         same = (value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
         if value is not None and not any(same):
             raise configuration.fault(*place, f"{shown(value)} is not supported", remedy)
@@ -112,7 +112,7 @@ def _line(node: Any) -> int:
 
 
 def _count(node: Any, known: dict[int, float]) -> float:
-    """Return how many values a node has, those of aliases each time; without end where it is in itself."""
+    """Return the number of values in a node with expanded aliases; infinite if the node contains itself."""
     if id(node) not in known:
         known[id(node)] = math.inf
         parts = [] if isinstance(node, yaml.ScalarNode) else node.value

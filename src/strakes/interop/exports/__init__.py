@@ -1,1 +1,1 @@
-"""One module per format that a run goes out in."""
+"""Exports of runs, one module per format."""

@@ -1,4 +1,4 @@
-"""A run as one JSON document (``schemas/export.json``): what it found, and everything that was measured."""
+"""Export of a run as one JSON document (``schemas/export.json``): its findings and all measurements."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A run of IO500's phases in the shape of IO500's result_summary.txt, for programs that read that, and as JSON.
+"""Export of IO500's phases in the format of its result_summary.txt, and as JSON.
 
-Where a phase was measured several times its line has the median, and a line of comment below the score the interval.
+A phase that was measured several times has its median, and its interval in a comment line below the score.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from strakes.store import Run
 from strakes.units import GIB
 from strakes.version import __version__
 
-# The phases with a score, in IO500's order; the last of a run may be ior-rnd4k-easy-read, which has none.
+# The phases with a score, in IO500's order. ior-rnd4k-easy-read has no score.
 BANDWIDTHS = ("ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read")
 RATES = (
     "mdtest-easy-write",
@@ -32,15 +32,15 @@ RATES = (
     "mdtest-hard-read",
     "mdtest-hard-delete",
 )
-# What those names are in IO500, where they differ.
+# IO500's spelling of phases, if it differs.
 _THEIRS = {"ior-rnd4k-easy-read": "ior-rnd4K-easy-read"}
 
 
 @dataclass(frozen=True)
 class PhaseResult:
-    """One line of the summary. ``value`` in GiB/s or kIOPS, ``elapsed_s`` its median; ``faults``: why it is INVALID.
+    """One line of the summary. ``value`` in GiB/s or kIOPS; ``elapsed_s``: median; ``faults``: why it is INVALID.
 
-    ``latencies``: percentiles of its calls over all runs, in seconds.
+    ``latencies``: percentiles of all calls in all runs, in seconds.
     """
 
     name: str
@@ -56,7 +56,7 @@ class PhaseResult:
 
 @dataclass(frozen=True)
 class Score:
-    """The geometric means of IO500; None where one of their phases is missing. ``faults``: why the run is INVALID."""
+    """IO500's geometric means, or None for missing phases. ``faults``: why the run is INVALID."""
 
     bandwidth: float | None
     rate: float | None
@@ -65,7 +65,7 @@ class Score:
 
 
 def io500_results(run: Run) -> tuple[tuple[PhaseResult, ...], Score]:
-    """Return the phases of a run and their score. Raises BadInputError for a run that is none of IO500's."""
+    """Return the phases of a run and their score. Raises BadInputError for a run without phases of IO500."""
     results = results_of(run)
     cell = next((cell for cell in run.cells if _is_io500(cell)), None)
     if cell is None:
@@ -103,7 +103,7 @@ def _line(phase: str, measured: Measured, plan: Plan) -> PhaseResult:
 
 
 def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> tuple[str, ...]:
-    """Return why IO500 would call a phase INVALID: it wrote for less than the stonewall, or that is too short."""
+    """Return why IO500 would call a phase INVALID: a short stonewall, or an end before the stonewall."""
     if not phase.endswith("-write"):
         return ()
     stop = next(one.stop for one, _ in plan.each() if one.name == phase and hasattr(one, "stop"))
@@ -130,7 +130,7 @@ def _score(lines: Sequence[PhaseResult]) -> Score:
 
 
 def to_io500_summary(run: Run) -> str:
-    """Return the text of a result_summary.txt. Raises BadInputError for a run that is none of IO500's."""
+    """Return the text of a result_summary.txt. Raises BadInputError for a run without phases of IO500."""
     lines, score = io500_results(run)
     invalid = " [INVALID]"
     text = [f"IO500 phases by strakes {__version__} (not a submission to the IO500 list)"]
@@ -156,7 +156,7 @@ def to_io500_summary(run: Run) -> str:
 
 
 def to_io500_json(run: Run) -> dict[str, object]:
-    """Return the same as an object. Raises BadInputError for a run that is none of IO500's."""
+    """Return the summary as JSON values. Raises BadInputError for a run without phases of IO500."""
     lines, score = io500_results(run)
     return {
         "schema": 1,

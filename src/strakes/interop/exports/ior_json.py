@@ -1,6 +1,4 @@
-"""The transfers of a run as IOR's JSON summary has them, for programs that read that; the interval stands beside IOR's
-own keys.
-"""
+"""Export of the transfers of a run in the format of IOR's JSON summary. Intervals are under the key ``strakes``."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ _TIME = "%a %b %d %H:%M:%S %Y"
 
 @dataclass(frozen=True)
 class _Transfer:
-    """What a phase moved data with; of an imported cell, what its settings say."""
+    """Parameters of a data phase; for an imported cell, from its settings."""
 
     operation: str
     api: str
@@ -36,9 +34,9 @@ class _Transfer:
 
 
 def to_ior_json(run: Run) -> dict[str, object]:
-    """Return one test for each cell that moved data, with one result for each run of it.
+    """Return IOR's JSON with one test for each cell that moved data, and one result for each of its runs.
 
-    Raises BadInputError where no cell did.
+    Raises BadInputError if no cell moved data.
     """
     results = results_of(run)
     tests: list[dict[str, object]] = []

@@ -1,7 +1,6 @@
-"""The estimates of a run as OpenMetrics text, which Prometheus scrapes and node_exporter's textfile collector takes
-from a file.
+"""Export of the estimates of a run as OpenMetrics text, for Prometheus and node_exporter's textfile collector.
 
-The run's id is in one metric only: as a label of all it would begin new time series every night.
+Only one metric has the run's id, because as a label of all metrics it would start new time series with every run.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from strakes.store import Run
 
 @dataclass(frozen=True)
 class MetricFamily:
-    """A metric. All are gauges: so both OpenMetrics and the older Prometheus text can be read from one file."""
+    """A metric. All are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text."""
 
     name: str
     unit: str
@@ -62,7 +61,7 @@ FAMILIES = (*VALUES.values(), LATENCY, RUNS, WARNED, CREATED, INFO)
 
 
 def to_openmetrics(run: Run) -> str:
-    """Return the text, with the last line that OpenMetrics asks for."""
+    """Return the text, with the final line that OpenMetrics requires."""
     portrait = build_portrait(run)
     common = labels_of_run(run, portrait.target)
     measured = [cell for cell in results_of(run).measured if cell.estimate is not None]
@@ -84,7 +83,7 @@ def to_openmetrics(run: Run) -> str:
 
 
 def labels_of_run(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
-    """Return the labels that all metrics of a run have; ``facts`` are those of its file system."""
+    """Return the labels of all metrics of a run. ``facts`` describe its file system."""
     return {
         "target": run.directories,
         "file_system": str(facts.get("file_system", "")),
@@ -94,7 +93,7 @@ def labels_of_run(run: Run, facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _labels(cell: Measured, common: Mapping[str, str]) -> dict[str, str]:
-    # A series of its own: a rate that a limit of ours kept low is not that of the other nights.
+    # Rates that a load limit of strakes reduced are separate series.
     return {**common, "study": cell.study, "cell": cell.id, "held_back": "true" if held_back(cell) else ""}
 
 
@@ -121,7 +120,7 @@ def _family(family: MetricFamily, samples: list[tuple[Any, float]]) -> list[str]
 
 
 def written_labels(labels: Mapping[str, str]) -> str:
-    """Return labels as they stand between braces; those without a value are left out."""
+    """Return the text of labels between braces, without empty labels."""
     return ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items() if value)
 
 

@@ -1,5 +1,6 @@
-"""Latencies of a run over time: percentiles of each row of a phase's ``latency_timeline``, as a table or as OpenMetrics
-text with times, which ``promtool tsdb create-blocks-from openmetrics`` puts into Prometheus.
+"""Export of latency percentiles over time, from the ``latency_timeline`` of each phase.
+
+The formats are a table, and OpenMetrics text with timestamps for ``promtool tsdb create-blocks-from openmetrics``.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from strakes.interop.exports.openmetrics import MetricFamily, labels_of_run, wri
 from strakes.interop.exports.rows import results_of, written_csv
 from strakes.store import Run
 
-# Name and SQL type of every column, in order. ``t_s``: the end of a row, from ``origin_unix_s`` on; ``row_s`` its
-# length; of the last row what is left of the phase.
+# Name and SQL type of every column, in order. ``t_s``: end of a row, in seconds after ``origin_unix_s``. ``row_s``: its
+# length; the last row of a phase may be shorter.
 COLUMNS: dict[str, str] = {
     "run": "VARCHAR",
     "study": "VARCHAR",
@@ -39,9 +40,9 @@ OVER_TIME = MetricFamily(
 
 
 def rows(run: Run) -> Iterator[dict[str, Any]]:
-    """Yield the rows of all phases that were measured for more than two seconds, with all of COLUMNS.
+    """Yield the rows of all measured phases that took more than two seconds, with all of COLUMNS.
 
-    Raises BadInputError where there are none.
+    Raises BadInputError if no phase did.
     """
     results = results_of(run)
     empty = True
@@ -78,7 +79,7 @@ def to_csv(run: Run) -> str:
 
 
 def to_openmetrics(run: Run) -> str:
-    """Return the percentiles as gauges with the times at which their rows ended."""
+    """Return the percentiles as gauges, each with the end of its row as timestamp."""
     common = labels_of_run(run, results_of(run).facts)
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows(run):

@@ -1,4 +1,4 @@
-"""A table of a run as Parquet, written by DuckDB: an optional part, imported when it is asked for."""
+"""Export of a table as Parquet by DuckDB, an optional package that is imported when needed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from strakes.files import write_kept, write_whole
 
 
 def write_parquet(table: str, columns: Mapping[str, str], path: Path) -> None:
-    """Replace ``path`` by a table that is given as CSV, with the SQL type of each of its columns.
+    """Write a CSV table to ``path`` as Parquet. ``columns``: the SQL type of each column.
 
-    Raises EnvironmentLacksError without DuckDB, MeasurementError when it cannot be written.
+    Raises EnvironmentLacksError without DuckDB, MeasurementError if the file cannot be written.
     """
     try:
         import duckdb

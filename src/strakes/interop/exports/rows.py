@@ -1,4 +1,4 @@
-"""A run as a table: one row for each measured value, with what it was measured under and the estimate it went into."""
+"""Export of a run as a table: one row for each measured value, with its settings and the estimate of its cell."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ COLUMNS: dict[str, str] = {
 
 
 def results_of(run: Run) -> Results:
-    """Everything measured in a run, with its estimates."""
+    """Return all measured cells of a run with their estimates."""
     return collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), run.facts)
 
 
 def rows(run: Run) -> Iterator[dict[str, object]]:
-    """Yield one row for each measured value, with all of COLUMNS; a value that is not known is None."""
+    """Yield one row for each measured value, with all of COLUMNS, and None for unknown values."""
     results = results_of(run)
     manifest = run.manifest
     shared = {
@@ -90,7 +90,7 @@ def to_csv(run: Run) -> str:
 
 
 def written_csv(columns: Iterable[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """Return rows as CSV with a header, of each row the columns."""
+    """Return these columns of the rows as CSV with a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -125,7 +125,7 @@ def _of_sample(sample: Sample) -> dict[str, object]:
     slowest_s = max(sample.column("slowest_s"), default=math.inf)
     return {
         **{key: getattr(sample, key) if sample.is_measured else None for key in amounts},
-        # A percentile is the middle of its bucket, which may be beyond the slowest call.
+        # A percentile is the midpoint of its histogram bucket, which may exceed the slowest call.
         **{f"{name}_s": min(latencies.percentiles[name], slowest_s) if latencies else None for name in SHARES},
         "slowest_s": slowest_s if math.isfinite(slowest_s) else None,
         "held_back": held_share(sample),

@@ -62,7 +62,7 @@ class Block:
         ]
 
     def search(self, pattern: str) -> str:
-        """Return the first group of the pattern, "" where it is nowhere."""
+        """Return the first group of the pattern, or "" without a match."""
         found = re.search(pattern, self.text, re.MULTILINE)
         return found[1].strip() if found else ""
 
@@ -120,9 +120,9 @@ def _closed(block: _OpenBlock) -> Iterator[tuple[Printed | None, Block]]:
 
 
 def json_documents(text: str) -> Iterator[dict[str, Any] | Unread]:
-    """Yield the JSON objects of a text, each beginning a line, and the rest of the text where one is not valid.
+    """Yield the JSON objects that begin a line of the text, and the rest of the text after an invalid one.
 
-    Other lines around them are skipped, and what printf wrote for a mean of nothing (nan, inf) is null.
+    Other lines are skipped. nan and inf, which printf writes for an empty mean, are read as null.
     """
     for start, _, document in _json_spans(text):
         if isinstance(document, str):
@@ -179,7 +179,7 @@ def repetitions(rows: Iterable[Mapping[str, str]], phase: str = "") -> list[list
 
 
 def joint_rate(rates: Sequence[float | None], times_s: Sequence[float | None]) -> float | None:
-    """Return the rate of all ranks over the time of the slowest one, or None if that of one is unknown."""
+    """Return the rate of all ranks over the time of the slowest, or None if a rate or a time is unknown."""
     pairs = [(rate, time_s) for rate, time_s in zip(rates, times_s, strict=True) if rate and time_s]
     if not pairs or len(pairs) < len(rates):
         return None

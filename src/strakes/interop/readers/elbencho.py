@@ -124,7 +124,7 @@ class _Phase:
 
 
 def _without_services(phases: Sequence[_Phase], serviced: bool) -> Iterator[_Phase]:
-    """Yield the phases of the master: the last of consecutive ones, where it did what the others did together."""
+    """Yield the phases of the master: the last of consecutive ones whose total is the sum of the others."""
     for _, group in itertools.groupby(phases, key=lambda phase: phase.name):
         same = list(group)
         total = sum(phase.total for phase in same[:-1])

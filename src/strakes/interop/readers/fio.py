@@ -48,7 +48,7 @@ def read_json(text: str) -> Iterator[Result]:
 
 
 def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the runs in a document: scripts collect several under a key of their own."""
+    """Return the runs in a document. Scripts collect several in a list under any key."""
     if "jobs" in document or "client_stats" in document:
         return [document]
     lists = (value for value in document.values() if isinstance(value, list))

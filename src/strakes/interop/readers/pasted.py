@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from strakes.interop.readers.blocks import Printed
 
-# Patterns that begin or end with white space take a time that grows with the square of its length, and searches for a
-# number begin anew at every digit; node maps of mdtest have a digit for each rank.
+# Long runs of white space or digits are shortened, because some patterns take quadratic time on them. The node maps
+# of mdtest have a digit for each rank.
 _LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
 _LONGEST = 64
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

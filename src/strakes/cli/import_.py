@@ -15,7 +15,7 @@ from strakes.units import counted
 @click.command("import")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
 @click.option(
-    "--target", metavar="DIR", type=DIRECTORY, help="Directory that was measured, if the file does not name it."
+    "--target", metavar="DIR", type=DIRECTORY, help="Directory that was measured.  [default: as named in the file]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Write the new runs as a JSON list, each with its id.")
 def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None:

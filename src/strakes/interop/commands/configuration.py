@@ -1,4 +1,4 @@
-"""Values of a configuration file of a tool by section and key, with their lines for messages."""
+"""The values of a tool's configuration file by section and key, with line numbers for messages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Configuration:
 
     def number(self, section: str, key: str, value: Any, least: float = 0.0) -> float:
         """Return a value of a key as a number of at least ``least``. Raises BadInputError."""
-        # YAML 1.1, unlike OmegaConf, takes 1e-3 for a text.
+        # YAML 1.1 reads 1e-3 as a string, OmegaConf as a number.
         try:
             number = float(value) if not isinstance(value, bool) else math.nan
         except (TypeError, ValueError, OverflowError):
@@ -59,14 +59,14 @@ class Configuration:
         return number
 
     def whole(self, section: str, key: str, default: int, least: int = 1, most: int = 2**30) -> int:
-        """Return a whole number; parts of a byte are left out. Raises BadInputError."""
+        """Return a number rounded down to a whole number. Raises BadInputError."""
         number = self.number(section, key, self.get(section, key, default), least)
         if number > most:
             raise self.fault(section, key, f"{number:g} is more than {most}", "Give a smaller number.")
         return int(number)
 
     def size(self, section: str, key: str, default: str) -> int:
-        """Return bytes, written as IOR wants them (2m). Raises BadInputError."""
+        """Return the bytes of a size in IOR's notation (2m). Raises BadInputError."""
         text = self.text(section, key, default)
         try:
             size = bytes_of_ior(text)
@@ -79,7 +79,7 @@ class Configuration:
     def word(self, section: str, key: str, default: str, known: tuple[str, ...]) -> str:
         """Return one of the known words. Raises BadInputError."""
         value = self.get(section, key, default)
-        # YAML 1.1 takes the word off for false.
+        # YAML 1.1 reads the word off as false.
         text = "off" if value is False else str(value).lower()
         if text not in known:
             raise self.fault(section, key, f"{shown(value)} is not supported", f"Use one of: {', '.join(known)}.")
@@ -87,12 +87,12 @@ class Configuration:
 
 
 def at(path: Path, line: int | None) -> str:
-    """Return a place in a file as messages show it."""
+    """Return a file and line for messages."""
     return f"{path}:{line}" if line else str(path)
 
 
 def shown(value: Any) -> str:
-    """Return a value as errors show it; numbers of YAML may be longer than Python writes."""
+    """Return a value shortened for messages. Python refuses to print the longest integers of YAML."""
     try:
         return reprlib.repr(value)
     except ValueError:
@@ -100,7 +100,7 @@ def shown(value: Any) -> str:
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadInputError:
-    """Return the error for a section or key that the tool does not have, with the nearest that it has."""
+    """Return the error for an unknown section or key, which names the nearest known one."""
     names = [name for name in known if name]
     near = nearest_word(name, names, cutoff=NEAR)
     nearest = f"The nearest known one is {near}. " if near else ""
@@ -117,5 +117,5 @@ def help_of_keys(
     }
     lines = [*head, "", "Sections, and the keys that have an effect:"]
     lines += [f"  {section:<22}  {', '.join(names)}" for section, names in used.items() if names]
-    lines += ["", "Refused, unless the value is what strakes does anyway:"]
+    lines += ["", "Refused, except for values that match the behaviour of strakes:"]
     return "\n".join([*lines, *(f"  {key:<22}  {remedy}" for key, remedy in refused.items())])

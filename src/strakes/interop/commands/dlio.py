@@ -1,7 +1,7 @@
-"""``strakes run dlio CONFIG.yaml``: a configuration of DLIO becomes a plan: samples, epochs over them, checkpoints.
+"""``strakes run dlio CONFIG.yaml``: translate a configuration of DLIO into a plan of samples, epochs and checkpoints.
 
-Every rank is an accelerator. The first epoch finds nothing of the samples in the page cache of its node; later ones
-find what the earlier ones left there, and warnings say so.
+Every rank is an accelerator. The samples are dropped from the page cache before the first epoch only; warnings name
+later epochs that find them there.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MOST_PHASES = 64
 _SHUFFLES = ("off", "seed", "random")
 _FORMATS = ("npz", "npy", "tfrecord", "hdf5", "csv", "jpeg", "png", "indexed_binary", "mmap_indexed_binary")
 _LOADERS = ("pytorch", "tensorflow", "dali", "native_dali")
-# Of DLIO, where a configuration does not say.
+# Defaults of DLIO.
 _RECORD_BYTES, _MODEL_BYTES, _TRANSFER_BYTES, _PREFETCH = 65536, 10240, 262144, 2
 
 
 def help_text() -> str:
-    """Return what ``strakes run dlio --help`` prints: how to call it, and what a configuration may say."""
+    """Return the text of ``strakes run dlio --help``: usage, and the keys of a configuration."""
     head = [
         "strakes run [-n ACCELERATORS] [OPTION...] dlio CONFIG.yaml",
         "",
@@ -60,10 +60,10 @@ def translate(
         raise configuration.fault("train", "epochs", problem, "Give fewer epochs.")
     if not measured:
         remedy = "Give True to generate_data, train or checkpoint."
-        raise configuration.fault("workflow", "train", "there is nothing to do", remedy)
+        raise configuration.fault("workflow", "train", "nothing to do", remedy)
     plan = plan_of("dlio", ranks, seed, phases)
     waits_s = work.computes_s()
-    # And half as much again, and the files.
+    # Allow half of the computing time and a minute for I/O.
     budget_s = 60.0 + 1.5 * waits_s
     return Translation(
         "dlio", plan, directory, measured, notes=tuple(command.notes), budget_s=budget_s, waits_s=waits_s
@@ -79,10 +79,10 @@ class _Work:
     command: GivenCommand
 
     def directory(self) -> Path:
-        """Return where the samples go: data_folder, or what is there above it. Raises BadInputError."""
+        """Return data_folder, or the nearest existing directory above it. Raises BadInputError."""
         wanted, place = self._folder("dataset", "data_folder", "./data/")
         if place != wanted:
-            self.command.note(f"dataset.data_folder: there is no {wanted} yet, so {place} is measured")
+            self.command.note(f"dataset.data_folder: {wanted} does not exist, so {place} is measured")
         if self._checkpoints():
             _, other = self._folder("checkpoint", "checkpoint_folder", "./checkpoints/")
             if os.stat(other).st_dev != os.stat(place).st_dev:
@@ -92,8 +92,10 @@ class _Work:
         return place
 
     def _folder(self, section: str, key: str, default: str) -> tuple[Path, Path]:
-        """Return a folder and what is there of it. Of a path from the root all but the last part must be there: what
-        is above may be another file system.
+        """Return a folder, and itself or the nearest existing directory above it.
+
+        Raises BadInputError if an absolute path and its parent do not exist, because a directory further up may be on
+        another file system.
         """
         text = str(self.configuration.get(section, key, default))
         wanted = Path(text).absolute()
@@ -102,17 +104,17 @@ class _Work:
             raise self.configuration.fault(section, key, f"{text} refers to another value", "Give a path.")
         if text.startswith("/") and place not in (wanted, wanted.parent):
             remedy = f"Give a directory that exists, or make it: mkdir -p {shlex.quote(str(wanted))}"
-            raise self.configuration.fault(section, key, f"there is no directory {wanted.parent}", remedy)
+            raise self.configuration.fault(section, key, f"the directory {wanted.parent} does not exist", remedy)
         return wanted, place
 
     def computes_s(self) -> float:
-        """Return how long the steps of one run compute, so how long it takes at least."""
+        """Return the computing time of one run in seconds, which is a lower bound of its duration."""
         mean_s, _ = self._compute()
         steps = self._steps() if self._trains() else 0
         return steps * mean_s * self._epochs()
 
     def phases(self) -> tuple[list[dict[str, object]], tuple[str, ...]]:
-        """Return all phases, and the names of those that are measured."""
+        """Return all phases, and the names of the measured ones."""
         phases: list[dict[str, object]] = []
         generates = self.configuration.flag("workflow", "generate_data", default=False)
         if generates or self._trains():
@@ -172,7 +174,7 @@ class _Work:
         }
 
     def _deviation(self) -> int:
-        """Return that of the sizes; of more than the average itself nothing would be left to cut off."""
+        """Return the standard deviation of sample sizes in bytes, at most their mean, so that no sample is empty."""
         average = self.configuration.whole("dataset", "record_length_bytes", _RECORD_BYTES, most=2**50)
         deviation = self.configuration.whole("dataset", "record_length_bytes_stdev", 0, least=0, most=2**50)
         if deviation > average:
@@ -195,7 +197,7 @@ class _Work:
             "operation": "train",
             "batch_samples": self._batch(),
             "readers": readers,
-            # DLIO makes 2 of 0, and without readers nothing is read ahead.
+            # DLIO replaces 0 by 2. Without readers the value has no effect.
             "prefetch_batches": (prefetched if readers else 0) or _PREFETCH,
             "compute_ns": round(1e9 * mean_s),
             "compute_stdev_ns": round(1e9 * stdev_s),
@@ -208,7 +210,7 @@ class _Work:
         return self.configuration.whole("reader", "batch_size", 1)
 
     def _steps(self) -> int:
-        """Return the steps of an epoch. Raises BadInputError where there is not enough for one, or for those asked."""
+        """Return the steps of an epoch. Raises BadInputError for too few samples for one or for the requested steps."""
         samples = self.configuration.whole("dataset", "num_files_train", 8) * self.configuration.whole(
             "dataset", "num_samples_per_file", 1
         )
@@ -227,7 +229,7 @@ class _Work:
         return steps
 
     def _compute(self) -> tuple[float, float]:
-        """Return mean and standard deviation of the time that a step computes, in seconds."""
+        """Return mean and standard deviation of the computing time of a step in seconds."""
         configuration = self.configuration
         value: Any = configuration.get("train", "computation_time", 0.0)
         stdev: Any = configuration.get("train", "computation_time_stdev", 0.0)
@@ -271,7 +273,7 @@ class _Work:
 
 
 def _nearest(wanted: Path) -> Path:
-    """Return the path itself or the nearest directory above it that is there."""
+    """Return the path or the nearest existing directory above it."""
     return next(path for path in (wanted, *wanted.parents) if path.is_dir())
 
 

@@ -1,7 +1,7 @@
-"""``strakes run io500 CONFIG.ini``: IO500's own configuration becomes a plan of its phases, in its order.
+"""``strakes run io500 CONFIG.ini``: translate an IO500 configuration into a plan of its phases, in IO500's order.
 
-The rules are those of IO500: phases that write end by a stonewall of 300 seconds, after which all ranks go on to what
-the furthest has reached; what is smaller, left out or shorter makes a run INVALID, which the summary says.
+IO500's rules apply. Writing phases have a stonewall of 300 s; after it all ranks continue to the amount of the fastest.
+A run with a shorter stonewall, with a missing phase, or with a phase that ends before the stonewall is INVALID.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from strakes.interop.commands.words import (
 )
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 
-# Seconds of the stonewall that a valid run has, and the bytes of IO500's small files and small writes.
+# Stonewall of a valid run in seconds. IO500's sizes of ior-hard writes, small files and random reads in bytes.
 VALID_STONEWALL_S = 300
 _HARD_BYTES, _SMALL_FILE_BYTES, _RANDOM_BYTES = 47008, 3901, 4096
 _MOST_STONEWALL_S = 86400
@@ -39,7 +39,7 @@ _NONE = ("false", "0", "no", "off")
 _IGNORED = "changes nothing here"
 SECTIONS: Mapping[str, Mapping[str, str]] = table_of("io500")["sections"]
 _NOT_SUPPORTED: Mapping[str, str] = table_of("io500")["not-supported"]
-# Of the extended mode, without a score: IO500 passes over them in a standard run, too.
+# Sections of the extended mode. They have no score, and IO500 skips them in a standard run as well.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
 
 
@@ -59,15 +59,15 @@ def _first(configuration: Configuration, sections: Sequence[str], key: str) -> t
 
 
 def _runs(configuration: Configuration, phase: str) -> bool:
-    """Return whether a phase is to be run: by its own section, else by that of its test."""
+    """Return whether a phase is enabled, both in its own section and in the section of its test."""
     test = phase.rpartition("-")[0]
     return configuration.flag(test, "run", default=True) and configuration.flag(phase, "run", default=True)
 
 
 def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
-    """Read an ini file of IO500; also what of it has no effect here.
+    """Return the configuration in an ini file of IO500 and the remarks on its keys.
 
-    Raises BadInputError for what is no ini file, and for sections and keys that IO500 does not know.
+    Raises BadInputError for a file that is not ini, for unknown sections and keys, and for unsupported values.
     """
     refuse_other_kind(path, "io500", OTHER_KINDS["io500"].name)
     what, remedy = "the configuration cannot be read", "Give the name of an existing file."
@@ -89,9 +89,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
             continue
         key, equals, value = (part.strip() for part in plain.partition("="))
         if not equals or not section or not key:
-            problem = (
-                "this line is neither [SECTION] nor KEY = VALUE" if section else "there is no [SECTION] above this"
-            )
+            problem = "this line is neither [SECTION] nor KEY = VALUE" if section else "no [SECTION] precedes this line"
             raise BadInputError(problem, where=at(path, number), why=plain)
         name = key.lower()
         known = SECTIONS.get(section)
@@ -106,7 +104,7 @@ def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
 
 
 def help_text() -> str:
-    """Return what ``strakes run io500 --help`` prints: how to call it, and what a configuration may say."""
+    """Return the text of ``strakes run io500 --help``: usage, and the keys of a configuration."""
     head = (
         "strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini",
         "",
@@ -144,10 +142,10 @@ def translate(
     work = _Work(configuration, ranks, stonewall_s, ranks_per_node or ranks)
     documents = work.phases()
     measured = tuple(str(phase["name"]) for phase in documents if _runs(configuration, str(phase["name"])))
-    # What is looked at or removed must have been made, and what nothing measured needs is left out.
+    # Keep unmeasured phases only if they create files that a measured phase uses.
     needed = [phase for phase in documents if phase["name"] in measured or _serves(phase, documents, measured)]
     if not measured:
-        raise BadInputError("no phase is to be run", where=str(configuration.path), remedy="Give run = TRUE to some.")
+        raise BadInputError("every phase is disabled", where=str(configuration.path), remedy="Give run = TRUE to some.")
     for phase in needed:
         if phase["name"] not in measured:
             command.note(f"{phase['name']} is run because later phases need it, and not reported")
@@ -160,7 +158,7 @@ def translate(
 
 
 def _serves(phase: Mapping[str, object], phases: Sequence[Mapping[str, object]], measured: Sequence[str]) -> bool:
-    """Whether it makes what a measured phase works on."""
+    """Return whether the phase creates files that a measured phase uses."""
     makes = phase["operation"] in ("write", "file-create")
     return makes and any(one["name"] in measured and one["files"] == phase["files"] for one in phases)
 
@@ -175,7 +173,7 @@ class _Work:
     node: int
 
     def phases(self) -> list[dict[str, object]]:
-        """Return them in IO500's order."""
+        """Return the phases in IO500's order."""
         easy, hard = self._easy(), self._hard()
         easy_files, hard_files = self._files("mdtest-easy"), self._files("mdtest-hard")
         # Tasks read data of the next node (IOR -C -Q 1), and look up and remove files of the next task (mdtest -N 1).
@@ -226,7 +224,7 @@ class _Work:
             "transfer_bytes": transfer,
             "block_bytes": block,
             "segments": 1,
-            # IOR passes over it where tasks share the file.
+            # IOR ignores it for a shared file.
             **({"own_directory": True} if apart and each else {}),
         }
 
@@ -266,7 +264,7 @@ class _Work:
         return {"direct": place is not None and not transfer % 512, **self._cache()}
 
     def _cache(self) -> dict[str, object]:
-        """With drop-caches before every phase that moves data."""
+        """Return the key that drops the caches before a data phase, if drop-caches is set."""
         return {"cache": "drop-system"} if self.configuration.flag("global", "drop-caches", default=False) else {}
 
     def _read(self, geometry: Mapping[str, object], test: str, shift: Mapping[str, object]) -> dict[str, object]:
@@ -299,9 +297,10 @@ class _Work:
 
 
 def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
-    """Return the plan with amounts that fit: IO500's own are more than any stonewall lets be written.
+    """Return the plan with amounts reduced to the given bytes and items.
 
-    Each rank keeps at least one transfer and one file of each kind.
+    IO500's amounts are larger than a stonewall allows to write. Each rank keeps at least one transfer and one file of
+    each kind.
     """
     if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
         return plan
@@ -319,7 +318,7 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
             share = min(items_share, bytes_share) if phase.file_bytes else items_share
             phases.append(replace(phase, items=max(1, int(phase.items * share))))
         elif isinstance(phase, TransferPhase):
-            # Others on the same files do no more than is written.
+            # Later phases on the same files process the written amount.
             share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
             fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
             written.setdefault(phase.files, fitted.segments * fitted.block_bytes)
@@ -330,7 +329,7 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
 
 
 def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
-    """Return the phase with at most so many bytes of each rank, but at least one transfer."""
+    """Return the phase with at most ``most`` bytes per rank, but at least one transfer."""
     if phase.segments > 1:
         return replace(phase, segments=max(1, min(phase.segments, most // phase.block_bytes)))
     transfers = max(1, min(phase.block_bytes, most) // phase.transfer_bytes)

@@ -1,4 +1,4 @@
-"""Command lines of IOR."""
+"""Translate command lines of IOR."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def translate(
     if "w" in operations:
         measured.append("write")
     else:
-        command.note("without -w there is nothing to read: strakes writes first, and does not report that")
+        command.note("without -w there would be nothing to read, so strakes writes first without reporting it")
     if "W" in operations:
         phases.append(
             {
@@ -83,7 +83,7 @@ def translate(
         measured.append("read")
     held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
     plan = plan_of("ior", ranks, seed, phases, **held)
-    # With -D, the blocks are only more than can be done in that time.
+    # With -D the block size is an upper bound, so it may be reduced.
     fit = fit_amounts if "stop" in common else None
     measured_phases = tuple(measured) or ("write-check",)
     directory, *beside = _directories(command)
@@ -153,7 +153,7 @@ def _common(command: GivenCommand) -> dict[str, object]:
 
 
 def _of_write(command: GivenCommand) -> dict[str, object]:
-    # Like IOR, data are made anew for each call only where they will be verified.
+    # Like IOR, generate new data for each call only if they will be verified.
     pattern = "stamped" if command.flag("W") or command.flag("R") else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
     return {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
@@ -168,8 +168,9 @@ def _memory(command: GivenCommand) -> int:
 
 
 def _shift(command: GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return the distance in ranks to the owner of the data: with -C that of -Q nodes of ``node`` ranks (one node more
-    to check a write, as IOR does), with -Z one from the seed.
+    """Return the distance in ranks to the owner of the data.
+
+    -C gives -Q nodes of ``node`` ranks each, one node more to check a write, as in IOR. -Z draws it from the seed.
     """
     if ranks == 1:
         return {}
@@ -192,13 +193,13 @@ def _directories(command: GivenCommand) -> list[Path]:
         remedy = "Give -F, for a file for each task, or measure one file at a time."
         raise wrong("ior", "-o names several files, and tasks share one", remedy=remedy)
     places = [place_of("ior", path.parent) for path in paths]
-    # Files of one directory are no different places.
+    # Several files in one directory are one place.
     different = list(dict.fromkeys(places))
     return different if len(different) == 1 else places
 
 
 def _without_directives(words: Sequence[str]) -> list[str]:
-    """``-O KEY=VALUE,...`` as the options they stand for."""
+    """Replace directives (``-O KEY=VALUE,...``) and scripts (``-f``) by the equivalent options."""
     plain: list[str] = []
     rest = list(words)
     while rest:
@@ -211,7 +212,7 @@ def _without_directives(words: Sequence[str]) -> list[str]:
             text = word[2:].removeprefix("=")
         else:
             plain.append(word)
-            # A value that happens to look like -O is a value.
+            # Keep the value of an option, even if it looks like -O.
             if len(word) == 2 and word[1] in OPTIONS and OPTIONS[word[1]].takes and rest:
                 plain.append(rest.pop(0))
             continue

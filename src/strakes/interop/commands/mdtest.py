@@ -1,4 +1,4 @@
-"""Command lines of mdtest."""
+"""Translate command lines of mdtest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from strakes.interop.commands.words import (
 from strakes.units import counted
 
 OPTIONS = options_of("mdtest")
-# As the plan's schema: branch ^ depth.
+# Limit of the directories in a tree.
 _MOST_DIRECTORIES = 65536
 
 
@@ -51,7 +51,7 @@ def translate(
         if (kind == "directory" and command.flag("F")) or (kind == "file" and command.flag("D")):
             continue
         for flag, name, phase in _phases(command, kind, ranks, items):
-            # Nothing can be looked at or removed that was not created before.
+            # Always create, because the other phases need items.
             if flag in wanted or flag == "C":
                 phases.append({**common, "name": name, "files": "items" if kind == "file" else "directories", **phase})
             if flag in wanted:
@@ -63,7 +63,7 @@ def translate(
         raise wrong("mdtest", "this command line measures nothing", remedy=remedy)
     directory, *beside = _directories(command)
     check_shifts("mdtest", "-N", phases, ranks, (directory, *beside))
-    # With -W, -n is only more than can be done in that time.
+    # With -W the number of items is an upper bound, so it may be reduced.
     fit = fit_amounts if "stop" in common else None
     return Translation(
         "mdtest",
@@ -97,11 +97,11 @@ def _phases(command: GivenCommand, kind: str, ranks: int, items: int) -> list[tu
             ("U", "directory-rename", {"operation": "dir-rename"}),
             ("r", "directory-removal", {"operation": "dir-remove", **shift(3)}),
         ]
-        # mdtest gives each directory the name of the next one.
+        # mdtest renames each directory to the name of the next one, so one alone cannot be renamed.
         return [phase for phase in phases if phase[0] != "U" or items > 1]
     written, read = command.size("w", "0"), command.size("e", "0")
     size = {"file_bytes": written} if written else {}
-    # As mdtest opens files, to read them, too.
+    # mdtest opens files read-write even to read them.
     opened = {"open_mode": "read-write"}
     reading = "file-read" if read else "file-open-close"
     if read and read != written:
@@ -130,7 +130,7 @@ def _common(command: GivenCommand) -> tuple[dict[str, object], int]:
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
-        # By full paths, which are walked in every call; plans of our own measure without that.
+        # Full paths, which the kernel walks in every call, as in mdtest. Other plans measure without that.
         "paths": "mdtest",
         "directory": "unique" if command.flag("u") else "shared",
         "items": items,
@@ -139,7 +139,7 @@ def _common(command: GivenCommand) -> tuple[dict[str, object], int]:
     }
     if depth and not command.flag("L"):
         command.note(
-            "items are spread over the leaves of the tree (mdtest puts some into its inner directories, but for -L)"
+            "items are spread over the leaves of the tree (without -L, mdtest puts some into its inner directories)"
         )
     if seconds := command.whole("W", 0):
         common["stop"] = {"rule": "wear-out", "seconds": seconds}
@@ -158,13 +158,13 @@ def _items(command: GivenCommand, directories: int) -> int:
             if wanted
             else "neither -n nor -I is given"
         )
-        raise wrong("mdtest", "there is no item to work on", why=why, remedy="Give -n ITEMS or -I ITEMS.")
+        raise wrong("mdtest", "no item to work on", why=why, remedy="Give -n ITEMS or -I ITEMS.")
     return items
 
 
 def _directories(command: GivenCommand) -> list[Path]:
     paths = command.paths("d", ".")
-    # mdtest makes its directory, but none above it. The one above may stand for a directory, but not for two.
+    # mdtest creates its directory, but no parents. A parent can represent one missing directory, but not two.
     places = [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
     return [
         place_of("mdtest", path) if places.count(place) > 1 else place

@@ -1,4 +1,4 @@
-"""Options as the tools take them: which there are, which are understood, and what is said about the others."""
+"""Parse the command lines of other tools with tables of their options."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from strakes.studies.plan_run import Fit
 from strakes.units import parse_bytes
 
 Fate = Literal["used", "quiet", "noted", "refused"]
-# How a directive of IOR stands in its table of options.
+# Prefix of IOR's directives in its table of options.
 DIRECTIVE = "directive."
-# Words less alike than this are different words (difflib's ratio): a wrong suggestion costs more than none.
+# Least similarity (difflib's ratio) of a suggested word: a wrong suggestion is worse than none.
 NEAR = 0.75
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 
 @dataclass(frozen=True)
 class ForeignOption:
-    """One option of a tool. ``fate``: used in the plan; quiet: changes nothing here; noted or refused: with ``says``.
+    """One option of a tool. ``fate``: used in the plan, quiet (without effect), or noted or refused with ``says``.
 
     ``words``: its description in the help. ``takes``: it has a value.
     """
@@ -61,11 +61,11 @@ def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputErro
 
 @dataclass(frozen=True)
 class Translation:
-    """A tool's command line as a plan, for ``directory``, or for it and those ``beside`` it, which ranks take in turn.
+    """The plan of a command line, for ``directory`` and further directories, to which ranks are assigned round-robin.
 
-    ``measured``: the phases the tool would report. ``notes``: what differs from the tool. ``fit``: makes amounts
-    smaller that are more than may be used. ``budget_s``: what one run of it needs, where that is known; ``waits_s``:
-    how long it waits by itself, whatever the file system does.
+    ``measured``: the phases that the tool would report. ``notes``: differences from the tool. ``fit``: reduces amounts
+    that exceed the limits. ``budget_s``: time that one run needs, if known. ``waits_s``: time that one run computes,
+    independent of the file system.
     """
 
     tool: str
@@ -82,7 +82,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: its options, its help, and how words, ranks (None: not given), seed and ranks of a node become a plan."""
+    """A tool. ``translate`` takes words, ranks (None: not given), a seed and ranks per node."""
 
     options: Mapping[str, ForeignOption]
     translate: Callable[..., Translation]
@@ -91,7 +91,7 @@ class Tool:
 
 @dataclass
 class GivenCommand:
-    """The options of one command line: the last value of each (flags count), and what there is to say about them."""
+    """The options of one command line: the last value and the count of each, and notes for the user."""
 
     tool: str
     values: dict[str, str] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class GivenCommand:
     notes: list[str] = field(default_factory=list)
 
     def paths(self, name: str, default: str) -> tuple[Path, ...]:
-        """Return the value as paths, which @ separates. Raises BadInputError for an empty one."""
+        """Return the value as paths separated by @. Raises BadInputError for an empty path."""
         texts = self.text(name, default).split("@")
         if not all(texts):
             remedy = f"Give a name: {shown(name)} {default}"
@@ -133,13 +133,13 @@ class GivenCommand:
             raise wrong(self.tool, f"{shown(name)} {text}: {error.what}", remedy=error.remedy) from error
 
     def note(self, text: str) -> None:
-        """Remember a difference from the tool, to be told once."""
+        """Add a note on a difference from the tool, unless it exists."""
         if text not in self.notes:
             self.notes.append(text)
 
 
 def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> GivenCommand:
-    """Read a command line by the tool's own table. Raises BadInputError for an option that is unknown or not supported.
+    """Parse a command line with the tool's table. Raises BadInputError for an unknown or unsupported option.
 
     >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
     >>> command = given("ior", table, ["-F", "-t=1m"])
@@ -161,7 +161,7 @@ def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str])
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the options of ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
-    # getopt takes the beginning of a name, too.
+    # getopt also accepts abbreviated names.
     names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
     if strange := next((name for name in names if name and name not in options), ""):
         raise unknown(tool, options, f"--{strange}")
@@ -182,7 +182,7 @@ def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]
 
 
 def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:
-    """Return the error for an option that the table does not have; it names the nearest one that it has."""
+    """Return the error for an unknown option, which names the nearest supported one."""
     name = word.lstrip("-").partition("=")[0]
     usable = [name for name, option in options.items() if option.fate != "refused"]
     other_case = name.swapcase()
@@ -204,7 +204,7 @@ def shown(name: str) -> str:
 
 
 def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
-    """Return what ``strakes run TOOL --help`` prints: the options that are understood, without effect, and refused."""
+    """Return the text of ``strakes run TOOL --help``: supported, ignored and refused options."""
     titles = {
         "used": "Supported",
         "noted": "Accepted, but works differently",
@@ -233,10 +233,9 @@ def bytes_of_ior(text: str) -> int:
 
 
 def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -> int:
-    """Return the number of ranks: from strakes run -n, of which the tool's own option may take fewer, or from that
-    option, else 1, as the tool without a launcher.
+    """Return the number of ranks: the smaller of strakes run -n and the tool's own option, or the given one, else 1.
 
-    Raises BadInputError where a launcher has started strakes several times.
+    Raises BadInputError if a launcher has started strakes several times.
     """
     for name in _LAUNCHED:
         size = os.environ.get(name, "1")
@@ -257,10 +256,10 @@ def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -
 
 
 def place_of(tool: str, path: Path) -> Path:
-    """Return the directory to measure in, as an absolute path. Raises BadInputError where there is none."""
+    """Return the directory to measure in as an absolute path. Raises BadInputError if it does not exist."""
     place = path.absolute()
     if not place.is_dir():
-        what = "this is not a directory" if place.exists() else "there is no such directory"
+        what = "this is not a directory" if place.exists() else "no such directory"
         remedy = f"Give a directory that exists, or make it: mkdir -p {shlex.quote(str(place))}"
         raise BadInputError(what, where=f"strakes run {tool}: {place}", remedy=remedy)
     return place
@@ -269,19 +268,19 @@ def place_of(tool: str, path: Path) -> Path:
 def check_shifts(
     tool: str, option: str, phases: Iterable[Mapping[str, Any]], ranks: int, directories: Sequence[Path]
 ) -> None:
-    """Raise BadInputError where ``option`` has ranks work on what was made in another one of several directories."""
+    """Raise BadInputError if ``option`` makes ranks use files of ranks in another directory."""
     shifts = {phase.get("rank_shift", 0) for phase in phases}
     turns = len(directories)
     if any(shift % ranks and (ranks % turns or shift % turns) for shift in shifts):
         raise wrong(
             tool,
-            f"{option} has tasks work on what tasks of another directory made",
+            f"{option} makes tasks use files of tasks in another directory",
             remedy=f"Leave out {option}, or give one directory.",
         )
 
 
 def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, object]], **team: int) -> Plan:
-    """Make a plan of the phases. Raises BadInputError where the engine cannot do the work."""
+    """Return a plan of the phases. Raises BadInputError if the engine cannot run it."""
     document = {"schema": 1, "seed": seed, "team": {"ranks": ranks, **team}, "phases": list(phases)}
     try:
         return plan_from_json(document)

@@ -1,4 +1,4 @@
-"""How much each phase moved, and what its figures can therefore show. Pure."""
+"""Amounts of work in phases, and warnings on amounts that are too small. Pure."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from strakes.statistics.interval import median
 from strakes.studies.compose import from_memory
 from strakes.units import format_bytes, format_seconds, typed_bytes
 
-# A phase of less is a burst, over before write-back, a server or a device has settled: whoever streams for hours meets
-# other limits.
+# Seconds below which a phase is a burst: it ends before write-back, servers or devices reach a steady state.
 _BURST_S = 0.5
-# Data of this many times the memory cannot be answered from memory (S3).
+# Data of this many times the memory do not fit into caches (S3).
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 
 
 def amounts_of(results: Results) -> str:
-    """Return how long phases were, and how much data each rank moved and how many files it made in them."""
+    """Return the length of phases, the data that each rank moved and the files that it worked on, as text."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return gettext("nothing was measured")
@@ -44,7 +43,7 @@ def amounts_of(results: Results) -> str:
 
 
 def _of_bursts(results: Results) -> str:
-    """Return how many figures come from phases too short to show a sustained rate, as text; empty if none does."""
+    """Return the number of figures from phases that are too short for a sustained rate, as text, or ""."""
     short = len(bursts(results))
     if not short:
         return ""
@@ -59,9 +58,9 @@ def _of_bursts(results: Results) -> str:
 
 
 def bursts(results: Results) -> dict[str, float]:
-    """Return the figures of phases too short to show what lasts, with how long each phase usually took, in seconds.
+    """Return the figures from phases that are too short for a sustained rate, with the median length in seconds.
 
-    Names that this node remembers are no work of the file system, however long it goes on.
+    Figures that this node's memory answered are left out, because they say nothing about the file system.
     """
     lengths = {
         cell.id: median([sample.elapsed_s for sample in samples])
@@ -72,7 +71,7 @@ def bursts(results: Results) -> dict[str, float]:
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:
-    """Return warnings of phases that are too short, of data that memory can hold, and of names that it held."""
+    """Return warnings on short phases, on data that fit into memory, and on names that memory answered."""
     facts = results.facts
     return [*_cached_names(results), *_short(results), *_fits_memory(results, facts)]
 
@@ -110,9 +109,9 @@ def _short(results: Results) -> list[RunWarning]:
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
-    """Warn where the data that was moved fits into the memory of a server like this node.
+    """Warn if the moved data fit into the memory of a server with as much memory as this node.
 
-    Writes end with fsync, which a battery-backed cache may answer; reads follow recent writes.
+    A battery-backed cache may absorb writes with fsync, and reads follow recent writes.
     """
     memory = int(facts.get("memory_bytes", 0))
     moving = [
@@ -134,7 +133,7 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
 
 
 def _span(low: str, high: str) -> str:
-    """Return both ends, once where they are alike.
+    """Return both ends as text, or one if they are equal.
 
     >>> _span("8 MiB", "8 MiB"), _span("1", "2")
     ('8 MiB', '1 to 2')

@@ -1,4 +1,4 @@
-"""From a run's questions to graded answers. Pure."""
+"""Answer the questions of a run with grades, and judge its claims. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:
 
 
 def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
-    """Return the claims in numbers."""
+    """Return the claims as bounds on measured values."""
     return [
         [
             Bound(_mean(part.a, "median", results), _mean(part.b, "median", results), part.low, part.high)
@@ -67,7 +67,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
-    """Return each claim as a finding with its grade; without three common blocks a claim is inconclusive."""
+    """Return each claim as a finding with its grade. With fewer than three common blocks it is inconclusive."""
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
 
@@ -100,7 +100,7 @@ def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Fin
 
 
 def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
-    """Return the questions in numbers."""
+    """Return the questions as choices between measured values."""
     return [
         Choice(tuple(_values(option, results) for option in question.options), question.ordered)
         for question in questions
@@ -108,7 +108,7 @@ def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
 
 
 def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer, ...]:
-    """Return the graded answers, in the questions' order; a question with too few common blocks has none."""
+    """Return the graded answers in the order of the questions. Questions with too few common blocks have none."""
     found = grades.grade(choices_of(questions, results))
     return tuple(
         _answer(question, answer, results)

@@ -1,4 +1,4 @@
-"""From a stored run to its portrait. Pure: reads the run, touches neither target nor store."""
+"""Build the portrait of a stored run. Pure: reads the run, accesses neither target nor store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from strakes.studies.registry import study_named
 
 
 def results_of(run: Run) -> Results:
-    """Everything measured in the run, with the facts of its file system. Raises BadInputError for a damaged run."""
+    """Return all results of a run, with the facts of its file system. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
         return _results_of(run)
 
@@ -39,7 +39,7 @@ def _results_of(run: Run) -> Results:
 
 
 def study_portrait(run: Run) -> Portrait:
-    """Everything a run of studies shows: estimates, figures, findings, advice with its confirmation, warnings."""
+    """Return the portrait of a run of studies: estimates, figures, findings, answers, warnings."""
     options = run.manifest["options"]
     results = results_of(run)
     facts = results.facts
@@ -90,7 +90,7 @@ def study_portrait(run: Run) -> Portrait:
 
 
 def _left_out(run: Run) -> str:
-    """Return in words how many cells wait for a larger budget; nothing where all there are were measured."""
+    """Return the number of cells that need a larger budget, as text, or "" if all were measured."""
     waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
     measured = len(run.cells) - len(dropped_cells(run))
     planned = len(run.cells) + waiting
@@ -122,15 +122,15 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
 
 
 def _felt_by_others(run: Run) -> Mapping[str, Any]:
-    """Return what the probe of --neighbour felt before the measurement and meanwhile, and how often that gave way.
+    """Return the latencies of the probe of --neighbour before and during the measurement, and how often it yielded.
 
-    Empty without one.
+    The result is empty without a probe.
     """
     parts = run.events_of(NeighbourFelt)
     if not parts:
         return {}
     yielded, slowed = gave_way(run.visits)
-    # If the run was resumed: the part that disturbed others most.
+    # Of a resumed run, show the part that disturbed others most.
     most = max(parts, key=lambda part: part.during.get("p99_s", 0.0))
     about = {"limit_s": most.limit_s, "before": most.before, "during": most.during}
     return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}
@@ -146,7 +146,7 @@ def _skipped(run: Run) -> list[SkippedCell]:
 
 
 def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
-    """Each text once: the same warning of several cells is one warning that names them all."""
+    """Merge equal warnings on several cells into one with all these cells."""
     merged: dict[tuple[str, str, str], RunWarning] = {}
     for warning in warnings:
         key = (warning.code, warning.text, warning.remedy)

@@ -1,4 +1,4 @@
-"""From the stored visits of a run to measured results: pure, so that any run can be analysed again years later."""
+"""Collect the results of a run from its stored visits. Pure, so that any run can be analysed again years later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from strakes.store.records import Visit
 
 
 def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
-    """Return the value of a metric in its unit; ``device``: the file system's device on this node, if any."""
+    """Return the value of a metric in its unit. ``device``: the file system's device on this node, or ""."""
     if metric == "seconds_per_item":
         items_per_rank = sample.operations / len(sample.ranks)
         return sample.elapsed_s / items_per_rank if items_per_rank else float("nan")
@@ -29,9 +29,10 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
 
 
 def _side_value(metric: Metric, sample: Sample, device: str) -> float:
-    """Return metrics of the measured node, or of the accelerators of a training.
+    """Return a side metric of the node or of the accelerators in training.
 
-    Utilisation of the device (or of the busiest one), the share of processor time spent waiting, and free memory.
+    These are the utilisation of accelerators, free memory, the utilisation of the device (or of the busiest one), and
+    the share of processor time spent waiting for I/O.
     """
     counters = sample.counters
     if metric == "utilisation":
@@ -48,7 +49,7 @@ def _side_value(metric: Metric, sample: Sample, device: str) -> float:
 
 
 def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Return the sum over the servers that report it; None if no server does."""
+    """Return the memory of all servers that report it in bytes, or None if no server does."""
     told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
     return sum(told) if told else None
 
@@ -59,7 +60,7 @@ def collect(
     confidence: float,
     facts: Mapping[str, Any],
 ) -> Results:
-    """Results of all cells; visits that did not end well carry no value, nor do those under another limit than most."""
+    """Return the results of all cells, without visits that failed or that had another limit than most visits."""
     by_cell: dict[str, list[Visit]] = {}
     for visit in under_one_limit(visits):
         by_cell.setdefault(visit.cell, []).append(visit)
@@ -72,7 +73,7 @@ def collect(
 
 
 def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
-    """Return the local device of the cell's file system; empty if it has none."""
+    """Return the local device of the cell's file system, or ""."""
     side = facts.get("against", {}) if cell.place.target == "against" else facts
     return str((side.get("block_device") or {}).get("name", ""))
 
@@ -93,7 +94,7 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
     settings = {**cell.settings, **measure.settings}
     estimate = _estimate(identifier, cell.study, settings, measure.metric, observations, confidence)
     if cell.imported and estimate is not None:
-        # Another tool's repetitions: how they were made is not known, so they carry no interval of ours.
+        # It is unknown how another tool made its repetitions, so they get no interval.
         estimate = replace(estimate, low=None, high=None, imported=True)
     elsewhere = cell.plan.made_elsewhere(measure.phase)
     unit = UNITS[measure.metric]
@@ -146,14 +147,14 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return pooled_rate(amounts, [seen.sample.elapsed_s for seen in observations])
 
 
-# The rate of the first work on a file system is shown if it was this many times the rate of the run.
+# The rate of the first work is shown if it was more than this many times the highest rate of the run.
 _FRESH = 2.0
 
 
 def fresh_rates(visits: Sequence[Visit], results: Results) -> dict[str, float]:
-    """Return the pilot's rate of creating files by measure, where all later runs were far slower.
+    """Return the pilot's rate of file creation by measure, if all later runs were far slower.
 
-    Some file systems create many times as fast until they have removed files, or until a journal is full.
+    Some file systems create files many times faster until files were removed or a journal is full.
     """
     pilots = [
         sample for visit in visits if visit.cell == "pilot" for sample in visit.samples if sample.name == "create"

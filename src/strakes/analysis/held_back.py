@@ -1,4 +1,4 @@
-"""Effect of limits on figures: which runs may be pooled, and which cells only show a limit. Pure."""
+"""Effect of limits of the load: runs that may be pooled, and cells that only show a limit. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from strakes.findings.sample import Sample
 from strakes.statistics.interval import median
 from strakes.store.records import Visit
 
-# Share of the ranks' time. Less than this is chance.
+# Share of the ranks' time below which waiting for a limit is ignored.
 HELD_SHARE = 0.02
 
 
 def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
-    """Return the visits that ended well under the limit of most of them; of equal limits, under the highest.
+    """Return the successful visits under the most frequent limit; of equally frequent limits, under the highest.
 
-    Runs under different limits are never pooled, and their cells are never compared.
+    Runs under different limits are never pooled or compared.
 
     >>> from strakes.launch.impact import Impact
     >>> free, half = Visit(1), Visit(2, impact=Impact(share=0.5))
@@ -25,8 +25,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     (True, True)
     """
     ok = [visit for visit in visits if visit.ended_well]
-    # What a confirmation runs again is no further evidence for the limit; without any measured visit all there is
-    # counts.
+    # Only measured visits decide the limit, not those of a confirmation. Without measured visits, all decide.
     numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
     if not numbers:
         return []
@@ -35,7 +34,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
 
 
 def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
-    """How many visits were ended for other people's sake, and how many ran to their end with less load.
+    """Return the number of visits that were stopped to protect other users, and of those that ran at reduced load.
 
     >>> from strakes.launch.impact import Impact
     >>> gave_way([Visit(ended="yielded"), Visit(impact=Impact(share=0.5)), Visit()])
@@ -47,7 +46,7 @@ def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
 
 
 def held_share(sample: Sample) -> float:
-    """Return the share of its ranks' time for which a phase was held back.
+    """Return the share of the ranks' time in a phase that they waited because of a limit.
 
     >>> from strakes.findings.sample import HeldBack
     >>> held_share(Sample("write", impact=HeldBack(1.0), elapsed_s=2.0, ranks=[[0], [1]])), held_share(Sample("write"))
@@ -55,7 +54,7 @@ def held_share(sample: Sample) -> float:
     """
     if sample.impact is None:
         return 0.0
-    # Where some ranks write or read for all, theirs is the time.
+    # If only some ranks do the I/O for all, count only their time.
     operations = sample.column("operations")
     busy = sum(1 for done in operations if done) if operations else len(sample.ranks)
     time_s = sample.elapsed_s * max(1, busy)
@@ -63,7 +62,7 @@ def held_share(sample: Sample) -> float:
 
 
 def held_back(cell: Measured) -> float:
-    """By how much a measure was: the median share over its runs; 0 where the limit was out of its reach."""
+    """Return the median share of time that the ranks of a measure waited, or 0 if the limit did not matter."""
     shares = [held_share(seen.sample) for seen in cell.observations if seen.purpose == "measure"]
     share = median(shares) if shares else 0.0
     return share if share >= HELD_SHARE else 0.0

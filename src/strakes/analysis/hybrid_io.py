@@ -1,4 +1,4 @@
-"""Which cells' buffered calls Lustre's hybrid I/O turned into direct ones: they are something else than they say."""
+"""Warnings on cells whose buffered calls were turned into direct ones by Lustre's hybrid I/O."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _THRESHOLDS = {
     "write": "llite.hybrid_io_write_threshold_bytes",
     "read": "llite.hybrid_io_read_threshold_bytes",
 }
-# Calls by which data goes through the page cache; mmap has none that could become direct.
+# Backends whose calls use the page cache and can become direct; mmap makes no such calls.
 _BUFFERED = ("posix", "raw", "uring", "mpiio", "stdio")
 
 
@@ -28,9 +28,9 @@ _ON = ("1", "y", "Y", "t", "T", "on", "On", "ON")
 
 
 def hybrid_io(run: Run) -> list[RunWarning]:
-    """`hybrid-io` for the cells whose calls are at least as large as the thresholds that these cells had.
+    """Return a warning on the cells with calls of at least the threshold of hybrid I/O, for each pair of thresholds.
 
-    One warning for each pair of thresholds: a cell may set its own.
+    A cell may set its own thresholds.
     """
     client: Mapping[str, str] = next(
         (event.description.get("client", {}) for event in run.events_of(TargetDescribed)), {}
@@ -49,7 +49,7 @@ def hybrid_io(run: Run) -> list[RunWarning]:
 
 
 def _thresholds(settings: Mapping[str, str]) -> dict[str, int]:
-    """Return the size in bytes from which each operation is direct; the kernel takes 64M as well as 67108864."""
+    """Return the threshold of each operation in bytes. The kernel accepts both 64M and 67108864."""
     thresholds = {}
     for operation, name in _THRESHOLDS.items():
         with suppress(BadInputError):

@@ -1,4 +1,4 @@
-"""Interruptions of a service, each in its latest known state: one that lasts has no end yet."""
+"""Latest known state of the interruptions of a service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from strakes.targets.description import Interruption
 
 
 def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
-    """Return each interruption that was met once, with the end and the evictions that were known of it last.
+    """Return each observed interruption once, with its latest known end and evictions.
+
+    ``met``: interruptions observed by visits. ``later``: further observations, also of other interruptions.
 
     >>> lasting, over = Interruption("mds.0", 0, None), Interruption("mds.0", 0, 5, evicted=True)
     >>> as_known_last([lasting, over], []) == as_known_last([lasting], [over]) == [over]

@@ -1,4 +1,4 @@
-"""Who took part: how many clients, as the file system counts them, with how many ranks, on which nodes. Pure."""
+"""Scope of a run: number of clients (as the file system counts them), ranks and nodes. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from strakes.language import gettext, ngettext
 
 
 def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: Mapping[str, Any]) -> str:
-    """Return the scope of a run as one sentence; ``measured_ranks``: numbers of ranks of the measured cells.
+    """Return the scope of a run as text. ``measured_ranks``: numbers of ranks of the measured cells.
 
     >>> scope_of([], [1, 8], {"host": "n1"})  # doctest: +NORMALIZE_WHITESPACE
     'one client measured: 1 to 8 ranks on node n1; this says nothing about more clients or about the limits of the
@@ -23,7 +23,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
         if len(nodes) == 1
         else gettext("{count} nodes ({names})", count=len(nodes), names=", ".join(nodes))
     )
-    # Every rank of these cells is a client with its own session.
+    # With libcephfs, each rank is a client with its own session.
     sessions = [cell.plan.ranks for cell in cells if cell.plan.inside_ceph()]
     mounts = ngettext("one client", "{count} clients (one on each node)", len(nodes))
     if not sessions:
@@ -41,7 +41,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     return f"{inside}; {gettext('this says nothing about more nodes')}"
 
 
-# Numbers of ranks or clients: one, several, from low to high.
+# Messages on the number of ranks or clients: one, several, a range.
 _NUMBERS = {
     "rank": ("1 rank", "{high} ranks", "{low} to {high} ranks"),
     "client": ("1 client", "{high} clients", "{low} to {high} clients"),
@@ -49,7 +49,8 @@ _NUMBERS = {
 
 
 def _span(numbers: Sequence[int], noun: str = "rank") -> str:
-    """
+    """Return the range of some numbers with their noun.
+
     >>> _span([4]), _span([1, 2, 8]), _span([1])
     ('4 ranks', '1 to 8 ranks', '1 rank')
     """

@@ -1,4 +1,4 @@
-"""Counters of servers while cells ran, summed over visits, and servers slower than the others."""
+"""Counters of servers during cells, summed over visits, and servers that are slower than others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.units import format_bytes
 
 
 def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[ServerCount, ...]:
-    """One entry for each cell and server, in the order of the cells."""
+    """Return the counters of each cell and server, in the order of the cells."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     times: Counter[tuple[str, str]] = Counter()
     for visit in visits:
@@ -37,9 +37,9 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
 
 
 def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
-    """Return the share of the data and names that reached servers and devices, as text; empty without counters.
+    """Return the share of data and names that reached servers or the device, as text, or "" without counters.
 
-    Servers do not see the answers of this node's cache. They also count other clients.
+    Servers do not see requests that this node's cache answers, and they also count those of other clients.
     """
     asked: Counter[str] = Counter()
     counted: Counter[str] = Counter()
@@ -85,14 +85,15 @@ def _share(counted: float, asked: float) -> str:
     return f"{min(100.0, 100 * counted / asked):.0f} %"
 
 
-# A server that moves two thirds of what the others do in the same time is slower than disks of one kind differ.
+# A server is slow if it moves less than two thirds of what others move in the same busy time. Disks of one kind differ
+# by less.
 UNLIKE = 2 / 3
 
 
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
-    """Return servers that surely move less in each busy second than the others, each with its ratio to them.
+    """Return the slow servers with the interval of their ratio to the others, in bytes per busy second.
 
-    Only where servers count both; all of them together are as sure as ``confidence``.
+    Servers without both counters are left out. All intervals hold together with ``confidence`` (Bonferroni).
     """
     ratios: dict[str, list[float]] = {}
     for visit in visits:

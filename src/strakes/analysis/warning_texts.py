@@ -1,4 +1,4 @@
-"""Texts of the warnings on a run, and what to do about each."""
+"""Texts and remedies of the warnings on a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from strakes.findings.portrait import RunWarning
 from strakes.language import gettext
 
-# By kind, with the fields of each.
+# Message of each kind of warning, with named fields.
 TEXTS: Mapping[str, str] = {
     "cached-before": "{resident} of the {read} to read ({share}) were in the page cache before the read, so memory "
     "supplied a part of the rate.",
@@ -56,7 +56,7 @@ TEXTS: Mapping[str, str] = {
     "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
     "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
-# Codes that programs see, of kinds that share one; other kinds are codes.
+# Kind -> code in documents, for kinds that share a code. The code of other kinds is the kind.
 _CODES = {
     "cached-before": "cache-suspect",
     "answered-before": "cache-suspect",
@@ -111,7 +111,7 @@ REMEDIES: Mapping[str, str] = {
 def warning(kind: str, cells: Sequence[str] = (), **values: object) -> RunWarning:
     """Return the warning of a kind with these values.
 
-    ``cells``: ids of the cells that it concerns; none: the whole run.
+    ``cells``: ids of the affected cells, empty for the whole run.
 
     >>> warning("few-runs", ["a:write"], runs=2).text
     '2 runs: an interval needs three.'

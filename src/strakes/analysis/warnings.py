@@ -1,4 +1,4 @@
-"""Which warnings a run earns, from what its samples and events say."""
+"""Derive the warnings on a run from its samples and events."""
 
 from __future__ import annotations
 
@@ -37,17 +37,16 @@ from strakes.targets.description import Layout
 from strakes.units import format_bytes, format_seconds
 
 _SURE_OF_SERVERS = 0.98
-# Where devices or servers read less than this share of what was asked for, something before them answered: as much less
-# as figures may be off.
+# If devices or servers read less than this share of the data, a cache answered the rest. Counters may be off by 10 %.
 ANSWERED_SHARE = 0.9
-# Fluctuations of counters and of a load average below this say nothing.
+# Share of processor time above which other load, and seconds above which a jump of the clock, give a warning.
 BUSY_CPU_SHARE = 0.25
 CLOCK_JUMP_S = 0.5
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
 def run_warnings(run: Run, results: Results) -> list[RunWarning]:
-    """All warnings of a run, the weightiest first."""
+    """Return all warnings on a run, the most important first."""
     environment = run.environment
     return [
         *_file_system(results),
@@ -69,9 +68,9 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
 
 
 def load_before(environment: Mapping[str, Any], busy: float | None = None) -> list[RunWarning]:
-    """Return a warning where others kept more than a quarter of the processors busy before the start.
+    """Return a warning if other programs kept more than a quarter of the processors busy before the start.
 
-    ``busy``: share of processor time just before, where that was looked at.
+    ``busy``: share of processor time just before the run, if measured; otherwise the load average is used.
 
     >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
     'Other programs kept 2 processors 98 % busy before the run (load average 23.0).'
@@ -102,7 +101,7 @@ def _regular(cell: Measured) -> list[Observation]:
 
 
 def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Return warnings of figures that only show a limit, and of runs under other limits."""
+    """Yield warnings on figures that only show a limit, and on runs under other limits."""
     visits = run.visits
     shown = under_one_limit(visits)
     limit = shown[0].impact if shown else UNLIMITED
@@ -120,10 +119,10 @@ def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
 
 
 def _cache(results: Results) -> Iterator[RunWarning]:
-    """Pages that were there before a read, and reads that devices and servers have not counted."""
+    """Yield warnings on pages that were cached before a read, and on reads that devices and servers did not count."""
     uncounted: list[str] = []
     device = str((results.facts.get("block_device") or {}).get("name", ""))
-    # A device that counted nothing at all is not the one that works here: a volume, or a disk of another name.
+    # A device without any counter is not the one in use, for example a volume or a disk with another name.
     if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
         device = ""
     for cell in _measured(results):
@@ -131,13 +130,12 @@ def _cache(results: Results) -> Iterator[RunWarning]:
             continue
         caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(cell)]
         resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
-        # Where every rank reads the whole file, what was in memory is held against the file, not against all that was
-        # read.
+        # If each rank reads the whole file, compare the cached bytes with the file, not with all bytes read.
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
         read = median([float(amount) for amount in held])
         counted_ = _counted(cell, results, device)
         if 0 < CACHED_SHARE * read < resident:
-            # The cache may hold more of a file than is read: other ranks share it, or only a part is read.
+            # More of a file may be cached than is read, because other ranks share it or only a part is read.
             resident = min(resident, read)
             amounts = {"resident": format_bytes(resident), "read": format_bytes(read)}
             yield warning("cached-before", [cell.id], **amounts, share=_percent(resident / read))
@@ -160,15 +158,15 @@ def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
 
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
-    """Return, for each read, the bytes that the device or the servers counted, and the bytes read.
+    """Return pairs of bytes that the device or the servers counted and bytes read, and who counted them.
 
-    None without counters.
+    The result is None without counters.
     """
     if device:
-        # One without an entry moved nothing.
+        # A device without an entry moved no data.
         own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(figure)]
         return [(float(count), float(read)) for count, read in own], f"Device {device}"
-    # Servers are looked at before and after a visit: they count all that was read in it.
+    # Counters of servers are read before and after a visit, so they cover all its reads.
     cell = figure.id.rsplit(":", 1)[0]
     reads = [
         seen
@@ -188,7 +186,7 @@ def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tupl
 
 
 def _cache_below(results: Results) -> Iterator[RunWarning]:
-    """O_DIRECT does not bypass the page cache of the file system that holds the file of a loop device."""
+    """Yield a warning on a loop device: O_DIRECT does not bypass the page cache below its file."""
     if file := str((results.facts.get("block_device") or {}).get("backing_file", "")):
         reads = [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
         yield warning("cache-below", reads, file=file)
@@ -216,7 +214,7 @@ def _stonewalled(results: Results) -> Iterator[RunWarning]:
 
 
 def _hints(results: Results) -> Iterator[RunWarning]:
-    """Return warnings of libraries that ignored a setting."""
+    """Yield warnings on hints that a library ignored."""
     for cell in _measured(results):
         told = [seen.sample.effective for seen in _regular(cell)]
         others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
@@ -238,7 +236,7 @@ def _clock(visits: Sequence[Visit]) -> list[RunWarning]:
 
 
 def _target(run: Run) -> Iterator[RunWarning]:
-    """Targets unlike the others, layouts that were not given, servers that changed while they counted."""
+    """Yield warnings on unequal targets, refused layouts, slow or restarted servers, interruptions and other runs."""
     for event in run.events:
         if isinstance(event, TargetDescribed) and event.unlike:
             yield warning("target-unlike", targets=" ".join(event.unlike))
@@ -247,7 +245,7 @@ def _target(run: Run) -> Iterator[RunWarning]:
             asked = _values(event.wanted)
             if asked != given:
                 yield warning("setting-differs", setting="layout of new files", asked=asked, effective=given)
-    # A drill is there to have servers start anew.
+    # Drills restart servers on purpose.
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     visits = [visit for visit in run.visits if visit.cell not in drills]
     for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():
@@ -255,7 +253,6 @@ def _target(run: Run) -> Iterator[RunWarning]:
     if lines := list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed)):
         yield warning("server-changed", servers="; ".join(lines))
     lost = [interruption for visit in run.visits for interruption in visit.interruptions]
-    # Only checks that were made.
     lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
     if lost:
         again = sum(1 for visit in run.visits if visit.ended == "interrupted")
@@ -269,7 +266,7 @@ def _target(run: Run) -> Iterator[RunWarning]:
 
 
 def _nodes(run: Run, results: Results) -> list[RunWarning]:
-    """Where several were measured together."""
+    """Return a warning on differences between nodes that were measured together."""
     facts = results.facts.get("nodes") or {}
     lines = [f"{difference['host']}: {difference['what']}" for difference in facts.get("differences", ())]
     if "not_compared" in facts:
@@ -279,7 +276,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Return warnings of phases whose ranks began apart, separately for phases with fewer processors than ranks."""
+    """Yield warnings on phases with skewed starts, separately for phases with fewer processors than ranks."""
     begins = list(all_begun(sample for visit in run.visits for sample in visit.samples))
     for crowded in (False, True):
         phases = [phase for phase in begins if phase.crowded == crowded]
@@ -318,10 +315,7 @@ def _dropped(run: Run) -> Iterator[RunWarning]:
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
-    """Return the cells that the budget did not allow, each with the reason.
-
-    A resumed run may have come to them later.
-    """
+    """Return the cells that the budget did not allow, with the reasons, without those that a resumed run measured."""
     runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
     return {
         event.cell: event.reason

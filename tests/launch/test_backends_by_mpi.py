@@ -43,7 +43,7 @@ SHAPES = [
     ("shared-file", "strided"),
     ("shared-file", "random"),
 ]
-# A pause of 1.1 s in which the test changes files.
+# A pause of 1.1 s, during which the test changes files.
 PAUSE = ProbePhase("pause", "file-stat", rate_per_s=2.0, seconds=1.1)
 ALL_BYTES = RANKS * 4 * 64 * KIB
 
@@ -274,7 +274,7 @@ def test_a_missing_file_is_reported_and_no_rank_waits_for_the_ranks_that_miss_it
     phases = (of(way, "w", "write", layout), PAUSE, of(way, "r", "read", layout, collective=True))
     result = engine.run(Plan(RANKS, phases), workspace.path, "x", 60, in_pause(remove))
     assert result.ended == "failed"
-    # If the library reports no errors of a collective open, each rank first opens the file itself and reports the error.
+    # If the library hides errors of a collective open, each rank first opens the file itself and reports its error.
     alone = layout != "shared-file" or way[1] == "mpiexec.openmpi"
     assert {error.where["rank"] for error in result.errors} == (set(range(RANKS)) if alone else {0})
     assert all(error.errno == "ENOENT" and error.why and error.remedy for error in result.errors)

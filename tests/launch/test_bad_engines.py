@@ -70,7 +70,7 @@ def test_a_line_without_end_is_read_in_pieces(fake_engine: FakeEngine, monkeypat
     assert peak < 50 << 20
 
 
-def test_a_file_that_is_no_program_is_not_started(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_program_is_not_started(tmp_path: Path) -> None:
     path = tmp_path / "engine"
     path.write_text("")
     assert "Permission denied" in start_fails(path).why

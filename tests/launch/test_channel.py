@@ -149,7 +149,7 @@ def test_a_message_that_is_too_long_is_not_read() -> None:
         far.receive(LIMIT_S)
 
 
-def test_the_longest_message_there_may_be_is_read(channels: tuple[Channel, Channel]) -> None:
+def test_the_longest_allowed_message_is_read(channels: tuple[Channel, Channel]) -> None:
     near, far = channels
     text = "x" * (MOST_BYTES - len(json.dumps({"text": ""})))
     sending = threading.Thread(target=near.send, args=({"text": text}, 30.0))

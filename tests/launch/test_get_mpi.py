@@ -28,7 +28,7 @@ def test_the_message_names_a_command_of_this_checkout(monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Simulate a machine without MPI and Slurm: neither is on the PATH, and there is no MPI engine. Return the engine."""
+    """Simulate a machine without MPI and Slurm: a PATH without both, and no MPI engine. Return the engine."""
     from strakes.launch.engine import find_engine
 
     engine = tmp_path / "strakes-engine"
@@ -47,7 +47,7 @@ def test_launchers_that_are_missing_are_not_offered_without_how_to_get_them(bare
     assert with_launcher("Start the ranks as processes: --launcher mpi.").endswith(GET_MPI)
 
 
-def test_launchers_that_are_there_are_simply_offered() -> None:
+def test_available_launchers_are_offered() -> None:
     assert offer(("mpi", "command")) == "Add --launcher mpi or command."
     assert with_launcher("Mount it with noac.") == "Mount it with noac."
 

@@ -130,7 +130,7 @@ def test_a_refused_plan_names_the_key(engine: LocalEngine, workspace: Workspace)
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
-def test_a_directory_that_is_no_workspace_is_refused(engine: LocalEngine, tmp_path: Path) -> None:
+def test_a_directory_that_is_not_a_workspace_is_refused(engine: LocalEngine, tmp_path: Path) -> None:
     result = engine.run(SHORT, tmp_path, "r", 60)
     assert result.ended == "refused"
     assert list(tmp_path.iterdir()) == []

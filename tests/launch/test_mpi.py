@@ -201,7 +201,7 @@ def test_the_first_process_may_be_silent_as_long_as_is_set_and_the_file_system_i
 
 @needs_mpi
 @pytest.mark.parametrize(("ranks", "started"), [(4, 4), (2, 3)])
-def test_an_engine_that_nobody_supervises_ends_when_its_first_process_is_silent_and_names_it(
+def test_an_unsupervised_engine_ends_when_its_first_process_is_silent_and_names_it(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ranks: int, started: int
 ) -> None:
     monkeypatch.setenv("STRAKES_SILENCE_S", "3")
@@ -286,7 +286,7 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
 
 @pytest.fixture
 def two_nodes(tmp_path: Path) -> Iterator[MpiEngine]:
-    """Return an engine of four processes, ranks 2 and 3 of which have another host name."""
+    """Return an engine of four processes; ranks 2 and 3 have another host name."""
     wrapper = tmp_path / "engine"
     wrapper.write_text(
         f"""#!/bin/sh
@@ -456,7 +456,7 @@ def test_without_the_engine_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     assert caught.value.exit_status == 3
 
 
-def test_an_mpiexec_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_mpiexec_is_named(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentLacksError) as caught, MpiEngine(ranks=2, mpiexec=tmp_path / "none") as engine:
         engine.start()
     assert caught.value.where == str(tmp_path / "none")

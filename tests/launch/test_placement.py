@@ -23,7 +23,7 @@ HERE = sorted(os.sched_getaffinity(0))
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Preload a library into later engines; return the file in which it records the placement of each rank's writes."""
+    """Preload a library into later engines; return the file to which it writes the placement of each rank."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("the library needs a C compiler")
@@ -71,7 +71,7 @@ def test_buffers_are_in_large_pages(told: Path, tmp_path: Path) -> None:
 
 
 @needs_mpi
-def test_a_processor_that_is_not_there_is_refused_by_every_process(tmp_path: Path) -> None:
+def test_a_missing_processor_is_refused_by_every_process(tmp_path: Path) -> None:
     with MpiEngine(ranks=2) as engine, Workspace.create(tmp_path, "placed") as workspace:
         result = engine.run(replace(PLAN, processors="0,16383"), workspace.path, "p", limit_s=60)
         assert result.ended == "refused"

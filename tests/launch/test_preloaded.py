@@ -1,4 +1,4 @@
-"""Preloaded libraries see the engine's calls to the C library and MPI as an application's; their errors are reported."""
+"""Preloaded libraries see the engine's calls to libc and MPI as those of an application; their errors are reported."""
 
 from __future__ import annotations
 

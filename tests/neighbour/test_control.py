@@ -31,7 +31,7 @@ def path_of(history: list[Felt]) -> list[Control]:
 
 
 def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1) -> list[Control]:
-    """Return the controllers of a simulation in which a probe operation is slow with probability ``slow_at(share)``."""
+    """Simulate probe operations that are slow with probability ``slow_at(share)``; return all controllers."""
     chance, path = random.Random(seed), [Control()]
     for number in range(operations):
         control = path[-1]
@@ -42,7 +42,7 @@ def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1)
     return path
 
 
-def test_a_file_system_on_which_nobody_waits_is_measured_at_full_load() -> None:
+def test_a_file_system_without_slow_operations_is_measured_at_full_load() -> None:
     assert controlled([]).share == 1.0
     assert all(control.share == 1.0 for control in path_of([FINE] * 3 * CALM))
 

@@ -36,7 +36,7 @@ def test_an_installed_package_has_its_schemas(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("strakes plan, version 1\n", "")
 
 
-def test_a_package_without_them_says_so(tmp_path: Path) -> None:
+def test_a_package_without_schemas_says_so(tmp_path: Path) -> None:
     installed(tmp_path)
     assert "this installation lacks its schemas" in title_there(tmp_path).stderr
 

@@ -33,7 +33,7 @@ def phase_with(hints: str, folder: Path) -> TransferPhase:
     return phase
 
 
-def test_sizes_of_calls_are_written_in_words(tmp_path: Path) -> None:
+def test_sizes_of_requests_are_written_with_units(tmp_path: Path) -> None:
     file = tmp_path / "plan.toml"
     mixed = PLAN.replace('"dump"', '"both"').replace('"write"', '"mixed"').replace('"mpiio"', '"posix"')
     write = PLAN.replace('"mpiio"', '"posix"').replace("ranks = 2", "")

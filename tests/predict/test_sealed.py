@@ -112,7 +112,7 @@ def test_levels_left_out_are_reported_with_the_reason() -> None:
     assert "left out: 403 op/s with 1 client, 1 rank" in said
 
 
-def test_figures_of_another_measure_than_the_rate_are_forecast_too(small_files: Run) -> None:
+def test_figures_of_measures_other_than_the_rate_are_forecast(small_files: Run) -> None:
     cells = [cell for cell in RecoveryStudy().cells(context(file_system="fuse.ceph-fuse")) if isinstance(cell, Cell)]
     visits = stored(visits_of(cells, lambda phase, ranks: 10.0, 4, 0.01))
     for name, values in (("cells", cells), ("visits", visits)):
@@ -370,7 +370,7 @@ SUMMARY rate (in ops/sec): (of 3 iterations)
 """
 
 
-def test_results_of_other_tools_are_forecast_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_other_tools_are_forecast(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     runs = []
     for ranks in (1, 2, 4):

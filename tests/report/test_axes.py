@@ -30,7 +30,7 @@ def test_sizes_are_labelled_in_binary_units() -> None:
     assert texts(x_axis(figure([4 * KIB, 64 * KIB, MIB, 16 * MIB])).ticks) == ["4 KiB", "64 KiB", "1 MiB", "16 MiB"]
 
 
-def test_many_levels_get_no_more_ticks_than_there_is_room_for() -> None:
+def test_many_levels_have_no_more_ticks_than_fit() -> None:
     ticks = x_axis(figure([2.0**power for power in range(40)])).ticks
     assert 4 <= len(ticks) <= 9
     assert texts(ticks)[0] == "1 B"
@@ -48,7 +48,7 @@ def test_crowded_levels_within_few_decades_have_round_ticks_between_the_powers(p
     assert all(axis.low <= place <= axis.high for place, _ in axis.ticks)
 
 
-def test_categories_stand_in_the_order_of_their_first_appearance() -> None:
+def test_categories_are_in_the_order_of_their_first_appearance() -> None:
     axis = x_axis(figure(["b", "a", "b"], scale="category"))
     assert axis.ticks == ((0.0, "b"), (1.0, "a"))
     assert (axis.low, axis.high) == (-0.5, 1.5)
@@ -86,7 +86,7 @@ def test_zero_on_a_log_axis_makes_it_linear() -> None:
     assert x_axis(figure([0, 1, 2], unit="")).scale == "linear"
 
 
-def test_near_values_stand_on_an_axis_from_zero_and_far_ones_on_a_log_axis() -> None:
+def test_near_values_have_an_axis_from_zero_and_distant_ones_a_log_axis() -> None:
     near = y_axis(figure([1, 2]), [900.0 * MIB, 1000.0 * MIB], [850.0 * MIB, 1050.0 * MIB])
     assert (near.scale, near.low) == ("linear", 0.0)
     assert texts(near.ticks) == ["0", "200", "400", "600", "800", "1,000"]

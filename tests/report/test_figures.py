@@ -30,7 +30,7 @@ def traces(drawing: Drawing) -> list[dict[str, Any]]:
     return loaded
 
 
-def test_every_run_is_drawn_besides_the_medians() -> None:
+def test_every_run_is_drawn_in_addition_to_the_medians() -> None:
     portrait = example_portrait()
     drawn = traces(drawing_of("transfer-size"))
     cells = [cell for cell in portrait.cells if cell.study == "transfer-size"]
@@ -64,7 +64,7 @@ def test_no_two_series_share_colour_dash_or_marker() -> None:
     assert len({trace["line"]["color"] for trace in drawn}) == 3
 
 
-def test_what_others_published_is_hatched_named_as_theirs_and_has_no_marker() -> None:
+def test_published_bands_are_hatched_and_named_and_have_no_markers() -> None:
     theirs = [trace for trace in traces(drawing_of("transfer-size")) if "fillpattern" in trace]
     assert [trace["name"] for trace in theirs] == ["published by S1, not measured here"]
     assert theirs[0]["mode"] == "lines"
@@ -80,7 +80,7 @@ def test_a_cell_with_a_warning_is_hollow() -> None:
     assert "#ffffff" not in colours[1:]
 
 
-def test_categories_are_not_joined_by_lines_and_stand_apart() -> None:
+def test_categories_have_no_lines_and_series_do_not_share_positions() -> None:
     drawn = [trace for trace in traces(drawing_of("metadata-ops")) if "error_y" in trace]
     assert [trace["mode"] for trace in drawn] == ["markers", "markers"]
     assert not set(drawn[0]["x"]) & set(drawn[1]["x"])
@@ -92,7 +92,7 @@ def test_a_figure_whose_cells_have_no_value_is_not_drawn() -> None:
     assert draw(replace(figure, series=()), {}) is None
 
 
-def test_values_that_are_no_numbers_are_left_out() -> None:
+def test_values_that_are_not_numbers_are_left_out() -> None:
     portrait = example_portrait()
     cells = cells_of(portrait)
     nan, infinite = float("nan"), float("inf")
@@ -156,7 +156,7 @@ def test_published_points_are_drawn_hollow_and_grey_under_the_name_of_their_sour
     assert isinstance(marker, dict) and marker["symbol"].endswith("-open")
 
 
-def test_the_names_of_many_categories_stand_on_end() -> None:
+def test_the_names_of_many_categories_are_vertical() -> None:
     def angle(count: int) -> object:
         cells = {f"c{number}": replace(CELL, id=f"c{number}") for number in range(count)}
         points = tuple(Point(f"a long name {number}", f"c{number}") for number in range(count))

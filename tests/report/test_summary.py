@@ -33,7 +33,7 @@ def test_the_answers_come_first_and_nothing_is_wider_than_the_screen(width: int)
     assert max(map(len, whole)) <= max(60, min(width, 100))
 
 
-def test_decided_answers_stand_before_leanings_and_each_has_its_grade() -> None:
+def test_decided_answers_come_before_leanings_and_each_has_its_grade() -> None:
     text = render_summary(example_portrait(), REPORT, width=100, colour=False)
     words = re.findall(r"  (sure|likely|alike|-)$", text, flags=re.MULTILINE)
     assert words == ["sure", "likely", "alike", "-"]

@@ -28,7 +28,7 @@ _BECOME = "import os, sys; os.setresuid(*map(int, sys.argv[1:4])); os.execv('/us
 
 @contextmanager
 def started(users: tuple[int, int, int], *words: str) -> Iterator[None]:
-    """Run tail(1) with these user ids (real, effective, saved) and arguments, the first of which is its name."""
+    """Run tail(1) with these user ids (real, effective, saved) and arguments; argv[0] is the name of a daemon."""
     with subprocess.Popen(
         [sys.executable, "-c", _BECOME, *map(str, users), *words], stderr=subprocess.DEVNULL
     ) as child:

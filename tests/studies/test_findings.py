@@ -40,7 +40,7 @@ def test_transfer_size_chooses_the_smallest_that_is_enough() -> None:
     assert answer.against.low < 256 < answer.against.high
 
 
-def test_of_equal_settings_the_least_demanding_is_chosen() -> None:
+def test_the_least_demanding_of_equal_settings_is_chosen() -> None:
     study = TransferSize()
     answer = answered(study, measured(study, lambda phase, ranks: 1000.0 * MIB))["write-buffered"]
     assert (answer.chosen, answer.grade) == ("4 KiB", "alike")
@@ -117,7 +117,7 @@ def test_processes_per_node_finds_the_saturating_number() -> None:
 
 def test_open_close_states_how_the_cost_grows() -> None:
     study = OpenClose()
-    # The rate does not grow with the ranks, so 16 ranks take 16 times as long.
+    # The total rate is constant, so the time for 16 ranks is 16-fold.
     answer = answered(study, measured(study, lambda phase, ranks: 10_000.0))["create"]
     assert (answer.chosen, answer.against.option) == ("1 rank", "16 ranks")
     assert answer.against.ratio == pytest.approx(16, rel=0.05)

@@ -57,7 +57,7 @@ def _rows(ranks: int, slow: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def test_there_is_nothing_to_measure_on_one_node() -> None:
+def test_a_single_node_is_skipped() -> None:
     (skipped,) = STUDY.cells(context())
     assert isinstance(skipped, SkippedCell) and "--hosts" in skipped.reason
 

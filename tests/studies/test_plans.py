@@ -111,7 +111,7 @@ def rows() -> list[list[int]]:
 def plans() -> Iterator[tuple[str, Plan]]:
     """Yield every plan with the name of its cell, probe or pilot.
 
-    Plans of cells are also those of --libcephfs, and those of kept directories are grown as in a resumed run.
+    Cells are planned with and without --libcephfs; plans for kept directories are grown as in a resumed run.
     """
     yield "neighbour", probe_plan(60.0)
     for context in contexts():

@@ -30,7 +30,7 @@ def cell_with(cache: dict[str, Any]) -> Measured:
         ("xfs", "cachestat", 0, "after cache drop"),
         ("xfs", "cachestat", 500_000, "partly from this node's cache"),
         ("xfs", "", 0, "possibly from a cache"),
-        # These clients have a cache of their own, which cannot be dropped.
+        # These clients have a private cache, which cannot be dropped.
         ("gpfs", "cachestat", 0, "possibly from a cache"),
         ("fuse.glusterfs", "cachestat", 0, "possibly from a cache"),
         ("fuse.ceph-fuse", "cachestat", 0, "possibly from a cache"),

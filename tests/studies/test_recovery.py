@@ -60,7 +60,7 @@ def test_no_data_loss_is_claimed_only_after_enough_drills() -> None:
     assert by_runs == {2: "inconclusive", 8: "holds"}
 
 
-def test_without_libcephfs_one_client_is_measured_and_the_others_are_skipped_with_a_reason() -> None:
+def test_on_a_mount_one_client_is_measured_and_larger_numbers_are_skipped() -> None:
     one, *others = RecoveryStudy().cells(context())
     assert not isinstance(one, SkippedCell) and one.plan.ranks == 1
     assert len(others) == 3 and all(

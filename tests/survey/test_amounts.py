@@ -1,4 +1,4 @@
-"""Amounts for each phase, from the budget or as requested; amounts that do not fit are refused with those that do."""
+"""Amounts for each phase, from the budget or as requested; if they do not fit, the error names amounts that do."""
 
 from __future__ import annotations
 

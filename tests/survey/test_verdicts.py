@@ -1,4 +1,4 @@
-"""A study is planned by verdicts: those that fit the budget are measured, the others are named with their budget."""
+"""A study is planned by verdicts: the ones within the budget are measured, the others are named with their budget."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def planned(*studies: Study, budget_s: float = 1e6, large: str = "") -> list[Ver
     return verdicts_of(studies, cells, FACTS, visits_s, budget_s)
 
 
-def test_every_study_gets_its_first_verdict_first_and_ends_come_before_levels_between_them() -> None:
+def test_every_study_has_a_first_verdict_before_second_ones_and_ends_come_before_levels_between_them() -> None:
     studies = (TransferSize(), OpenClose())
     verdicts = planned(*studies)
     assert [verdict.study for verdict in verdicts[:2]] == ["transfer-size", "open-close"]
@@ -47,7 +47,7 @@ def test_every_study_gets_its_first_verdict_first_and_ends_come_before_levels_be
     assert first_whole >= 6
 
 
-def test_a_level_that_takes_a_large_share_of_the_budget_does_not_keep_the_others_from_a_verdict() -> None:
+def test_an_expensive_level_does_not_prevent_the_verdict_on_the_others() -> None:
     cells = [
         verdict.cells for verdict in planned(TransferSize(), budget_s=100.0, large="transfer-size/buffered/8388608")
     ]
@@ -73,7 +73,7 @@ def test_verdicts_that_fit_are_measured_and_the_others_are_named_with_their_budg
     budgets = budgets_of(verdicts, visits_s, prepared_s=20.0)
     told = left_to_larger_budgets(verdicts, budgets, plan.planned)
     assert "transfer-size" in told and "--budget" in told
-    # Verdicts that were left out need more than this run's budget, 20 s of which went to the preparation.
+    # Verdicts that were left out need more than this run's budget, which includes 20 s of preparation.
     left = [budget_s for index, budget_s in enumerate(budgets) if index not in plan.planned]
     assert min(left) > (20.0 + 4 * 0.1 * WANTED_BLOCKS) / MEASURE_SHARE
     assert budgets_of(verdicts, visits_s)[-1] > len(cells) * 0.1 * WANTED_BLOCKS

@@ -1,4 +1,4 @@
-"""Conformance tests of a target's control: description, layouts, placements and counters, or the reason for their lack."""
+"""Conformance tests of a target's control: description, layouts, placements and counters, or why they are missing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from strakes.targets.target import Target, UnsupportedError
 class ControlConformance:
     """Tests of any target, with the fixtures ``target`` and ``place``, a directory of ours on it.
 
-    ``layout`` and ``placements`` (by directory name): those that the target must be able to set. A target that cannot
-    set layouts or placements leaves them out, and must refuse them.
+    ``layout`` and ``placements`` (by directory name): values the target must be able to set. A target that cannot set
+    layouts or placements leaves them out, and must refuse them.
     """
 
     layout: Layout | None = None

@@ -42,7 +42,7 @@ def test_a_partition_has_its_own_size_and_the_queue_of_its_disk(sysfs: Path) -> 
     assert (device.read_ahead_bytes, device.write_cache, device.backing_file) == (131072, "write back", "")
 
 
-def test_a_whole_disk_is_its_own(sysfs: Path) -> None:
+def test_a_whole_disk_is_its_own_device(sysfs: Path) -> None:
     device = block_device_of(mount_on("8:0"), sysfs)
     assert device is not None
     assert device.total_bytes == 2048000 * 512

@@ -87,7 +87,7 @@ def test_names_that_are_not_utf8_keep_their_bytes() -> None:
     assert os.fsencode(run(["printf", "caf\\351"]).stdout) == b"caf\xe9"
 
 
-def test_messages_are_in_english_whatever_the_user_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_in_english_in_every_locale(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
     monkeypatch.setenv("LANGUAGE", "de")
     assert "No such file" in run(["ls", "/nonexistent"]).stderr
@@ -147,7 +147,7 @@ def test_a_child_that_cannot_be_killed_is_left_to_itself(freezer: Path, tmp_path
         run(["true"])
 
 
-def test_ctrl_c_ends_the_command_too(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
 
     def interrupt() -> None:

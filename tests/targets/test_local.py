@@ -120,7 +120,7 @@ def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path, given: str) -
     assert caught.value.why and caught.value.remedy
 
 
-def test_a_link_to_a_directory_stands_for_it(tmpfs: Path, tmp_path: Path) -> None:
+def test_a_link_to_a_directory_is_resolved(tmpfs: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmpfs)
     assert detect(tmp_path / "link").facts().path == tmpfs
 

@@ -1,4 +1,4 @@
-"""GlusterFS and MooseFS with recorded answers, NFS and BeeGFS with documented ones, and limits of other file systems."""
+"""GlusterFS and MooseFS with recorded answers, NFS and BeeGFS with documented ones, and limits of other systems."""
 
 from __future__ import annotations
 

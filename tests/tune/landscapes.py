@@ -10,7 +10,7 @@ from strakes.findings.portrait import Setting
 from strakes.tune.search import Rules, Search, Trial, TrialResult
 from strakes.tune.space import Constraint, Factor, SearchSpace
 
-# The true rate of a setting; the second argument asks for that of cheap trials with a share of the data.
+# The true rate of a setting; the second argument is true for cheap trials with a share of the data.
 Truth = Callable[[Mapping[str, Setting], bool], float]
 
 

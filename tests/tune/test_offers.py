@@ -108,7 +108,7 @@ def test_layouts_of_other_kinds_are_separate_choices() -> None:
     assert levels(space, "layout") == ("plain", *kinds.values())
     settings = [space.settings(point) for point in space.points]
     others = [point for point in settings if point["layout"] != "plain"]
-    # Other layouts have fixed counts and sizes, so those of the plain layout are not varied with them.
+    # Other layouts have fixed counts and sizes, so the stripes of the plain layout are not varied with them.
     assert {(point["stripe_count"], point["stripe_bytes"]) for point in others} == {(1, 4 * MIB)}
     assert (
         len({(point["stripe_count"], point["stripe_bytes"]) for point in settings if point["layout"] == "plain"}) == 15

@@ -48,7 +48,7 @@ def test_times_are_averages_since_the_last_reading() -> None:
 
 
 def events_of(silent_s: range, connected: int = 1) -> list[WatchEvent]:
-    """Return the outages in ten minutes in which the server does not answer during ``silent_s``."""
+    """Return the outages in ten minutes of readings from a server that does not answer during ``silent_s``."""
     kernel, watch, events = Kernel(), Watch(), []
     source = NfsSource("/home", "filer", kernel)
     for second in range(1000, 1600, 10):

@@ -206,7 +206,7 @@ def test_a_fail_over_names_both_servers() -> None:
 def cleared(recovered: Mapping[int, float], waits: tuple[Interruption, ...] = ()) -> list[WatchEvent]:
     """Return the events of a target whose counters restart at 1102.
 
-    ``recovered``: end of its last recovery, by the second from which it is known. ``waits``: interruptions that the
+    ``recovered``: end of its last recovery by the second in which it becomes known. ``waits``: interruptions that the
     client reports.
     """
 

@@ -171,7 +171,7 @@ def test_a_slow_target_does_not_bias_the_shares_of_its_peer_group(targets: int, 
 
 
 def write_drop(path: Path, days: int, back_on: int = 300) -> None:
-    """Write eight equal targets, one of which halves its rate for ``days`` from day 200, and from day ``back_on``."""
+    """Write eight equal targets; OST0003 halves its rate for ``days`` from day 200, and again from day ``back_on``."""
     generator = np.random.default_rng(11)
     with path.open("w") as file:
         file.write("time,target,rate\n")

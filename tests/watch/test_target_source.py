@@ -1,4 +1,4 @@
-"""The source for any target: heavy clients, fullness, fail-overs, slow disks, and what is lacking."""
+"""The source for any target: heavy clients, fullness, fail-overs, slow disks, and missing counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that run during the faults, and what must hold after each, in addition to the checks of every seed."""
+"""Commands that run during the faults, each with its own check in addition to the checks of every seed."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _KNOB = "bdi.read_ahead_kb"
 class Act:
     """A command to run during faults.
 
-    ``words``: its arguments. ``again``: whether it can be repeated with --resume. ``span_s``: the time in which faults
-    occur. ``after``: the check afterwards. ``kinds``: the file systems to run on.
+    ``words``: its arguments. ``again``: whether it can be repeated with --resume. ``span_s``: the duration of the
+    schedule of faults. ``after``: the check afterwards. ``kinds``: the file systems to run on.
     """
 
     name: str

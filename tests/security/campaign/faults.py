@@ -74,7 +74,7 @@ def _stop(word: bytes) -> Callable[[Situation], bool]:
 
 
 def _rename_workspace(situation: Situation) -> bool:
-    """Rename the workspace as the owner of its directory can, possibly leave a link in its place, and rename it back."""
+    """Rename the workspace as its directory's owner can, possibly with a link in its place, and rename it back."""
     directory = situation.world.directory
     for workspace in sorted(directory.glob("strakes-*")):
         if workspace.is_symlink() or workspace.name.startswith("strakes-20260101"):

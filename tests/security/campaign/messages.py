@@ -1,4 +1,4 @@
-"""Queries of a node through a network that loses, repeats, alters and delays data: right answers, or a reported error."""
+"""Queries of a node through a network that loses, repeats, alters and delays data: a right answer or an error."""
 
 from __future__ import annotations
 

@@ -271,7 +271,7 @@ COMMANDS: Mapping[str, Command[object]] = {
     **dict(_parameters()),
     "server/lctl_list_nids.txt": list_nids(),
 }
-# Recordings of several commands, the last of which strakes uses.
+# Recordings of several commands; strakes uses the last one.
 LAST_COMMANDS: Mapping[str, Command[object]] = _in_client(_last_of_several())
 
 

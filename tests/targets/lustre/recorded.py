@@ -21,7 +21,7 @@ _FILE = re.compile(
 
 @dataclass(frozen=True)
 class Recording:
-    """``command``: the command line as typed. If it has several commands, the status is that of the last."""
+    """``command``: the command line as typed. If it has several commands, the status is from the last one."""
 
     name: str
     command: str
@@ -56,5 +56,5 @@ def names(folder: str) -> tuple[str, ...]:
 
 
 def bare(name: str, *argv: str) -> Completed:
-    """Return the output in a file that has no command line and status, such as those of mdtest/."""
+    """Return the output in a file without command line and status, such as a file of mdtest/."""
     return Completed(argv, 0, (PLACE / name).read_text(), "")

@@ -13,14 +13,14 @@ from strakes.targets.lustre.tool import read_params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS
 from targets.lustre.recorded import Recording, names, recording
 
-# Mount point on the recorded machine, and the directories in which commands with relative names ran.
+# Mount point on the recorded machine, and the working directories of commands with relative names.
 MOUNT_POINT = "/mnt/labfs"
 WORKED_IN = ("/mnt/labfs/s/", "/mnt/labfs/dne/", "/mnt/labfs/")
 INSTANCE = "ffff8880083a1800"
 
 
 def recordings(*prefixes: str, folder: str = "client", instance: str = "") -> tuple[Recording, ...]:
-    """Return the recordings of a folder by prefix; with ``instance``, leave out those that name only other mounts."""
+    """Return the recordings of a folder by prefix; with ``instance``, leave out recordings of other mounts."""
     chosen = [recording(name) for name in names(folder) if name.removeprefix(f"{folder}/").startswith(prefixes)]
     return tuple(each for each in chosen if instance in each.done.stdout or not re.search("ffff8880", each.done.stdout))
 
@@ -35,7 +35,7 @@ ON_SERVER = recordings("", folder="server")
 class Replay:
     """Runner that answers with the first recording of the same command line; get_param also parameter by parameter.
 
-    ``root`` stands for the recorded mount point; touch, rm, mkdir and stat -c run for real. ``spellings`` maps command
+    ``root`` replaces the recorded mount point; touch, rm, mkdir and stat -c run for real. ``spellings`` maps command
     lines of ours to the recorded ones. Commands for a server begin with "at HOST"; ``server`` has their recordings.
     """
 

@@ -118,7 +118,7 @@ def test_a_quota_without_limits() -> None:
     )
 
 
-def test_a_quota_of_a_long_path_over_its_limit_with_a_server_that_is_away() -> None:
+def test_a_quota_of_a_long_path_over_its_limit_with_a_silent_server() -> None:
     # A long path is on a separate line, "*" means over the limit, brackets mean that a server did not answer
     # (print_quota in lfs.c).
     stdout = done("lfs_quota").stdout.replace(

@@ -272,7 +272,7 @@ def test_without_lfs_the_layout_is_unknown(tmp_path: Path) -> None:
     assert LustreTarget(tmp_path, mount(tmp_path), runner=without).layout(tmp_path / "s") is None
 
 
-def test_a_directory_on_a_target_that_is_not_there_is_bad_input(tmp_path: Path) -> None:
+def test_a_directory_on_a_missing_target_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "dne").mkdir()
     with pytest.raises(BadInputError, match="the directory was not made") as caught:
         target(tmp_path).make_directory(tmp_path / "dne", "md99", Placement("manual", (99,)))
@@ -379,7 +379,7 @@ def test_counters_that_were_cleared_in_between_are_named(tmp_path: Path) -> None
     before = target(tmp_path).observe()
     cleared = recording("client/get_param_llite_stats_after_clear.txt")
     after = target(tmp_path, (cleared, *AS_ROOT)).observe()
-    # llite.*-INSTANCE.stats has no recording of its own, so the first recording with the parameter is used.
+    # llite.*-INSTANCE.stats was not recorded separately, so the first recording with the parameter is used.
     assert "client" not in difference(before, after)
     assert disturbed(before, after) == (
         "client: the client's counters were cleared or the client was remounted during the measurement",

@@ -71,7 +71,7 @@ def test_a_progressive_layout_without_sub_layouts() -> None:
         assert {part.layout.pattern for part in layout.components} == {"raid0"} and layout.targets == (0,)
 
 
-def test_data_on_a_metadata_target_is_told_by_the_offset_of_its_component() -> None:
+def test_data_on_a_metadata_target_is_recognised_by_the_offset_of_its_component() -> None:
     text = PROGRESSIVE.format(pattern="raid0").split("work/p\n")[1]
     first = text.replace("raid0", "mdt", 1).replace("lmm_stripe_count:  1", "lmm_stripe_count:  0")
     lines = [line for line in first.splitlines(keepends=True) if "l_ost_idx" not in line and "lmm_objects" not in line]

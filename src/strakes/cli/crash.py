@@ -1,4 +1,4 @@
-"""The log of a bug in strakes itself: a traceback belongs into a file, not onto the screen."""
+"""Log files for internal errors of strakes, with the traceback."""
 
 from __future__ import annotations
 

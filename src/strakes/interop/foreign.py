@@ -23,7 +23,7 @@ _TIMES = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 @dataclass(frozen=True)
 class ForeignFigure:
-    """One figure a tool states: ``values`` in B/s or op/s, one for each repetition where the file has them."""
+    """A figure that a tool reports. ``values`` in B/s or op/s, one for each repetition if the file has them."""
 
     name: str
     metric: RateMetric

@@ -213,7 +213,7 @@ class AccessPatterns(Study):
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
-        """Return each pattern's rate at the largest number of clients; none where clients do not vary."""
+        """Return each pattern's rate at the largest number of clients, if clients were varied."""
         clients = _levels(results, "clients", "ranks")
         return [
             Headline(

@@ -141,7 +141,7 @@ def outside_json(text: str) -> str:
 
 
 def _json_spans(text: str) -> Iterator[tuple[int, int, dict[str, Any] | str]]:
-    """Yield beginning, end and value of each JSON object; where one is not valid, the error and the end of the text."""
+    """Yield beginning, end and value of each JSON object; for an invalid one, the end of the text and the error."""
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: f"{found[1]}null".ljust(len(found[0])), text)
     decoder, end = json.JSONDecoder(), 0
     for match in re.finditer(r'^ *\{(?=\s*["}])', text, re.MULTILINE):
@@ -166,7 +166,7 @@ def csv_rows(text: str) -> Iterator[dict[str, str]]:
 
 
 def repetitions(rows: Iterable[Mapping[str, str]], phase: str = "") -> list[list[Mapping[str, str]]]:
-    """Return the rows of each repetition: a new one begins where a rank comes again, or with another ``phase``."""
+    """Return the rows of each repetition. A new one begins when a rank recurs or ``phase`` changes."""
     found: list[list[Mapping[str, str]]] = []
     ranks: set[str] = set()
     for row in rows:

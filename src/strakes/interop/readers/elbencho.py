@@ -15,7 +15,7 @@ from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, sl
 from strakes.interop.readers.blocks import Block, Printed, Result, Unread, json_documents
 from strakes.units import MIB, counted
 
-# Names of a setting in the CSV, in the JSON, and here.
+# Names of each setting in the CSV, in the JSON, and in strakes.
 _SETTINGS = (
     ("path type", "path_type", "path_type"),
     ("hosts", "hosts", "hosts"),
@@ -184,7 +184,7 @@ def read_live_csv(text: str) -> Iterator[Result]:
 
 
 def _figures(operation: str, rates: _Rates, settings: Mapping[str, Setting]) -> Iterator[ForeignFigure]:
-    """Yield the figures of one operation. Where some ranks read while others write, the names say which."""
+    """Yield the figures of one operation. If some ranks read while others write, the names distinguish them."""
     mixed = bool(rates.get("read mib") or rates.get("read entries"))
     for part, side in (("", "-write" if mixed else ""), ("read ", "-read")):
         name = f"{slug(operation)}{side}"

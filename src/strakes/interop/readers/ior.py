@@ -135,7 +135,7 @@ def _test(
 
 
 def _path(facts: Mapping[str, str]) -> str:
-    """Return the test file, or where its name is relative the directory, if IOR printed that."""
+    """Return the test file. If its name is relative, return the directory instead, if IOR printed it."""
     name, directory = facts.get("test filename") or facts.get("testfilename") or "", facts.get("path", "")
     return name if name.startswith("/") or not directory else directory
 

@@ -23,7 +23,7 @@ _WRAPPED = re.compile(
 )
 # No prefix of launchers, loggers, quotes or timestamps is longer.
 _LONGEST_PREFIX = 80
-# Prefixes are looked for where results begin, not in the millions of lines of a live log.
+# Look for prefixes only in the first 1 MiB: a live log may have millions of lines.
 _BEGINNING = 1 << 20
 
 

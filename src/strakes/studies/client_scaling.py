@@ -133,7 +133,9 @@ class ClientScaling(Study):
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
             needs = f"rates of at least {math.ceil(_NEEDED_CLIENTS / _FURTHEST)} clients, and a law that fits them"
-            return self.finding(identifier, f"Whether it serves {what} is unknown.", "unknown", evidence, needs=needs)
+            return self.finding(
+                identifier, f"It is unknown whether the system can serve {what}.", "unknown", evidence, needs=needs
+            )
         rate = law.rate(_NEEDED_CLIENTS)
         interval = interval_of(rate, f"rate of {_NEEDED_CLIENTS} clients, extrapolated", "files/s")
         holds = rate.low >= needed

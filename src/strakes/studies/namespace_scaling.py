@@ -213,7 +213,7 @@ class NamespaceScaling(Study):
             whose = "Requests that this node sent"
         identifier, evidence = f"served-{way}", (cells[0].id,)
         if not by_run:
-            text = f"Which metadata target served how many requests is unknown ({way} placement over {most})"
+            text = f"The requests served by each metadata target are unknown ({way} placement over {most})"
             text += f": no counters of {', '.join(silent)}." if silent else "."
             needs = "counters: root on this client, or --servers"
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]

@@ -212,7 +212,7 @@ class Population(Study):
         done = results.facts.get("clean_up")
         evidence = results.ids(cells)
         if not done:
-            text = "How fast the population is removed is unknown."
+            text = "The removal rate of the population is unknown."
             return [self.finding("clean-up", text, "unknown", evidence, needs="a complete run without --keep")]
         made_s = sum(seen.sample.elapsed_s for cell in cells for seen in cell.observations)
         removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0

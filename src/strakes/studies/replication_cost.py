@@ -105,7 +105,7 @@ class ReplicationCost(Study):
             *self.summaries(results),
             self.finding(
                 "ratio",
-                "How much faster it is without replication is unknown.",
+                "The speed-up without replication is unknown.",
                 "unknown",
                 (),
                 needs="--against a directory on a device of the same kind without replication",

@@ -35,7 +35,7 @@ COLUMNS: dict[str, str] = {
 OVER_TIME = MetricFamily(
     "strakes_latency_over_time_seconds",
     "seconds",
-    "Latency of the calls of a cell that ended in a stretch of time: percentiles, at the end of the stretch.",
+    "Latency percentiles of the calls of a cell that ended in an interval, at the end of the interval.",
 )
 
 

@@ -1,1 +1,1 @@
-"""A file system watched for years: what changed, when, where, why, and how sure that is."""
+"""Continuous watch of a file system: events with time, place, cause and confidence."""

@@ -1,6 +1,6 @@
-"""Alarms by a command: each alarm and each end of one starts it once, with the event as JSON on its standard input.
+"""Alarms by a command: it is run once for each alarm and each end of an alarm, with the event as JSON on stdin.
 
-Routing, grouping, repeats, retries and mail are Alertmanager's, by the rules in packaging/prometheus.
+Alertmanager does routing, grouping, repeats, retries and mail, by the rules in packaging/prometheus.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from strakes.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# A command that takes its full time limit for each alarm has run through these after three hours.
+# Most queued alarms. If each command takes its full time limit, they take three hours.
 _MOST_WAITING = 1000
 
 Send = Callable[[Sequence[str], WatchEvent], None]
@@ -32,7 +32,7 @@ def run_command(words: Sequence[str], event: WatchEvent) -> None:
 
 
 class AlertSender:
-    """Starts the command ``words`` for alarms, in a thread: a slow command delays no reading. No words: no alarms."""
+    """Runs the command ``words`` for alarms, in a thread, so that it delays no reading. Without words, no alarms."""
 
     def __init__(self, words: Sequence[str] = (), send: Send = run_command) -> None:
         self._words, self._send = tuple(words), send
@@ -45,7 +45,7 @@ class AlertSender:
 
     @property
     def counts(self) -> dict[tuple[str, str], int]:
-        """Number of alarms by (command, state)."""
+        """Return the number of alarms by (command, state)."""
         states = (("delivered", self._delivered), ("waiting", len(self._waiting)), ("failed", self._failed))
         return {(escaped(self._words[0]), state): count for state, count in states} if self._words else {}
 
@@ -59,7 +59,7 @@ class AlertSender:
                 self._failed += 1
 
     def troubles(self, now_s: float) -> list[WatchEvent]:
-        """Return, once, that the command fails, and once that it works again."""
+        """Return an event when the command begins to fail, and when it works again."""
         self._collect()
         if bool(self.why) == self._reported:
             return []

@@ -49,7 +49,7 @@ def known_cause(column: str) -> Cause | None:
 
 
 def cause_of(series: WatchedSeries, change: ShiftedLevel, also: Iterable[str] = ()) -> str:
-    """Return the explanation of a change to the worse in words, or an empty text.
+    """Return the explanation of a change to the worse as text, or "".
 
     ``also``: further columns that may explain it.
     """

@@ -35,7 +35,7 @@ class Gate:
     needs: str = ""
 
     def __str__(self) -> str:
-        """Return it in words."""
+        """Return the verdict as text."""
         if math.isnan(self.ratio):
             return f"{self.figure}: {self.verdict}; {self.needs}"
         interval = f"{self.ratio - 1:+.1%} ({self.low - 1:+.1%} to {self.high - 1:+.1%})"
@@ -70,7 +70,7 @@ def _gate(name: str, before: dict[int, float], after: dict[int, float], margin: 
     if shortest < FEWEST_DAYS:
         needs = (
             f"too few days: each side needs {FEWEST_DAYS}, each with at least {_FEWEST_HOURS} hours that the other "
-            f"side has, too; there are {len(sides[0])} before and {len(sides[1])} after"
+            f"side also has; there are {len(sides[0])} before and {len(sides[1])} after"
         )
         return Gate(name, "INCONCLUSIVE", math.nan, math.nan, math.nan, hours[0], hours[1], needs)
     ratio, low, high = (math.exp(bound) for bound in _difference(*_without_rhythm(sides)))
@@ -89,7 +89,7 @@ def _gate(name: str, before: dict[int, float], after: dict[int, float], margin: 
 
 
 def _days(hours: Mapping[int, float]) -> list[dict[int, float]]:
-    """Return hour of the day -> value, of days that have enough of them."""
+    """Return hour of the day -> value for each day with enough hours."""
     days: dict[int, dict[int, float]] = {}
     for at, value in hours.items():
         days.setdefault(at // _DAY, {})[at % _DAY] = value
@@ -112,7 +112,7 @@ def _without_rhythm(sides: Sequence[Sequence[Mapping[int, float]]]) -> list[Numb
 
 
 def _difference(before: Numbers, after: Numbers) -> tuple[float, float, float]:
-    """Return after - before and its 90 % interval: trimmed means of days, which resemble each other less than hours.
+    """Return after - before and its 90 % interval: trimmed means of days, which are less correlated than hours.
 
     Yuen, K. K. (1974): The two-sample trimmed t for unequal population variances. Biometrika 61, 165-170.
 

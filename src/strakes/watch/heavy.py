@@ -1,4 +1,4 @@
-"""Finds the jobs or clients that cause the load (heavy hitters), and those whose load is unusual."""
+"""Find the jobs or clients that cause the load (heavy hitters), and jobs with an unusual load."""
 
 from __future__ import annotations
 

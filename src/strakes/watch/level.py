@@ -1,4 +1,4 @@
-"""Changes of level of one figure: its values on a logarithmic or plain scale, less their rhythm of day and week."""
+"""Level shifts of one figure on a logarithmic or plain scale, without its daily and weekly seasonality."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from strakes.statistics.change import LEARN, Change, Detector, Grade
 from strakes.watch.rhythm import HOUR_S, Rhythm
 
 _MONTH_S = 30.4375 * 86400.0
-# The rhythm learns from a value after this many others, if no change began meanwhile.
+# The seasonality learns a value after this many further ones, if no change began meanwhile.
 _LEARNED_AFTER = 8
 # Smaller changes are not reported.
 _SMALLEST_CHANGE = 0.05
@@ -37,14 +37,14 @@ class LevelChange:
 
 @dataclass(frozen=True)
 class LevelEnd:
-    """The last change of this grade is over since ``ended_s``: the old level is back, or the warning was false."""
+    """The last change of this grade ended at ``ended_s``: the old level is back, or the warning was false."""
 
     ended_s: float
     grade: Grade
 
 
 class LevelDetector:
-    """``alarms_a_month``: accepted false changes of this figure, to both sides."""
+    """Detects level shifts. ``alarms_a_month``: accepted number of false changes of this figure, to both sides."""
 
     def __init__(self, alarms_a_month: float, scale: Literal["log", "plain"] = "log") -> None:
         self.alarms_a_month = alarms_a_month
@@ -65,7 +65,10 @@ class LevelDetector:
         return self._changes.learning
 
     def add(self, time_s: float, value: float) -> LevelChange | LevelEnd | None:
-        """Return what a value shows. One that is not finite (on a log scale: not above zero) is left out."""
+        """Add a value; return a change or an end that it shows.
+
+        Values that are not finite, or not above zero on a logarithmic scale, are ignored.
+        """
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
             return None
         self._lowest = min(self._lowest, value)
@@ -104,9 +107,9 @@ class LevelDetector:
         return (self._times[-1] - self._times[0]) / max(len(self._times) - 1, 1)
 
     def _learn(self, time_s: float, figure: float) -> None:
-        """Teach the rhythm; the first values do so together, once their level is known.
+        """Update the seasonality; the first values are learned together, once their level is known.
 
-        Values further apart than an hour have no rhythm: on the daily values of docs/watch.md it lowers the precision.
+        Values more than an hour apart have no seasonality: for the daily values of docs/watch.md it lowers precision.
         """
         if self._rhythm is not None:
             self._waiting.append((time_s, figure))
@@ -126,7 +129,7 @@ class LevelDetector:
     def _reported(self, change: Change) -> LevelChange | None:
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
-            # Without their rhythm, values that are never negative can be.
+            # Without the seasonality, values can become negative.
             before, after = max(before, 0.0), max(after, 0.0)
             low, high = min(max(low, -before), after - before), max(high, after - before)
         relative = self._scale == "log" or before > self._changes.scale
@@ -145,7 +148,7 @@ class LevelDetector:
 
 
 def _is_back(known: Change, change: Change) -> bool:
-    """Whether a change undoes the one before it by more than half."""
+    """Return whether a change reverses more than half of the previous one."""
     return change.size * known.size < 0 and 2 * abs(change.after - known.before) < abs(known.size)
 
 

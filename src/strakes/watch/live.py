@@ -1,7 +1,4 @@
-"""A file system watched live: counters and probe in, events out to the store, to metrics and to people.
-
-It goes on whatever fails.
-"""
+"""Live watch: reads counters and probes, and sends events to the store, metrics and people. Errors do not stop it."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
 _MINUTE_S = 60.0
-# An alarm that is over when it is reported stays in the metrics for this long, or no scrape would see it.
+# Seconds that an alarm stays in the metrics if it has ended when it is reported; otherwise no scrape would see it.
 _NEWS_S = 300.0
 _TICK_S = 1.0
 _SOON_S = 30.0
@@ -92,7 +89,7 @@ class LiveWatch:
         events = [*self._before(now_s), *self._broken(since, now_s)]
         for source in self._sources:
             due_s = self._due_s[source.name]
-            # A clock that was set back makes everything due.
+            # If the clock was set back, everything is due.
             if now_s >= due_s or due_s - now_s > 2 * source.every_s:
                 events += self._read(source, now_s)
                 # The source adapts its interval to its cost; after an error it is read again soon.
@@ -161,7 +158,7 @@ class LiveWatch:
         return held
 
     def _known(self, event: WatchEvent) -> WatchEvent:
-        """Return an event, with the onset of the previous watch if that reported it."""
+        """Return an event, with the onset that the previous watch reported for it, if any."""
         held = self._earlier.get((event.kind, event.subject))
         # An outage that began later is another one.
         if held is None or (event.kind == "outage" and event.began_s > self._earlier_until_s - _FOUND_AGAIN_S + 60):
@@ -228,7 +225,7 @@ class LiveWatch:
         if not figures and not read:
             return []
         events = []
-        # A row without figures says that the watch ran.
+        # A row without figures shows that the watch ran.
         row = RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)
         if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")
@@ -292,7 +289,7 @@ def _figure(probe: DirectoryProbe, kind: str) -> str:
 
 
 def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:
-    """Step until told to stop."""
+    """Step until ``stopping`` returns True."""
     os.nice(5)
     clocks, since = Clocks(), NO_BREAK
     try:

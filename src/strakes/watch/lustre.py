@@ -1,4 +1,4 @@
-"""Counters of Lustre's servers and clients as readings: what `lctl get_param` prints, and the kernel's own of disks."""
+"""Parse counters of Lustre's servers and clients (`lctl get_param`) and of disks (/proc/diskstats) into readings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def read_text(source: str, time_s: float, text: str) -> CounterReading:
 
 
 def _names_parameter(line: str) -> bool:
-    """Whether the line begins as NAME.NAME=. Takes linear time, unlike a regular expression.
+    """Return whether the line begins with NAME.NAME=. This takes linear time, unlike a regular expression.
 
     >>> [_names_parameter(line) for line in ("mdt.a.md_stats=", "0.a=1", ".=", "a b.c=", "8 0 sda")]
     [True, True, False, False, False]
@@ -67,7 +67,7 @@ def _names_parameter(line: str) -> bool:
 
 
 def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, str]) -> CounterReading:
-    """Return the reading in parameters and in lines of /proc/diskstats (name -> its numbers)."""
+    """Return the reading from parameters and from lines of /proc/diskstats (disk -> its numbers)."""
     work: dict[str, dict[str, Work]] = dict(_disk_work(disks))
     serving: dict[str, float] = {}
     jobs: dict[str, dict[str, float]] = {}
@@ -81,7 +81,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         kind, last = parameter.partition(".")[0], parameter.rpartition(".")[2]
         target = device(parameter)
         if ".exports." in parameter:
-            # The part of one client in the counters of a target.
+            # Counters of a single client of a target.
             continue
         try:
             if last in ("md_stats", "stats") and kind in ("mdt", "obdfilter"):
@@ -117,7 +117,7 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         job_bytes=job_bytes,
         full=_shares(params, "kbytes") | _shares(params, "files"),
         locks=_locks(params),
-        # Cut-off output may lack targets that serve; a whole answer without any means that none does.
+        # Truncated output may lack serving targets; complete output without targets means that none serves.
         serving=None if params.cut_off else serving,
         recovering=frozenset(recovering),
         recovered=recovered,
@@ -141,7 +141,7 @@ def disk_lines(diskstats: str) -> dict[str, str]:
 
 
 def _disk_work(disks: Mapping[str, str]) -> dict[str, dict[str, Work]]:
-    """Return reads, writes and flushes as requests; busy is the time during which at least one was under way."""
+    """Return reads, writes and flushes as requests. Busy time is the time with at least one request in flight."""
     work = {}
     for name, words in disks.items():
         numbers = [float(word) for word in words.split()]

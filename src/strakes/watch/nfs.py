@@ -1,6 +1,6 @@
-"""An NFS mount as a source: what this client counted of its requests, and whether the server answers.
+"""An NFS mount as a source: the client's counters of requests, and whether the server answers.
 
-The kernel's counters are read, never the mount: that works while the server does not answer.
+Only the kernel's counters are read, never the mount, so that this works while the server does not answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOUNTSTATS = Path("/proc/self/mountstats")
 # The rest are operations on names and attributes.
 _CLASSES = {"READ": "read", "WRITE": "write", "COMMIT": "write"}
 _NAMES = "metadata"
-# The kernel counts whole milliseconds.
+# Least time in seconds; the kernel counts whole milliseconds.
 _LEAST_S = 1e-5
 # Linux 3.10 counts below zero, which is printed as a number of 64 bits.
 _WRAPPED_S = 2.0**62 / 1000
@@ -28,14 +28,14 @@ _SILENT = 2
 
 @dataclass(frozen=True)
 class _Since:
-    """The last reading in which the server had answered all requests, or at least new ones."""
+    """The last reading in which no request was waiting, or in which new replies had arrived."""
 
     time_s: float
     silent: int = 0
 
 
 class NfsSource:
-    """``server``: server in the mount source. ``read_text`` returns /proc/self/mountstats."""
+    """Source for an NFS mount. ``server``: server in the mount source. ``read_text`` returns /proc/self/mountstats."""
 
     every_s = 10.0
 
@@ -68,7 +68,7 @@ class NfsSource:
         )
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
-        """Return nothing: what cannot be read is missing."""
+        """Return nothing, because errors are in the readings."""
         del reading
         return ()
 
@@ -98,7 +98,7 @@ class NfsSource:
         return figures, counters | {"connections made": now.connected}
 
     def _waits(self, time_s: float, before: NfsMount, now: NfsMount) -> tuple[Interruption, ...]:
-        """Return since when the server does not answer, or has not answered until now."""
+        """Return the interruption while the server does not answer, and once when it has ended."""
         answered = self._answered or _Since(time_s)
         if now.received == before.received and now.sent > now.received:
             self._answered = _Since(answered.time_s, answered.silent + 1)

@@ -90,7 +90,7 @@ def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> N
     ("words", "said"),
     [
         (("run", "/x", "--metrics"), "See: strakes watch run --help"),
-        (("replay", "/nonexistent/x.csv"), "there is no such file"),
+        (("replay", "/nonexistent/x.csv"), "the file does not exist"),
         (("report", "--html", "/proc/x"), "Give the name of another file."),
         (("compare", "--before", "2026-11-20", "--after", "2026-11-20", "--json", "/proc/x"), "the name of another"),
     ],

@@ -1,8 +1,9 @@
 """Outages of targets: one state machine for each target, fed by server lists, client connections and probes.
 
-Each source says that a target served or did not serve at some time. These times bound the outage: it began between the
-last time at which the target served and the first time at which it did not, and it ended likewise. Simultaneous
-outages, as of all targets of one server, are one event, reported when it begins and when it ends.
+Each source reports that a target served or did not serve at some time. These times bound the outage: it began between
+the last time at which the target served and the first time at which it did not; the bounds of the end are similar.
+Simultaneous outages, such as those of all targets of one server, are one event, reported when it begins and when it
+ends.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from strakes.units import format_duration
 from strakes.watch.reading import CounterReading, directory_of
 from strakes.watch.values import WatchEvent
 
-# Outages found within this time are one event. Sources are read each 10 s.
+# Outages found within this time are one event. Sources are read every 10 s.
 _GROUP_S = 20.0
-# Sources report the end of an outage within this time: a client pings its targets each 25 s.
+# Sources report the end of an outage within this time: a client pings its targets every 25 s.
 _SETTLE_S = 30.0
 _PING_S = 25.0
 # Outages that began further apart than this are different events.
@@ -32,7 +33,9 @@ _MOST_NAMES = 12
 
 @dataclass
 class _Outage:
-    """``up_s`` and ``back_s``: the target served; ``down_s`` and ``still_s``: first and last time it did not."""
+    """One outage. ``up_s``, ``back_s``: last and next time at which the target served. ``down_s``, ``still_s``: first
+    and last time at which it did not.
+    """
 
     target: str
     server: str
@@ -54,7 +57,7 @@ class _Outage:
 
     @property
     def lasts(self) -> bool:
-        """Return whether any source still says that the target does not serve."""
+        """Return whether a source still reports that the target does not serve."""
         return self.missing or bool(self.waiting) or self.back_s is None
 
     @property
@@ -63,7 +66,7 @@ class _Outage:
         return self.target.startswith("/")
 
     def is_settled(self, now_s: float) -> bool:
-        """Return whether the outage is over, and all sources have had the time to say so."""
+        """Return whether the outage is over, and all sources have had the time to report it."""
         return not self.lasts and now_s >= (self.back_s or now_s) + _SETTLE_S
 
     def unserved(self, now_s: float) -> None:
@@ -73,7 +76,7 @@ class _Outage:
 
 @dataclass(frozen=True)
 class _Served:
-    """A server listed the target: when last, and when its counters and its last recovery began and ended."""
+    """A target listed by a server: time of the last listing, start of its counters, and end of its last recovery."""
 
     server: str
     seen_s: float
@@ -111,7 +114,7 @@ class Outages:
         if reading.serving is not None:
             self._add_served(reading, reading.serving.items())
             self._add_missing(reading)
-        # A client may have several connections to a target: it waits while one of them does.
+        # A client with several connections to a target waits while one of them waits.
         for wait in sorted(reading.waits, key=lambda wait: wait.ended_unix_s is None):
             self._add_wait(reading, wait)
         return [*self._begun(reading.time_s), *self._ended(reading.time_s)]
@@ -119,11 +122,11 @@ class Outages:
     def _add_served(self, reading: CounterReading, serving: Iterable[tuple[str, float]]) -> None:
         for target, counted_s in serving:
             known = self._served.get(target)
-            # Counters that cannot be read do not say when they began.
+            # Unreadable counters have no start.
             start_s = counted_s or (known.start_s if known else 0.0)
             recovered_s = reading.recovered.get(target)
             recovers = target in reading.recovering
-            # A target that is mounted anew recovers; its counters may also have been cleared by hand.
+            # A remounted target recovers. Its counters may also have been cleared by hand.
             restarted = known is not None and start_s > known.start_s + 1 and start_s > self._closed(target)
             if known and recovered_s is not None and recovered_s == known.recovered_s:
                 restarted = recovers
@@ -133,7 +136,7 @@ class Outages:
             outage = self._open.get(target)
             if known and outage and outage.event is None and not (outage.sure or restarted):
                 if start_s:
-                    # The server went on counting: it was read incompletely.
+                    # The server continued counting, so the earlier reading was incomplete.
                     del self._open[target]
                     outage = None
                 else:

@@ -19,7 +19,7 @@ _RUNS_S = 600.0
 
 
 def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequence[ServiceLevel]) -> str:
-    """Return the page as the text of one file."""
+    """Return the page as text."""
     rows = list(ring.rows(since_s, until_s))
     events = sorted(ring.events(since_s), key=lambda event: -event.began_s)
     figures: dict[str, Histogram] = {}

@@ -1,4 +1,4 @@
-"""Normalizes the series of a peer group, such as data targets: each is divided by the simultaneous mean of its peers.
+"""Normalize the series of a peer group, such as data targets: each is divided by the simultaneous mean of its peers.
 
 A common cause, such as the load of the day, cancels; a member that falls behind does not. The mean excludes the member
 itself, which would hide a part of its fall, and outliers, which would make the others seem to rise.
@@ -33,7 +33,7 @@ Places = NDArray[np.intp]
 def shares_of_equals(series: Sequence[WatchedSeries]) -> list[WatchedSeries]:
     """Return each series divided by the simultaneous mean of the others.
 
-    Times are left out that fewer than three share, and those at which no more than half are above zero.
+    Times with fewer than three members are left out, and times at which at most half of the members are above zero.
     """
     values = np.concatenate([member.values for member in series])
     at = np.unique(np.concatenate([member.times for member in series]), return_inverse=True)[1]

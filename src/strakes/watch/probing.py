@@ -1,4 +1,4 @@
-"""The probe of one directory: a few operations a second, and what hangs or fails among them."""
+"""The probe of one directory: a few operations per second, and events for operations that hang or fail."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _AGAIN_S = 60.0
 _MOUNTED_EACH_S = 10.0
 # An operation that waits this long hangs.
 _HANGS_S = 15.0
-# Slower than that, and the probe pauses as a measurement with --neighbour would.
+# Above this latency the probe pauses, like a measurement with --neighbour.
 _SLOW_S = 5.0
 # Catch-up time of a probe after the watch was stopped.
 _DRAINED_S = 2.0
@@ -55,7 +55,7 @@ class MountCheck:
         self._mount_point = find_mount(read_mounts(), self._directory).mount_point
 
     def why_not(self) -> str:
-        """Return why the file system is another one; empty if it is the same or will be mounted on access."""
+        """Return why the file system is a different one, or "" if it is the same or will be mounted on access."""
         mount = find_mount(read_mounts(), self._directory)
         if len(mount.mount_point) >= len(self._mount_point):
             self._mount_point = mount.mount_point
@@ -77,15 +77,15 @@ class CreateTest:
         return self._child is not None and self._child.poll() is None
 
     def forget(self) -> None:
-        """Kill the child, because the file system has changed. Its file stays where it is."""
+        """Kill the child, because the file system has changed. Its file is not removed."""
         if self._child is not None:
             self._child.kill()
         self._child = None
 
     def run(self) -> int:
-        """Return the error number of creating a file, 0 for success.
+        """Create a file; return the error number, or 0 for success.
 
-        Raises MeasurementError after the time limit. The child then goes on waiting, and the next call returns its
+        Raises MeasurementError after the time limit. The child then continues to wait, and the next call returns its
         result.
         """
         self._child = self._child or calls.begin_writing(
@@ -121,7 +121,7 @@ class DirectoryProbe:
         self._control = Control()
         # Kinds whose last operation was slow.
         self._slow: set[str] = set()
-        # Kind -> due time of the next operation, and of operations that hang.
+        # Kind -> due time of the next operation, which is also the due time of one that hangs.
         self._next_s: dict[str, float] = {}
         self._hanging_s: dict[str, float] = {}
         self._hang_s = math.inf
@@ -168,7 +168,7 @@ class DirectoryProbe:
         return operations, events
 
     def hang(self, now_s: float) -> Interruption | None:
-        """Return the wait of the operations that hang, or, once, the one that ended."""
+        """Return the interruption while operations hang, and once when it has ended."""
         self._hanging_s |= {
             kind: self._hanging_s.get(kind, next_s)
             for kind, next_s in self._next_s.items()
@@ -184,14 +184,14 @@ class DirectoryProbe:
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
-        """Return kind -> waiting time of the operations that hang; infinite where a file cannot be created."""
+        """Return kind -> waiting time of the operations that hang; infinite if no file can be created."""
         waits = {kind: now_s - since_s for kind, since_s in self._hanging_s.items()}
         if (all_s := waits.pop(_ANY, None)) is not None:
             waits = dict.fromkeys(OPERATIONS, all_s)
         return waits | ({"file-cycle": math.inf} if self._refused else {})
 
     def skip(self, now_s: float, *, clock_set_back: bool) -> None:
-        """Ignore operations that were due before, while this process was stopped or the clock was another."""
+        """Ignore operations that were due while this process was stopped or before the clock was set."""
         self._stopped_s = -math.inf if clock_set_back else now_s
         self._next_s.clear()
 

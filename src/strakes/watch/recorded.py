@@ -1,4 +1,4 @@
-"""Recorded counters: texts of `lctl get_param`, each after a line `### UNIX-TIME`, one file a machine, gzip or not."""
+"""Read recorded counters: output of `lctl get_param` after lines `### UNIX-TIME`, a file per machine, maybe gzipped."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ MARK = "### "
 # Largest time that datetime can format.
 _FURTHEST_S = 1e11
 _MOST_LINE = 1 << 20
-# One machine's counters at one time, with what each line takes in memory; job statistics of a large one have some MB.
+# Most memory for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
 _LINE_TAKES = 64
-_MANY_DIGITS = re.compile(r"\d{301}")  # nothing that is larger is a number with a fraction
+_MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
 
 
@@ -46,14 +46,14 @@ class Contents:
 
     @property
     def span(self) -> str:
-        """Return the time span in words."""
+        """Return the time span as text."""
         if self.first_s > self.last_s:
             return "empty"
         first, last = (datetime.fromtimestamp(at_s, UTC) for at_s in (self.first_s, self.last_s))
         return f"{first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC"
 
     def add(self, reading: CounterReading) -> None:
-        """Take in a reading."""
+        """Add a reading."""
         self.first_s, self.last_s = min(self.first_s, reading.time_s), max(self.last_s, reading.time_s)
         self._work |= bool(reading.work)
         self._timed |= reading.has_service_times or reading.work.keys() == {DISKS}
@@ -72,13 +72,13 @@ class Contents:
             raise BadInputError("nothing in the recording can be read", why=why, remedy=remedy)
         lines = []
         if not self._work:
-            lines.append("slow targets: there are no counters of servers in the recording")
+            lines.append("slow targets: the recording has no counters of servers")
         elif not self._timed:
             lines.append("slow targets: the counters of servers have no times")
         if not self._jobs:
-            lines.append("who causes the load: there are no job_stats in the recording")
+            lines.append("who causes the load: the recording has no job_stats")
         if not self._serving:
-            lines.append("outages: the recording tells neither which targets serve nor what clients waited for")
+            lines.append("outages: the recording has neither the serving targets nor the waits of clients")
         if self._not_understood:
             lines.append(f"lines that are not understood, such as: {self._not_understood[:200]}")
         return tuple(lines)
@@ -100,7 +100,7 @@ def readings(paths: Sequence[Path]) -> Iterator[CounterReading]:
 
 @contextmanager
 def open_lines(path: Path) -> Iterator[Iterator[str]]:
-    """Open a text that may be compressed, and give its lines. Raises BadInputError, also while they are read.
+    """Open a text file that may be compressed; yield an iterator over its lines. Both raise BadInputError.
 
     Long lines are refused, so that a file cannot exhaust the memory.
     """
@@ -111,12 +111,12 @@ def open_lines(path: Path) -> Iterator[Iterator[str]]:
             plain = gzip.GzipFile(fileobj=file) if compressed else file
             begin = plain.read(2)
             plain.seek(0)
-            # Spreadsheets mark both.
+            # Spreadsheets write a byte order mark in both encodings.
             encoding = "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
             with io.TextIOWrapper(cast("BinaryIO", plain), encoding=encoding, errors="replace", newline="") as text:
                 yield _lines_of(path, text)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise BadInputError("there is no such file", where=str(path)) from error
+        raise BadInputError("the file does not exist", where=str(path)) from error
     except (OSError, EOFError, zlib.error) as error:
         why = (isinstance(error, OSError) and error.strerror) or str(error)
         raise BadInputError("the file cannot be read to its end", where=str(path), why=why) from error
@@ -135,7 +135,7 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     size = 0
     for number, line in enumerate(text, 1):
         if not line.startswith(MARK):
-            # Patterns with white space in them take a time that grows with the square of how much there is of it.
+            # Patterns with white space take quadratic time in the length of white space.
             if _MANY_DIGITS.search(line):
                 why = "no counter has a number of more than 300 digits"
                 raise BadInputError("not a recording", where=f"{path}:{number}", why=why)
@@ -161,7 +161,7 @@ def _time(line: str, where: str) -> float:
 
 
 def unix_seconds(number: float) -> float:
-    """Return Unix time in seconds from seconds, ms, us or ns: seconds from 1e11 on are after the year 5000.
+    """Return Unix time in seconds from seconds, ms, us or ns. Numbers from 1e11 up (the year 5138) are no seconds.
 
     >>> unix_seconds(1704067200), unix_seconds(1704067200000), unix_seconds(1704067200000000000)
     (1704067200.0, 1704067200.0, 1704067200.0)

@@ -1,4 +1,4 @@
-"""Recorded years: columns of a CSV file run through the detectors, one row after the other."""
+"""Replay a CSV file: run its columns through the detectors, row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from strakes.watch.table import is_missing, open_table, parse_time, plain_number
 from strakes.watch.values import ShiftedLevel, WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, FOR_CHANCE_OF_EQUALS, GAIN, level_event
 
-# No counter holds more; powers and sums of such values stay finite.
+# Largest accepted value; counters have 64 bits. Powers and sums of such values are finite.
 _MOST_VALUE = 2.0**64
 _LAST_S = 253402300799.0
 _MONTH_S = 30.4375 * 86400.0
@@ -35,7 +35,7 @@ _Row = tuple[float, float, list[float]]
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of the file are what; ``causes``: further ones that may explain a change."""
+    """Roles of the columns. ``causes``: further columns that may explain a change."""
 
     time: str
     value: str
@@ -45,7 +45,7 @@ class Columns:
 
 @dataclass(frozen=True)
 class Replay:
-    """``learning``: series that are too short for a test. ``passed_over``: rows without a time or a value."""
+    """Result of a replay. ``learning``: series too short for a test. ``passed_over``: rows without a time or value."""
 
     events: tuple[WatchEvent, ...]
     series: int
@@ -174,8 +174,8 @@ def changes_of(
 ) -> list[WatchEvent]:
     """Return the changes of one series with their causes and ends. Raises LearnedTooLittle.
 
-    A cause that is over while the change stays explains nothing. ``confirm``: the series is the share of one of several
-    equals, and a confirmed fall is a slow target.
+    A cause that ends before the change does is dropped. ``confirm``: the series is a member of a peer group, and a
+    confirmed fall is a slow target.
     """
     positive = bool(np.all(series.values > 0))
     detector = LevelDetector(alarms_a_month, scale="log" if positive else "plain")
@@ -213,7 +213,7 @@ def changes_of(
 def _series(name: str, rows: list[tuple[float, float, list[float]]], explaining: Sequence[str]) -> WatchedSeries:
     rows.sort(key=lambda row: row[0])
     times, values = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    # One that was exported twice is one measurement.
+    # Remove duplicate rows, which come from overlapping exports.
     kept = np.sort(np.unique(np.stack([times, values]), axis=1, return_index=True)[1])
     causes: Mapping[str, np.ndarray[tuple[int], np.dtype[np.float64]]] = {
         column: np.array([rows[row][2][place] for row in kept.tolist()]) for place, column in enumerate(explaining)

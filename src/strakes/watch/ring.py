@@ -1,6 +1,6 @@
-"""The store of a watch: one line a minute in a file a day, kept for 400 days, and events, kept for ever.
+"""The store of a watch: a line per minute in a file per day, kept for 400 days, and events, kept forever.
 
-A line is written completely or not at all; a torn line is cut off when the file is opened again.
+A torn last line is removed when the file is opened again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST_TIME_S = 2.5e11
 
 @dataclass(frozen=True)
 class RingRow:
-    """Figures of the ``seconds`` from ``time_s`` on."""
+    """Figures of an interval that begins at ``time_s`` and lasts ``seconds``."""
 
     time_s: float
     seconds: float
@@ -83,12 +83,12 @@ class Ring:
     def hold(self) -> None:
         """Lock the store for this process. Raises BadInputError if another watch holds the lock."""
         self._lock = open_directory(self.directory)
-        # Some file systems have no locks.
+        # Some file systems do not support locks.
         with suppress(OSError):
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                remedy = "Give each watch a store of its own, with --store, or one watch all directories."
+                remedy = "Give each watch its own store with --store, or give all directories to one watch."
                 what = "another watch uses this store"
                 raise BadInputError(what, where=str(self.directory), remedy=remedy) from error
 

@@ -14,7 +14,7 @@ _MINUTES = 5
 
 
 class ServiceAlarms:
-    """Judges the minutes one by one; ``met`` has 1 or 0 for each level in the last minute."""
+    """Judges each minute. ``met``: 1 or 0 for each level in the last minute."""
 
     def __init__(self, levels: Sequence[ServiceLevel]) -> None:
         self._levels = levels

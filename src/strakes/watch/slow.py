@@ -1,10 +1,10 @@
-"""Finds slow targets: service time per request, compared with the peer group and with the past of the target.
+"""Find slow targets: service time per request, compared with the peer group and with the past of the target.
 
 A higher load does not make a target slow, because only the service time counts. A different mixture of requests does
 not either: the peers are weighted by the mixture of the target, and larger requests may take longer in proportion.
 The windows need not be independent: each of several consecutive windows must exceed the bound, and the confidence
-follows from the number of such runs in the peer group that did not. If the counters report the variance of service
-times, one standard error is subtracted.
+follows from the number of runs of windows in the peer group that did not exceed it. If the counters report the variance
+of service times, one standard error is subtracted.
 """
 
 from __future__ import annotations

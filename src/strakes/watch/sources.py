@@ -1,4 +1,4 @@
-"""Sources of counters for a live watch. Each source reports which events it cannot detect."""
+"""Sources of counters for a live watch. Each source reports the events that it cannot detect."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CounterSource(Protocol):
 
 @dataclass
 class LustreSource:
-    """One machine's ``lctl``: a client's, a server's, or one that is both."""
+    """``lctl`` on one machine, which is a client, a server, or both."""
 
     name: str
     ask: Runner
@@ -93,13 +93,13 @@ class LustreSource:
         """Return the events that the counters of this machine cannot show."""
         lines = []
         if self.alone and not reading.work.keys() - {DISKS}:
-            lines.append("slow targets: there are no counters of servers here; give them with --servers")
+            lines.append("slow targets: no counters of servers here; give the servers with --servers")
         elif reading.work.keys() - {DISKS} and not reading.has_service_times:
             lines.append("slow targets: the counters of these servers have no times")
         if self.alone and not reading.jobs:
-            lines.append("who causes the load: there are no job_stats here (jobid_var on the servers)")
+            lines.append("who causes the load: no job_stats here (set jobid_var on the servers)")
         if self.alone and not reading.serving and not reading.connected:
-            lines.append("outages: lctl tells neither which targets serve here nor of connections to them")
+            lines.append("outages: lctl shows neither serving targets nor connections to targets here")
         return tuple(lines)
 
     def _diskstats(self) -> str:
@@ -126,7 +126,7 @@ class TargetSource:
     _full_s: float = -math.inf
 
     def __post_init__(self) -> None:
-        """Remember where its file system is mounted."""
+        """Store the mount point of the file system."""
         self._mounted = MountCheck(self.target.path)
 
     def read(self, time_s: float) -> CounterReading:
@@ -185,9 +185,9 @@ class TargetSource:
             lines.append("slow targets: a local disk has no equals to compare it with")
         if reading.serving is None and not self.waits_elsewhere and not isinstance(self.target, LocalTarget):
             lines.append(
-                "outages: no counters tell which server serves; only the waits of the probe are seen"
+                "outages: no counters show which server serves; only the waits of the probe are seen"
                 if self.probed
-                else "outages: no counters tell which server serves"
+                else "outages: no counters show which server serves"
             )
         if not reading.clients:
             lines.append(
@@ -210,7 +210,7 @@ class TargetSource:
         return True
 
     def _since(self, target: str, number: float, time_s: float) -> float:
-        """Return when this server came up, or the default if its number does not say."""
+        """Return the time of the reading in which the target's restart number last changed, or 0 if it never did."""
         before, since = self._numbers.get(target, (number, 0.0))
         if number != before:
             since = time_s

@@ -16,11 +16,11 @@ from strakes.errors import BadInputError, nearest_word
 from strakes.watch.causes import known_cause
 from strakes.watch.recorded import open_lines, unix_seconds
 
-# A value a minute of four series for a year.
+# Most rows: four series with a value per minute for a year.
 MOST_ROWS = 2_000_000
 _SEPARATORS = (",", ";", "\t", "|")
 _NOT_A_NUMBER = frozenset(("", "-", "na", "n/a", "nan", "nat", "null", "none"))
-# 1980: smaller numbers are days since 1900, as spreadsheets count them, or no times.
+# The year 1980: smaller numbers are days since 1900, as in spreadsheets, or no times.
 _EARLIEST_S = 315532800.0
 
 
@@ -67,7 +67,7 @@ def open_table(path: Path, time: str, value: str, by: Sequence[str] = (), causes
         if column not in header:
             near = nearest_word(column, header)
             remedy = f"Did you mean {near}?" if near else f"The columns are: {', '.join(header[:20])}"
-            raise BadInputError(f"there is no column {column!r}", where=str(path), remedy=remedy)
+            raise BadInputError(f"no column {column!r}", where=str(path), remedy=remedy)
         if header.count(column) > 1:
             what = f"{header.count(column)} columns are called {column!r}"
             raise BadInputError(what, where=str(path), remedy="Rename all but one of them in the header.")
@@ -76,7 +76,7 @@ def open_table(path: Path, time: str, value: str, by: Sequence[str] = (), causes
 
 
 def parse_time(text: str) -> float:
-    """Return Unix time from Unix time (also in ms, us or ns) or ISO 8601; NaN for neither.
+    """Return the Unix time of a text in Unix time (also in ms, us or ns) or ISO 8601, or NaN for another text.
 
     >>> parse_time("1487030400.0"), parse_time("2017-02-14T00:00:00"), parse_time("1487030400000")
     (1487030400.0, 1487030400.0, 1487030400.0)
@@ -103,7 +103,7 @@ def is_missing(cell: str) -> bool:
 
 
 def plain_number(text: str) -> float:
-    """Return a number with a decimal point; NaN for anything else."""
+    """Return a number with a decimal point, or NaN for another text."""
     try:
         return float(text)
     except ValueError:

@@ -47,8 +47,8 @@ class WatchEvent:
     """An event for the operator. Times are Unix time; ``ended_s`` is None while it lasts or if the end is unknown.
 
     ``size`` with its interval is in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: a
-    probability, or None for a fact that was read and not inferred. ``cause`` is empty for an unexplained event; an
-    event with a cause raises no alarm.
+    probability, or None for a fact that was read and not inferred. ``cause``: explanation, or "". An event with a cause
+    raises no alarm.
     """
 
     kind: Kind

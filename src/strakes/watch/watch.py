@@ -1,4 +1,4 @@
-"""All detectors together: readings in, events out. Pure, online, and in bounded memory."""
+"""All detectors of a watch, which turn readings into events. Pure, online, and in bounded memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _GAP_S = 300.0
 
 
 class Watch:
-    """All detectors. ``alarms_a_month``: accepted rate of false level alarms over all figures."""
+    """All detectors. ``alarms_a_month``: accepted number of false level alarms a month over all figures."""
 
     def __init__(self, alarms_a_month: float = ALARMS_A_MONTH) -> None:
         self._alarms = FOR_CHANCE * alarms_a_month
@@ -77,12 +77,12 @@ class Watch:
 
     @property
     def service_s(self) -> dict[str, float]:
-        """Seconds of work a request, of each target in the last window."""
+        """Return the service time per request of each target in the last window, in seconds."""
         return {name: took for slow in self._slow.values() for name, took in slow.took.items()}
 
     @property
     def top(self) -> dict[str, list[tuple[str, float]]]:
-        """Who causes the load, by unit: name and share."""
+        """Return the jobs or clients that cause the load, by unit: name and share."""
         return {unit: heavy.top for unit, heavy in self._heavy.items()}
 
     def passed(self, seconds: float) -> None:
@@ -113,7 +113,7 @@ class Watch:
                 events += self._new(self._slow[group].add(reading.time_s, work))
         targets = reading.work.get(DATA_TARGETS, {})
         disks = reading.work.get(DISKS, {})
-        # Two servers may have disks of one name.
+        # Two servers may have disks with the same name.
         keys = {f"{reading.source} {disk}": disk for disk in disks if reading.devices.get(disk) in targets}
         if keys:
             for key, disk in keys.items():
@@ -133,7 +133,7 @@ class Watch:
         return together
 
     def _new(self, events: list[WatchEvent]) -> list[WatchEvent]:
-        """Drop duplicates: a target and its disk are slow together."""
+        """Drop duplicate events: if a disk is slow, its target is slow, too."""
         new = []
         for event in events:
             target = str(event.evidence["target"])
@@ -179,9 +179,9 @@ class Watch:
 def level_event(
     name: str, told: LevelChange, *, worse_up: bool, cause: str = "", of_equals: bool = False
 ) -> WatchEvent:
-    """Return the event of a change of level. One to the better has the cause "a gain", which is no alarm.
+    """Return the event of a change of level. A change to the better has the cause "a gain" and raises no alarm.
 
-    ``of_equals``: the level is a share of what the others do.
+    ``of_equals``: the level is relative to the peer group.
     """
     better = (told.ratio < 1) == worse_up
     sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]

@@ -25,7 +25,7 @@ def line(event: WatchEvent) -> str:
 
 
 def to_document(events: Sequence[WatchEvent]) -> list[dict[str, Any]]:
-    """Return values that JSON knows."""
+    """Return the events as JSON values."""
     return [{**asdict(event), "alarm": event.alarm} for event in events]
 
 
@@ -35,7 +35,7 @@ def _when(time_s: float) -> str:
 
 
 def _sure(sure: float) -> str:
-    """Never more than is known.
+    """Return a probability in percent, at most 99.9 %.
 
     >>> _sure(0.99964), _sure(1.0), _sure(0.9)
     ('99.9 %', '99.9 %', '90 %')

@@ -22,7 +22,7 @@ class Window:
 
     @property
     def seconds(self) -> float:
-        """Return the length."""
+        """Return the length in seconds."""
         return self.ended_s - self.began_s
 
 

@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
                 if self.server.endless == "drops":
                     time.sleep(1)
 
-    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815 - as the base class asks for them
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any  # noqa: N815 - names of the base class
 
 
 @pytest.fixture

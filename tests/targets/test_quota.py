@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes  # noqa: F401 - used where nobody may not read it any more
+import ctypes  # noqa: F401 - strakes imports it after the switch to NOBODY, who may not read its file
 import os
 from collections.abc import Sequence
 

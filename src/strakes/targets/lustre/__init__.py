@@ -1,1 +1,1 @@
-"""Lustre: ``lfs`` and ``lctl`` as small functions, one file a subject, and the target built on them."""
+"""Lustre: functions for ``lfs`` and ``lctl``, and the target built on them."""

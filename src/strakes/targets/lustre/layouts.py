@@ -20,11 +20,11 @@ _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
 _NO_LAYOUT = " has no stripe info"
-# Both forms have the same keys, with and without one of these prefixes; others are not needed.
+# Both forms have the same keys, with or without one of these prefixes. Other keys are ignored.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
-# By these a line of text is known not to be a path.
+# Beginnings of lines that are not paths.
 _OF_TEXT = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
 # Older versions write the numbers of lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING.
 _PATTERN_NUMBERS = {0x001: "raid0", 0x100: "mdt", 0x201: "overstriped"}
@@ -35,22 +35,22 @@ _PATTERNS = {
 
 
 def file_layout(path: str, form: Form = "yaml") -> Command[Layout]:
-    """Ask for the layout of a file."""
+    """Return the command for the layout of a file."""
     return Command(("lfs", "getstripe", *(["-y"] if form == "yaml" else []), path), _READERS[form])
 
 
 def directory_layout(path: str, form: Form = "yaml") -> Command[Layout]:
-    """Ask for the layout that new files in a directory get."""
+    """Return the command for the layout of new files in a directory."""
     return Command(("lfs", "getstripe", "-d", *(["-y"] if form == "yaml" else []), path), _READERS[form])
 
 
 def read_yaml(done: Completed) -> Layout:
-    """Return the one layout of YAML output. Raises StrakesError."""
+    """Return the layout in YAML output. Raises StrakesError if there is not exactly one."""
     return _layout_in(checked(done, "the layout cannot be read").splitlines())
 
 
 def read_text(done: Completed) -> Layout:
-    """Return the one layout of text output. Raises StrakesError."""
+    """Return the layout in text output. Raises StrakesError if there is not exactly one."""
     text = checked(done, "the layout cannot be read").splitlines()
     lines = [line for line in text if line and not line.endswith(_NO_LAYOUT) and not _is_path(line)]
     return _layout_in(lines) if lines or not text else Layout()
@@ -67,14 +67,14 @@ def _is_path(line: str) -> bool:
 
 @dataclass
 class _Part:
-    """A plain layout, or a component of one, as its lines come in; ``listed``: its stripes are to follow."""
+    """A plain layout or a component, while its lines are parsed. ``listed``: a list of its stripes follows."""
 
     values: dict[str, str] = field(default_factory=dict)
     targets: list[int] = field(default_factory=list)
     listed: bool = False
 
     def take(self, key: str, value: str) -> None:
-        """Take a value in. Raises NotUnderstoodError for a second one."""
+        """Add a value. Raises NotUnderstoodError for a duplicate key."""
         plain = _PREFIX.sub("", key)
         if key == "lmm_objects":
             self.listed = True
@@ -114,7 +114,7 @@ class _Part:
 
 
 def _layout_in(lines: Sequence[str]) -> Layout:
-    """Return the one layout in the lines of either form. Raises NotUnderstoodError."""
+    """Return the layout in the lines of either form. Raises NotUnderstoodError."""
     parts = [_Part()]
     announced: int | None = None
     for line in filter(str.strip, lines):
@@ -152,7 +152,7 @@ def setstripe(path: str, wanted: Layout) -> Command[None]:
 
 
 def options_of(wanted: Layout) -> list[str]:
-    """Return a layout as options. Raises BadInputError for what ``lfs`` cannot express.
+    """Return a layout as options. Raises BadInputError if ``lfs`` cannot express it.
 
     >>> dom = LayoutComponent(0, 65536, Layout(pattern="mdt")), LayoutComponent(65536, None, Layout(stripe_count=4))
     >>> " ".join(options_of(Layout(components=dom)))
@@ -273,7 +273,7 @@ _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 
 @dataclass(frozen=True)
 class DirStripe:
-    """A directory's stripes; with a ``count`` of 0 it is not striped and on the target ``offset``.
+    """A directory's stripes. With a ``count`` of 0 it is not striped, and it is on the target ``offset``.
 
     As a default for new subdirectories: a count of -1 means all targets, an offset of -1 any target. ``max_inherit``:
     number of levels that inherit the default (-1: all). ``max_inherit_rr``: levels with round-robin placement.
@@ -294,12 +294,12 @@ def dir_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
 
 
 def default_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
-    """Return what a new subdirectory of a directory gets."""
+    """Return the default stripes of new subdirectories."""
     return Command(("lfs", "getdirstripe", *(["-y"] if form == "yaml" else []), "-D", path), read_default)
 
 
 def read_dir_stripe(done: Completed) -> DirStripe:
-    """Either form. Raises StrakesError."""
+    """Parse the stripes of a directory in either form. Raises StrakesError."""
     stripe = read_default(done)
     if len(stripe.targets) != stripe.count and not (stripe.count == 0 and stripe.targets in ((), (stripe.offset,))):
         raise not_understood(_GETDIRSTRIPE, f"lmv_stripe_count: {stripe.count}, and {len(stripe.targets)} stripes")
@@ -307,7 +307,7 @@ def read_dir_stripe(done: Completed) -> DirStripe:
 
 
 def read_default(done: Completed) -> DirStripe:
-    """Either form. Raises StrakesError."""
+    """Parse the default stripes of a directory in either form. Raises StrakesError."""
     values: dict[str, str] = {}
     targets = []
     for line in checked(done, "the placement is not known").splitlines():
@@ -325,7 +325,7 @@ def read_default(done: Completed) -> DirStripe:
             elif key.startswith("lmv_"):
                 values[key] = value
     if not values and not targets:
-        # To lfs a file is no error here.
+        # lfs reports no error for a file.
         raise BadInputError("the placement is not known", where=done.argv[-1], why="it is not a directory on Lustre")
     words = values.get("lmv_hash_type", "").split(",")
     needed = [values.get(f"lmv_{key}") for key in ("stripe_count", "stripe_offset")]
@@ -338,9 +338,9 @@ def read_default(done: Completed) -> DirStripe:
 
 
 def placement(own: DirStripe, default: DirStripe) -> Placement:
-    """Return what a directory's stripes and its default mean together.
+    """Return the placement that a directory's stripes and its default express.
 
-    A target chosen by hand does not show: such a directory reads as "inherit", for its subdirectories follow it.
+    A manually chosen target is not visible: such a directory reads as "inherit", because its subdirectories follow it.
     """
     if own.count > 1:
         striped_below = default.count > 1 or default.count == -1
@@ -368,7 +368,7 @@ def set_default(
     max_inherit: int | None = None,
     max_inherit_rr: int | None = None,
 ) -> Command[None]:
-    """Say what new subdirectories of an existing directory get; a target of -1 leaves the choice to Lustre."""
+    """Set the default stripes of new subdirectories; a target of -1 leaves the choice to Lustre."""
     levels = [] if max_inherit is None else [f"--max-inherit={max_inherit}"]
     turns = [] if max_inherit_rr is None else [f"--max-inherit-rr={max_inherit_rr}"]
     argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *levels, *turns, path)

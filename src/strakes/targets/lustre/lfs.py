@@ -28,7 +28,7 @@ _SPACE = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\d+%\s+.*?\[(?:MDT|OST):\
 _SPACE_HEADING = re.compile(r"^UUID\s+(1K-blocks|Inodes)\b")
 _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
-# A number is in brackets when a server did not answer, and starred when it is over its limit.
+# A number is in brackets if a server did not answer, and has a star if it exceeds its limit.
 _QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
 _SIZES = re.compile(
     r"^Block size: (\d+)\s+Fundamental block size: (\d+)\n"
@@ -49,7 +49,7 @@ class ClientName(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetState:
-    """``state`` is ACTIVE or INACTIVE: whether this client may use it, not whether its server answers."""
+    """A target. ``state``: ACTIVE or INACTIVE, which shows whether this client may use it, not whether it answers."""
 
     name: str
     kind: str
@@ -65,7 +65,7 @@ class LfsCheck(NamedTuple):
 
 
 class TargetSpace(NamedTuple):
-    """Bytes, or inodes, of one target; ``state`` is empty where it has nothing to complain of."""
+    """Bytes or inodes of one target. ``state``: "" for a healthy target."""
 
     name: str
     total: int
@@ -74,7 +74,7 @@ class TargetSpace(NamedTuple):
 
 
 class LustreSpace(NamedTuple):
-    """The sizes of targets, and for the others the reason of the failure, by their names as printed."""
+    """The sizes of targets, and for targets that failed the reason, by their printed names."""
 
     targets: tuple[TargetSpace, ...]
     missing: Mapping[str, str]
@@ -92,7 +92,7 @@ class LustreQuota:
     hard_files: int
 
     def of(self, user: str) -> Quota:
-        """Return it as a Quota, the type common to all file systems."""
+        """Return the quota in the type common to all file systems."""
         limit_bytes, limit_files = lower(self.soft_bytes, self.hard_bytes), lower(self.soft_files, self.hard_files)
         return Quota(f"user {user}", self.used_bytes, limit_bytes, self.used_files, limit_files)
 
@@ -146,7 +146,7 @@ def module_version() -> Command[str]:
 
 
 def read_version(done: Completed) -> str:
-    """Return the version in "version=2.17.57", "lfs 2.17.57", and among others in "lustre: 2.10.8"."""
+    """Return the version in "version=2.17.57", "lfs 2.17.57" or a line "lustre: 2.10.8"."""
     match = _VERSION.search(checked(done, "the version is not known"))
     if match is None:
         raise not_understood(" ".join(done.argv), done.stdout)
@@ -183,7 +183,7 @@ def check(kind: Literal["osts", "mds", "servers", "all"], path: str = "") -> Com
 
 
 def read_check(done: Completed) -> LfsCheck:
-    """Read it. Raises StrakesError when nothing was checked."""
+    """Parse the output of ``lfs check``. Raises StrakesError if nothing was checked."""
     active = []
     for line in done.stdout.splitlines():
         if match := _CHECKED.match(line):
@@ -197,18 +197,18 @@ def read_check(done: Completed) -> LfsCheck:
 
 
 def df(path: str = "", *, inodes: bool = False, lazy: bool = False) -> Command[LustreSpace]:
-    """Ask for the room of the file system at ``path``, of all that are mounted without one.
+    """Return the command for the space of the file system at ``path``, or of all mounted ones without a path.
 
-    Inactive targets are left out. ``lazy``: waits for no target that does not answer.
+    Inactive targets are left out. ``lazy``: do not wait for targets that do not answer.
     """
     options = [word for word, given in (("-i", inodes), ("-l", lazy)) if given]
     return Command(("lfs", "df", *options, *([path] if path else [])), read_df)
 
 
 def read_df(done: Completed) -> LustreSpace:
-    """Return sizes in bytes, or numbers of inodes, of targets that answered even where others did not.
+    """Return sizes in bytes, or numbers of inodes, of the targets that answered, even if others did not.
 
-    Raises StrakesError when none did, or the output is cut off.
+    Raises StrakesError if no target answered, or if the output is cut off.
     """
     targets, missing = [], {}
     unit, summaries = 0, 0
@@ -251,7 +251,7 @@ def read_quota(done: Completed) -> LustreQuota:
 
 
 def user_name() -> str:
-    """Return who asks; the number of a user without a name."""
+    """Return the name of the calling user, or the number of a user without a name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -259,7 +259,7 @@ def user_name() -> str:
 
 
 def sizes(path: str) -> Command[Sizes]:
-    """Ask for the room of the whole."""
+    """Return the command for the total sizes of the file system."""
 
     def read(done: Completed) -> Sizes:
         match = _SIZES.search(checked(done, "the size of the file system is unknown"))
@@ -296,7 +296,7 @@ def remove_file(path: str) -> Command[None]:
 def _rows(
     done: Completed, what: str, row: re.Pattern[str], *, headings: Sequence[str] = (), most: int | None = None
 ) -> list[re.Match[str]]:
-    """Match each line of the output. Raises StrakesError for a line that is no row, and for more or fewer than one."""
+    """Match each line of the output. Raises StrakesError for a line that does not match, and for a wrong number."""
     tool = " ".join(done.argv[:2])
     lines = [line for line in checked(done, what).splitlines() if line not in headings]
     matches = [row.match(line) for line in lines]

@@ -16,11 +16,11 @@ MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
 RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
 
 _COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
-# Older versions give microseconds, and no beginning.
+# Older versions print microseconds, and no start time.
 _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
-# Before 2.14 without quotes.
+# An address; before 2.14 it has no quotes.
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
-# Among the flags of an import, where an administrator took the target out.
+# Flag of an import whose target an administrator has deactivated.
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 _IMPORT = ("name", "target", "state", "import_flags", "failover_nids", "current_connection", "connection_attempts")
 _NUMBERS = "recovery_start|recovery_duration|(?:completed|connected|evicted)_clients|replayed_requests"
@@ -30,7 +30,7 @@ _RECOVERY = re.compile(
     rf"|status:\s*(?P<status>\S*)|(?!(?:{_NUMBERS}|status):)[^:]+:.*)\s*$"
 )
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
-# The beginning of an entry, and no more.
+# An incomplete entry.
 _CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
 
 # Counter of a metadata target -> common name of counters. A new file counts as an open and a mknod.
@@ -71,21 +71,21 @@ class Counter(NamedTuple):
 
 @dataclass(frozen=True)
 class Stats:
-    """Counters since ``start_s`` (None: not told), in Unix time. A counter of zero is not there."""
+    """Counters since ``start_s`` in Unix time (None: unknown). Counters that are zero are missing."""
 
     start_s: float | None
     counters: Mapping[str, Counter]
 
     def samples(self, name: str) -> int:
-        """Return how often it was counted."""
+        """Return the number of samples of a counter."""
         return self.counters[name].samples if name in self.counters else 0
 
     def total(self, name: str) -> int:
-        """Return the sum."""
+        """Return the sum of a counter."""
         return (self.counters[name].total or 0) if name in self.counters else 0
 
     def data(self, side: str = "") -> dict[str, float]:
-        """Return reads and writes by the names all file systems share; a sample of bytes is one request."""
+        """Return reads and writes under the common names; a sample of bytes is one request."""
         counters = {}
         for way in ("read", "write"):
             counters[f"{side}data.{way}_requests"] = float(self.samples(f"{way}_bytes"))
@@ -93,12 +93,12 @@ class Stats:
         return counters
 
     def named(self, names: Mapping[str, str], side: str = "") -> dict[str, float]:
-        """Return samples by the names all file systems share, with zeros, which a server leaves out."""
+        """Return the samples under the common names, with the zeros that a server leaves out."""
         return {side + name: float(self.samples(own)) for own, name in names.items()}
 
 
 def parse_stats(text: str) -> Stats:
-    r"""Read counters. Raises NotUnderstoodError.
+    r"""Parse counters. Raises NotUnderstoodError.
 
     >>> stats = parse_stats("snapshot_time 5.0 secs.nsecs\nopen 600 samples [usecs] 143 14279 755267 2588064233")
     >>> stats.samples("open"), stats.samples("unlink")
@@ -120,12 +120,12 @@ def parse_stats(text: str) -> Stats:
 
 
 def of_metadata_target(md_stats: Stats) -> dict[str, float]:
-    """Return what a metadata target did (mdt.*.md_stats); data of small files may be on it."""
+    """Return the counters of a metadata target (mdt.*.md_stats), including data of small files on it."""
     return md_stats.named(_MD_STATS) | md_stats.data()
 
 
 def of_client(llite: Stats) -> dict[str, float]:
-    """Return system calls of applications on a mount (llite.*.stats): what caches answered is in them."""
+    """Return system calls of applications on a mount (llite.*.stats), including those that caches answered."""
     return llite.named(_LLITE, CLIENT) | llite.data(CLIENT)
 
 
@@ -149,7 +149,7 @@ class Import(NamedTuple):
 
 
 def parse_import(text: str) -> Import:
-    """Read it. Raises NotUnderstoodError."""
+    """Parse an import. Raises NotUnderstoodError."""
     values: dict[str, str] = {}
     for line in text.splitlines():
         for key, value in key_values(line):
@@ -183,7 +183,7 @@ class Recovery(NamedTuple):
 
 
 def parse_recovery(text: str) -> Recovery:
-    """Read it, without a last line that is cut off. Raises NotUnderstoodError.
+    """Parse a recovery status, without a truncated last line. Raises NotUnderstoodError.
 
     >>> parse_recovery("status: WAITING_FOR_CLIENTS").serving
     False
@@ -218,17 +218,17 @@ def parse_recovery(text: str) -> Recovery:
 # FULL is connected; IDLE connects at the next request.
 WORKING_STATES = ("FULL", "IDLE")
 IDLE = "IDLE"
-# No server answers in these; in all others that do not work one takes the client back.
+# In these states no server answers. In all other states that do not work, a server is reconnecting the client.
 UNREACHED_STATES = ("NEW", "CONNECTING", "DISCONN")
-# Where an interruption begins, or is seen to have begun: CONNECTING alone also follows IDLE.
+# States in which an interruption begins. CONNECTING does not count, because it also follows IDLE.
 _LOST = ("DISCONN", "EVICTED")
 # Number of state changes that the kernel keeps; earlier ones are lost.
 _REMEMBERED = 16
-# An idle connection, or a new one, connects within that: longer than the time after which the kernel tries again.
+# Seconds within which an idle or new connection connects, longer than the kernel's retry interval.
 _CONNECTING_S = 6.0
 _CONNECTING = ("NEW", "CONNECTING")
-# A machine that is up refuses a connection at once; an attempt on a dead one takes 5 s or longer. The kernel gives
-# whole seconds.
+# A machine that is up refuses a connection at once; an attempt to connect to a dead one takes 5 s or longer. Times of
+# the kernel are in whole seconds.
 _REFUSED_WITHIN_S = 2
 # Number of earlier state changes kept in memory.
 _MOST_CHANGES = 1000
@@ -236,7 +236,7 @@ _MOST_CHANGES = 1000
 
 @dataclass(frozen=True)
 class StateChange:
-    """A state that a connection went into, in whole seconds of Unix time."""
+    """A state change of a connection; its time is in whole seconds of Unix time."""
 
     unix_s: int
     state: str
@@ -244,9 +244,9 @@ class StateChange:
 
 @dataclass(frozen=True)
 class States:
-    """The state now, and the changes before it, the oldest first.
+    """The present state, and earlier changes, the oldest first.
 
-    ``deactivated``: an administrator took the target out. ``cut_off``: the last of the changes could not be read.
+    ``deactivated``: an administrator has deactivated the target. ``cut_off``: the last change could not be read.
     """
 
     current: str
@@ -260,7 +260,7 @@ class States:
         return self.current in WORKING_STATES
 
     def in_words(self, now_unix_s: float) -> str:
-        """Return the state, and since when the target has not served.
+        """Return the state as text, with the time since the target stopped serving.
 
         >>> States("CONNECTING", (StateChange(10, "DISCONN"), StateChange(15, "CONNECTING"))).in_words(22)
         'CONNECTING, for 12.0 s'
@@ -275,7 +275,7 @@ class States:
         return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
 
     def lost(self, now_unix_s: float) -> bool:
-        """Return whether the target is lost; a deactivated target or one that is just being connected is not.
+        """Return whether the target is lost. A deactivated target, and one that is just connecting, is not.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
@@ -289,7 +289,7 @@ class States:
         return lasting or self.current not in _CONNECTING or not just_begun
 
     def refused(self, now_unix_s: float) -> bool:
-        """Return whether a machine refuses every attempt to connect: it is up, and the target is not mounted on it.
+        """Return whether the machine refuses all connections, because it is up without the target mounted.
 
         >>> tries = StateChange(5, "FULL"), StateChange(10, "DISCONN"), StateChange(15, "CONNECTING")
         >>> States("DISCONN", (*tries, StateChange(15, "DISCONN"))).refused(18), States("CONNECTING", tries).refused(18)
@@ -305,15 +305,15 @@ class States:
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
 
     def _last_working(self) -> int:
-        """Return the place behind the last change to a working state."""
+        """Return the index after the last change to a working state."""
         working = [place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES]
         return working[-1] if working else 0
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
-        """Return when the target was unavailable; for a deactivated target only the times before that."""
+        """Return the interruptions of a target; for a deactivated target only those that have ended."""
         lost = interruptions(target, self.changes)
         if self.cut_off and self.working:
-            # The change that ended it is the one that is missing.
+            # The unreadable last change ended the interruption.
             lost = tuple(replace(each, ended_unix_s=each.ended_unix_s or self.changes[-1].unix_s) for each in lost)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
@@ -323,7 +323,7 @@ class States:
 
 
 def parse_states(text: str) -> States:
-    r"""Read it, also where its last line is cut off. Raises NotUnderstoodError.
+    r"""Parse the state history of a connection, even if its last line is truncated. Raises NotUnderstoodError.
 
     >>> parse_states("current_state: FULL\nstate_history:\n - [ 1795323376, FULL ]").changes
     (StateChange(unix_s=1795323376, state='FULL'),)
@@ -353,9 +353,9 @@ def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
 
 
 def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
-    """Return when the target was unavailable to this client; the last interruption may continue.
+    """Return the interruptions of a target for this client; the last one may continue.
 
-    The beginning of the first one may be missing in the kernel's history.
+    The kernel's history may lack the begin of the first one.
 
     >>> lost = (StateChange(10, "DISCONN"), StateChange(15, "EVICTED"), StateChange(16, "FULL"))
     >>> interruptions("labfs-MDT0001", lost) == (Interruption("labfs-MDT0001", 10, 16, evicted=True),)
@@ -373,9 +373,9 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
 
 
 def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
-    """Cut the changes behind each that works again.
+    """Split the changes after each working state.
 
-    So a connection that finds its server dead when it wakes up was lost from the moment at which it woke up.
+    A connection that finds its server dead when it leaves IDLE was therefore lost from that moment on.
     """
     episodes: list[list[StateChange]] = []
     works = True

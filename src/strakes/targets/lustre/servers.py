@@ -1,4 +1,4 @@
-"""The servers of a file system: the targets that each serves, their health and counters, and a Description of all."""
+"""The servers of a file system: their targets, health and counters, and the Description of the file system."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from strakes.targets.target import said
 from strakes.units import counted, format_bytes
 
 ACTIVE = "active"
-# The host of targets that this node serves itself, whose address is then Lustre's loopback.
+# Host of the targets that this node serves; their address is Lustre's loopback.
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
 _NOTHING = Params({})
@@ -72,12 +72,12 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """Return the machine it is on."""
+        """The machine of the target."""
         return host_of(self.address)
 
 
 def host_of(address: str) -> str:
-    """Return the machine of an address in Lustre's network; this one where client and server are the same.
+    """Return the machine of an address in Lustre's network, or ``THIS_NODE`` if client and server are the same.
 
     >>> host_of("192.168.77.1@tcp"), host_of("0@lo")
     ('192.168.77.1', 'localhost')
@@ -86,7 +86,7 @@ def host_of(address: str) -> str:
 
 
 def target_of(parameter: str, name: ClientName) -> str:
-    """Return the target behind a client's device.
+    """Return the target of a client's device.
 
     >>> target_of("osc.labfs-OST0000-osc-ffff01.stats", ClientName("labfs", "ffff01"))
     'labfs-OST0000'
@@ -95,12 +95,12 @@ def target_of(parameter: str, name: ClientName) -> str:
 
 
 def addresses(answers: Answers, name: ClientName) -> dict[str, str]:
-    """Target -> address of the server it is on now. Any user may know that."""
+    """Return target -> address of its present server. Any user may read that."""
     return _addresses(answers, f"*-{name.instance}", name.file_system, str)
 
 
 def addresses_in(answers: Answers, file_system: str, ask_instance: Callable[[], str] = str) -> dict[str, str]:
-    """Return the same of a mount whose own name is not known, for that is asked of its servers."""
+    """Return the same for a mount whose instance name is unknown. ``ask_instance`` returns it, by querying servers."""
     return _addresses(answers, f"{file_system}-*", file_system, ask_instance)
 
 
@@ -121,7 +121,7 @@ def _target_of_device(name: str) -> str:
 
 
 def connections(answers: Answers, path: str, name: ClientName) -> tuple[tuple[Connection, ...], str, str]:
-    """All targets, metadata first; and the address and state of the management server."""
+    """Return all targets, metadata targets first, and the address and state of the management server."""
     known = (*answers.get(lfs.mdts(path), ()), *answers.get(lfs.osts(path), ()))
     checks = answers.get(lfs.check("servers", path), lfs.LfsCheck((), {}))
     imports = _imports(answers, name)
@@ -149,7 +149,7 @@ def _plain(device: str, name: ClientName) -> str:
 
 def _imports(answers: Answers, name: ClientName) -> dict[str, Import]:
     asked = get_param(f"mdc.*-{name.instance}.import", f"osc.*-{name.instance}.import")
-    # Users other than root get nothing, which limits() says.
+    # Only root gets these parameters; limits() reports that.
     params = answers.get(asked, _NOTHING)
     imports = []
     for text in () if params.cut_off else params.values.values():
@@ -161,10 +161,7 @@ def _imports(answers: Answers, name: ClientName) -> dict[str, Import]:
 
 
 def states(answers: Answers, file_system: str, ask_instance: Callable[[], str] = str) -> dict[str, States]:
-    """Return the states of all connections to targets of a file system.
-
-    From the kernel alone, which waits for no server.
-    """
+    """Return the states of all connections to targets of a file system, from the kernel, without asking servers."""
     known = _states_by_device(answers, file_system, ask_instance)
     if not all(of.working for of in known.values()):
         taken_out = _taken_out(answers, file_system)
@@ -184,9 +181,9 @@ def _states_by_device(answers: Answers, file_system: str, ask_instance: Callable
 
 
 def _taken_out(answers: Answers, file_system: str) -> set[str]:
-    """Return the devices that an administrator deactivated: they are disconnected, and that is meant.
+    """Return the devices that an administrator has deactivated, which are disconnected on purpose.
 
-    Not every version has ``active`` for every kind of device.
+    Some versions have no ``active`` for some kinds of devices.
     """
     devices = f"{file_system}-*"
     asked = get_param(*(f"{kind}.{devices}.{own}" for own in ("active", "import") for kind in ("mdc", "osc")))
@@ -199,7 +196,7 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def _state(target: TargetState, known: Import | None, reached: bool, failing: str | None) -> str:
-    """Return the worst known state: lfs says ACTIVE until a deactivation, an import FULL until a request fails."""
+    """Return the worst known state: lfs reports ACTIVE until a deactivation, an import FULL until a request fails."""
     if target.state != "ACTIVE":
         return target.state.lower()
     if known is not None and known.deactivated:
@@ -212,16 +209,13 @@ def _state(target: TargetState, known: Import | None, reached: bool, failing: st
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return how commands get to each server that can be asked.
-
-    This node, where it is one, and others by ``servers``.
-    """
+    """Return a runner for each reachable server: this node, if it is a server, and others by ``servers``."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 
 
 def hosts(where: Mapping[str, str] | Iterable[Connection]) -> tuple[str, ...]:
-    """Every server once, in the order first seen."""
+    """Return each server once, in order of first occurrence."""
     each = (
         (host_of(value) for value in where.values())
         if isinstance(where, Mapping)
@@ -274,7 +268,7 @@ def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -
 
 
 def complaint(text: str) -> str:
-    r"""Return what ``health_check`` complains of; empty where it does not.
+    r"""Return the complaints of ``health_check``, or "".
 
     >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY")
     ('', 'device labfs-OST0001 reported unhealthy')
@@ -286,7 +280,7 @@ def complaint(text: str) -> str:
 
 
 def as_counted(target: str, recovery: Recovery) -> TargetRecovery:
-    """Return a target's recovery in the words that all file systems have."""
+    """Return a target's recovery in the type common to all file systems."""
     return TargetRecovery(
         target,
         recovery.status,
@@ -303,14 +297,14 @@ def _in_words(recovery: TargetRecovery) -> str:
     return f"{recovery.target} is taking its clients back at the moment ({recovery.status})."
 
 
-# The name under which the counters of the mount as a whole stand.
+# Name of the counters of the whole mount.
 MOUNT = "client"
 
 _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
 
 
 def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observation:
-    """Per target, and for the mount. An empty entry stands where counters are expected and cannot be had."""
+    """Return the counters of each target and of the mount. An entry is empty if its counters cannot be read."""
     answers = Answers(run)
     seen = client_counters(answers, name)
     ways = ways_to_servers(run, servers, hosts(addresses(answers, name)))
@@ -332,7 +326,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
     for parameter, own in stats.items():
         kind = parameter.partition(".")[0]
         if parameter.endswith(".md_stats"):
-            continue  # goes with the other counters of its target
+            continue  # handled with the other counters of its target
         target = MOUNT if kind == "llite" else target_of(parameter, name)
         seen[target] = {}
         if own is None:
@@ -347,7 +341,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 
 def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, dict[str, float]]:
-    """Return what servers counted for their targets; a server that cannot be asked stands under its host, empty."""
+    """Return the counters of all targets by their servers; an unreachable server has an empty entry for its host."""
 
     def ask(host: str) -> dict[str, dict[str, float]]:
         try:
@@ -395,7 +389,7 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     for parameter, text in mine.items():
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
-                # It changes with every restart after which clients had to recover.
+                # It changes with each restart after which clients had to recover.
                 counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
     return seen
 
@@ -408,13 +402,13 @@ def _parsed(text: str) -> Stats | None:
 
 
 def _since(side: str, *stats: Stats) -> dict[str, float]:
-    """Return the latest beginning: whichever of the counters somebody clears, it moves."""
+    """Return the latest start of the counters, which changes if any of them is cleared."""
     starts = [counted.start_s for counted in stats if counted.start_s is not None]
     return {side + SINCE: max(starts)} if starts else {}
 
 
 _NO_LIMITS = lfs.LustreQuota(0, 0, 0, 0, 0, 0)
-# With these, large buffered calls are direct ones (2.17 and newer).
+# Parameters of hybrid I/O, which turns large buffered calls into direct ones (2.17 and newer).
 _HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")
 # Parameters that limit this client's speed; any user may read them.
 _SETTINGS = {
@@ -425,12 +419,12 @@ _SETTINGS = {
 
 
 def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
-    """Return the description; notes name the missing parts with the reason."""
+    """Return the description; notes name missing parts with the reason."""
     targets, manager, manager_state = connections(answers, path, name)
     ways = ways_to_servers(answers.run, servers, hosts(targets))
     targets = _restated(targets, _recovering(ask_health(answers, ways, name.file_system)))
     if own := answers.get(list_nids(), ()) if THIS_NODE in ways else ():
-        # As other clients call this node.
+        # The address that other clients use for this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = _space(answers, path)
     targets = _with_complaints(targets, space)
@@ -470,7 +464,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
 
 
 def _space(answers: Answers, path: str, *, inodes: bool = False) -> LustreSpace:
-    """Return the room of all targets that answer: one that does not must not hide the others."""
+    """Return the space of all targets that answer, even if others do not."""
     try:
         return lfs.df(path, inodes=inodes).ask(answers.run)
     except CommandTimeout as error:
@@ -482,7 +476,7 @@ def _space(answers: Answers, path: str, *, inodes: bool = False) -> LustreSpace:
 
 
 def _with_complaints(targets: Iterable[Connection], space: LustreSpace) -> tuple[Connection, ...]:
-    """Return what ``lfs df`` says of a target that is otherwise well: degraded, read-only, no answer."""
+    """Return the targets with the complaints of ``lfs df`` on otherwise healthy ones: degraded, read-only, silent."""
     complaints = {target.name: target.state for target in space.targets if target.state}
     complaints |= {name.removesuffix("_UUID"): why.lower() for name, why in space.missing.items()}
     return _restated(targets, complaints)
@@ -496,7 +490,7 @@ def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple
 
 
 def _recovering(health: Health) -> dict[str, str]:
-    """Return the targets that take their clients back at the moment, with their state."""
+    """Return the targets in recovery, with their state."""
     return {recovery.target: recovery.status.lower() for recovery in health.recoveries if not recovery.serving}
 
 
@@ -516,7 +510,7 @@ def _servers(targets: Iterable[Connection], manager: str, manager_state: str) ->
 
 
 def _network(answers: Answers, targets: Iterable[Connection]) -> tuple[str, ...]:
-    """Return this client's addresses; the kinds of network its servers are on where only root may know those."""
+    """Return this client's addresses, or the network types of its servers if only root may read the addresses."""
     own = answers.get(list_nids(), ())
     return own or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address))
 
@@ -538,13 +532,13 @@ def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
 
 
 def _value(own: str, text: str) -> str:
-    """Return the value, which some parameters give among others: "max_cached_mb: 983"."""
+    """Return the value of a parameter, which may be a line in a larger text: "max_cached_mb: 983"."""
     lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{own}:")]
     return lines[0] if lines else text
 
 
 def _summary(values: list[str]) -> str:
-    """One value where all targets have it."""
+    """Return the values of all targets as text, once if they are equal."""
     seen = Counter(values).most_common()
     return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)
 

@@ -1,4 +1,4 @@
-"""Lustre, seen from a client; its servers take part only where they may be asked."""
+"""A Lustre client. Servers are only queried if they are reachable with --servers or are this node."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from strakes.targets.target import LostServer, Target, TargetFacts, said
 
 T = TypeVar("T")
 
-# Subdirectories at every depth go to the targets in turn.
+# Round-robin placement of subdirectories applies at all depths.
 _ALL_LEVELS = -1
 _PROBE = ".strakes-layout"
 # Stripe sizes are multiples of this (lfs-setstripe(1)).
@@ -75,12 +75,12 @@ _MOST_STRIPES = 2000
 
 
 class LustreTarget(Target):
-    """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
+    """A Lustre mount. All calls have a time limit, so that a dead server causes an error and no hang."""
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
         """Return whether it is a client's mount."""
-        # On a server a target's own device is mounted under the same name; a client's source is "mgs@net:/name".
+        # On a server, devices of targets are mounted with the same type; a client's source is "mgs@net:/name".
         return mount.file_system == "lustre" and ":/" in mount.source
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
@@ -100,14 +100,14 @@ class LustreTarget(Target):
         return sizes
 
     def controls(self) -> tuple[str, ...]:
-        """Return what strakes can change here."""
+        """Return the settings that strakes can change."""
         return (
             "stripe size, count, first target and pool of new files; composite, on MDTs, overstriped (lfs setstripe)",
             "metadata targets of new directories, by hand or striped or in turn (lfs mkdir, lfs setdirstripe; root)",
         )
 
     def describe(self) -> Description:
-        """Return the parts that can be known from here."""
+        """Return the known parts of the file system."""
         answers = Answers(self.run)
         try:
             name = self._name
@@ -126,7 +126,7 @@ class LustreTarget(Target):
             return None  # limits() says why
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Also makes and removes an empty file in the directory: only a file shows what counts were lowered to."""
+        """Set the layout of new files. Creates and removes an empty file, because only a file shows reduced counts."""
         self._ask(setstripe(str(directory), wanted))
         probe = str(directory / _PROBE)
         try:
@@ -140,7 +140,7 @@ class LustreTarget(Target):
         return given
 
     def striping(self) -> Striping | None:
-        """Return which layouts may be asked for."""
+        """Return the possible layouts."""
         try:
             number = len(self._ask(osts(str(self.path))))
         except StrakesError:
@@ -160,14 +160,14 @@ class LustreTarget(Target):
         return self._newest(lambda form: self._ask(command(path, form)))
 
     def placement(self, directory: Path) -> Placement | None:
-        """Return which metadata targets hold a directory."""
+        """Return the metadata targets of a directory."""
         path = str(directory)
         return self._newest(
             lambda form: placement(self._ask(dir_stripe(path, form)), self._ask(default_stripe(path, form)))
         )
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Make a directory where it is wanted; returns where it is."""
+        """Create a directory with a placement; return the actual placement."""
         path = str(_real(parent) / name)
         if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
             self._ask(lfs.make_directory(path))
@@ -183,12 +183,12 @@ class LustreTarget(Target):
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
-        # lfs getdirstripe does not show a choice made by hand, and subdirectories may be distributed even then.
+        # lfs getdirstripe does not show a manual choice, and subdirectories may be distributed even then.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
     def _hand_down(self, path: str, wanted: Placement) -> None:
-        """Set the default for subdirectories, where one is wanted."""
+        """Set the default for subdirectories, if one is requested."""
         if wanted.kind == "automatic" and wanted.count in (None, 1):
             self._ask(set_default(path, count=1, targets=(-1,), max_inherit=_ALL_LEVELS, max_inherit_rr=_ALL_LEVELS))
         elif wanted.kind == "manual" and wanted.inherited:
@@ -198,7 +198,7 @@ class LustreTarget(Target):
             self._ask(set_default(path, count=wanted.count, hash_type=wanted.hash))
 
     def observe(self) -> Observation:
-        """Return counters of this client and, where they may be asked, of servers."""
+        """Return the counters of this client and of reachable servers."""
         try:
             name = self._name
         except EnvironmentLacksError:
@@ -206,10 +206,7 @@ class LustreTarget(Target):
         return servers.observe(self.run, name, self.servers)
 
     def trouble(self) -> tuple[str, ...]:
-        """Return which targets do not serve this client, and where they are.
-
-        From the kernel, which waits for nobody.
-        """
+        """Return a sentence for each target that does not serve this client, from the kernel, without waiting."""
         answers = Answers(self.run)
         return self._silent_targets(answers) + self._health(answers).complaints
 
@@ -222,7 +219,7 @@ class LustreTarget(Target):
         )
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return the targets whose connections are not even in recovery, and the others on the same servers."""
+        """Return the targets whose connections are lost and not in recovery, and idle ones on the same servers."""
         answers = Answers(self.run)
         known = self._states(answers)
         if not known:
@@ -266,7 +263,7 @@ class LustreTarget(Target):
         return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where)), self._file_system)
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
-        """Return what the kernel remembers of lost connections: their last sixteen states."""
+        """Return the last sixteen states of lost connections, from the kernel."""
         known = self._states(Answers(self.run))
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
@@ -275,16 +272,16 @@ class LustreTarget(Target):
         )
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return what ``recovery_status`` says on servers that can be asked."""
+        """Return the ``recovery_status`` of targets on reachable servers."""
         return self._health(Answers(self.run)).recoveries
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return what the kernel remembers of lost connections."""
+        """Return the interruptions in the kernel's history of connections."""
         known = self._states(Answers(self.run))
         return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
 
     def _states(self, answers: Answers) -> dict[str, States]:
-        """Return the states of all connections; also older changes than the kernel has, where they were seen before."""
+        """Return the states of all connections, including changes seen earlier that the kernel has dropped."""
         known = states(answers, self._file_system, self._instance)
         for name, of in known.items():
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
@@ -297,15 +294,15 @@ class LustreTarget(Target):
         return {}
 
     def server_addresses(self) -> dict[str, str]:
-        """Return for each target the address of the server that it is on now, metadata targets first."""
+        """Return the address of each target's present server, metadata targets first."""
         return addresses_in(Answers(self.run), self._file_system, self._instance)
 
     def servers_of(self, name: str) -> tuple[str, ...]:
-        """Return the machines that may serve a target; all of the file system where this client is not told."""
+        """Return the machines that may serve a target, or all machines of the file system if that is unknown."""
         return self._service_hosts(name) or hosts(self.server_addresses())
 
     def _service_hosts(self, name: str) -> tuple[str, ...]:
-        """Return the hosts that a target is configured on; none for users who may not know that."""
+        """Return the hosts that a target is configured on, empty for users without the permission."""
         try:
             imports = get_param(f"*.{name}-*.import").ask(self.run).values.values()
             return hosts({address: address for text in imports for address in parse_import(text).failover_addresses})
@@ -321,11 +318,11 @@ class LustreTarget(Target):
         return self.mount.source.partition(":/")[2].partition("/")[0]
 
     def _instance(self) -> str:
-        """Return which mount of the file system it is; asked of its servers the first time."""
+        """Return the instance name of the mount; the first call queries its servers."""
         return self._name.instance
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return what cannot be done here, and why."""
+        """Return operations that are not possible here, with the reasons."""
         limits = self._servers_not_reached()
         if os.geteuid() != 0:
             root = "Lustre lets only root do that"
@@ -385,7 +382,7 @@ class LustreTarget(Target):
         return getname(self.mount.mount_point).ask(self.run)
 
     def _ask(self, command: Command[T]) -> T:
-        """Ask. Raises CommandTimeout that names the targets that do not answer; the kernel knows them."""
+        """Run a command. Raises CommandTimeout with the targets that do not answer, by the kernel."""
         try:
             return command.ask(self.run)
         except CommandTimeout as error:
@@ -393,7 +390,7 @@ class LustreTarget(Target):
             raise CommandTimeout(error.what, where=error.where, why=why, remedy=error.remedy) from error
 
     def _newest(self, ask: Callable[[Form], T]) -> T:
-        """In YAML; as text where ``lfs`` is too old for that, or writes it in another form."""
+        """Query in YAML, or as text if ``lfs`` does not support YAML or its form is unknown."""
         try:
             return ask("yaml")
         except EnvironmentLacksError:
@@ -405,7 +402,7 @@ class LustreTarget(Target):
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:
-    """Return the layouts of Lustre that are more than a count and a size, as options of ``lfs setstripe``.
+    """Return layouts with more than a count and a size, by name, as options of ``lfs setstripe``.
 
     >>> layout_kinds(8)["progressive"]
     '-E 1M -c 1 -E 64M -c 4 -E -1 -c -1'
@@ -415,12 +412,12 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
         "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
     }
-    # Two stripes on each target, as far as a file may have them: else at least one target has two.
+    # Two stripes on each target, or as many as a file may have.
     if data_targets < _MOST_STRIPES:
         kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
     return kinds
 
 
 def _real(parent: Path) -> Path:
-    """Return a directory's name: /proc/self is another process for a command."""
+    """Return the real name of a directory, because /proc/self is another process for a command."""
     return Path(os.readlink(parent)) if parent.is_relative_to("/proc/self/fd") else parent

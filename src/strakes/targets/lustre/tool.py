@@ -1,4 +1,4 @@
-"""Calls of ``lfs`` and ``lctl``: their parameters, what their outputs have in common, and many servers at once."""
+"""Calls of ``lfs`` and ``lctl``: common parts of their output, errors, and queries to many servers."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _BY_TEXT = {os.strerror(number): number for number in (*_FAILED, *_BAD_INPUT)}
 
 
 class NotUnderstoodError(MeasurementError):
-    """Output that is not of the form known: another version of Lustre, or cut off."""
+    """Output in an unknown form, of another version of Lustre or truncated."""
 
 
 def not_understood(tool: str, line: str) -> NotUnderstoodError:
-    """For output of ``tool`` (as typed) that makes no sense at ``line``."""
+    """Return the error for output of ``tool`` (the command) that cannot be parsed at ``line``."""
     remedy = "Please report it with the version (lfs --version) and the whole output."
     return NotUnderstoodError(f"the output of {tool} is not understood", where=repr(line[:200]), remedy=remedy)
 
@@ -76,7 +76,7 @@ def number(text: str, tool: str) -> int:
 
 
 def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
-    """Name, kind and index of a target. Raises NotUnderstoodError.
+    """Return name, kind and index of a target. Raises NotUnderstoodError.
 
     >>> target_name("labfs-OST000a_UUID", "lfs osts")
     ('labfs-OST000a', 'OST', 10)
@@ -100,7 +100,7 @@ def key_values(line: str) -> Iterator[tuple[str, str]]:
 
 
 def explanation(done: Completed) -> str:
-    """Return what a command said of its failure; of lines that end with the same reason the first."""
+    """Return the error message of a command; of lines with the same reason only the first."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
@@ -137,7 +137,7 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
         return BadInputError(what, where=where, why=why, remedy=remedy)
     if done.status < 0:
         return MeasurementError(what, where=where, why=f"the command was ended by {signal.Signals(-done.status).name}")
-    # The words are surer than the status, which other tools do not take from errno.
+    # The text is more reliable than the status, which is not an errno in other tools.
     number = next((number for text, number in _BY_TEXT.items() if text in why), done.status)
     if not why:
         why = f"exit status {done.status}" + (f": {os.strerror(number)}" if number in _BY_TEXT.values() else "")
@@ -149,7 +149,7 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
 
 
 def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> str:
-    """Return standard output of a command that succeeded. Raises what :func:`refusal` makes of one that did not."""
+    """Return the output of a successful command. Raises the error of :func:`refusal` for a failed one."""
     if done.status != 0:
         raise refusal(done, what, where, remedy)
     return done.stdout
@@ -157,7 +157,7 @@ def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> st
 
 _MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or directory$")
 _ERROR = re.compile(r"^(?:error|lctl)\b")
-# Before every line, by commands that reach many servers at once (pdsh, clush).
+# Prefix of lines from commands on many servers (pdsh, clush).
 _HOST = re.compile(r"^[^\s=:]+: ")
 
 
@@ -172,7 +172,7 @@ def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[No
 
 @dataclass(frozen=True)
 class Params:
-    """Full name -> value, which may have many lines.
+    """Values of parameters by full name; a value may have many lines.
 
     ``missing``: requested names that match no parameter. ``cut_off``: lctl failed in another way (mostly because the
     user is not root), and values may be truncated. ``why``: its messages, also those about missing names.
@@ -190,7 +190,7 @@ def get_param(*names: str) -> Command[Params]:
 
 
 def read_params(done: Completed) -> Params:
-    """Read it. Raises StrakesError for output that is of no parameter."""
+    """Parse the output of ``lctl get_param``. Raises StrakesError if it has no parameter."""
     patterns = [word for word in done.argv[2:] if not word.startswith("-")]
 
     def is_asked(line: str) -> bool:
@@ -260,7 +260,7 @@ class Answers:
     """Answers of commands; ``notes`` lists the commands that failed, with the reason."""
 
     def __init__(self, run: Runner) -> None:
-        """Take how commands are run."""
+        """Store the runner of commands."""
         self.run = run
         self.notes: list[str] = []
         self._silent: set[str] = set()
@@ -278,12 +278,12 @@ class Answers:
             return otherwise
 
     def note(self, error: StrakesError) -> None:
-        """Keep why something was not answered."""
+        """Store the reason of a missing answer."""
         if said(error) not in self.notes:
             self.notes.append(said(error))
 
 
-# Each is a remote shell that waits; the limit is what a small client has the memory for.
+# Most simultaneous remote shells; a small client has the memory for these.
 _AT_ONCE = 64
 
 
@@ -329,7 +329,7 @@ def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable
             instances[parameter] = match["instance"]
     wanted = set(instances.values())
     if len(wanted) > 1:
-        # Where its servers do not answer, nobody says which mount it is.
+        # If the servers do not answer, the instance name is unknown.
         with suppress(StrakesError):
             wanted = {ask_instance()} & wanted or wanted
     return {parameter: values[parameter] for parameter, instance in instances.items() if instance in wanted}

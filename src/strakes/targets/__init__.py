@@ -1,1 +1,1 @@
-"""The measured file systems: facts, layouts, counters, and the workspace, the directory in which strakes works."""
+"""The measured file systems: facts, layouts, counters, and workspaces on them."""

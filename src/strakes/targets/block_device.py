@@ -1,4 +1,4 @@
-"""The local block device under a file system, as sysfs describes it."""
+"""The local block device of a file system, from sysfs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from strakes.targets.mountinfo import Mount
 
-_SECTOR_BYTES = 512  # sysfs counts sizes in these, whatever the device's own sectors are
+_SECTOR_BYTES = 512  # unit of sizes in sysfs, independent of the device's sectors
 
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """``name`` is the disk's also for a partition; ``backing_file`` is set for loop devices only.
+    """A block device. ``name``: of the disk, also for a partition. ``backing_file``: only for loop devices.
 
-    ``raid`` is the level of a software RAID (raid5, ...), ``members`` the devices below one or below a volume of LVM.
+    ``raid``: level of a software RAID (raid5, ...). ``members``: devices below a RAID or a volume of LVM.
     """
 
     name: str
@@ -65,12 +65,10 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
 
 
 def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, float]:
-    """Return what a disk has done since it was there, for whomever.
+    """Return the counters of a disk for all its users, empty if the kernel has none (Documentation/block/stat.rst).
 
-    Empty where the kernel does not count (Documentation/block/stat.rst).
-
-    ``data.busy_s`` is the time during which at least one request was under way, ``data.replicated_bytes`` what a device
-    of DRBD 8.4 has sent to its peer.
+    ``data.busy_s``: time with at least one request in flight. ``data.replicated_bytes``: bytes that a device of DRBD
+    8.4 has sent to its peer.
     """
     fields = [float(word) for word in _read(sysfs / "block" / name / "stat").split()]
     if len(fields) < 10:
@@ -86,7 +84,7 @@ def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/p
 
 
 def _replicated(name: str, proc: Path) -> dict[str, float]:
-    """``ns`` of /proc/drbd counts in KiB; DRBD 9 has no such file."""
+    """Return the bytes sent to the peer, from ``ns`` in /proc/drbd (in KiB). DRBD 9 has no such file."""
     minor = name.removeprefix("drbd")
     if minor == name:
         return {}
@@ -95,7 +93,7 @@ def _replicated(name: str, proc: Path) -> dict[str, float]:
 
 
 def _read(path: Path) -> str:
-    """Return the text of a sysfs file; empty where the kernel has no such file or no value for it."""
+    """Return the text of a sysfs file, or "" if the kernel has no such file or no value for it."""
     try:
         return os.fsdecode(path.read_bytes()).strip()
     except OSError:
@@ -103,7 +101,7 @@ def _read(path: Path) -> str:
 
 
 def _chosen(schedulers: str) -> str:
-    """Return the one in brackets.
+    """Return the selected scheduler, which is in brackets.
 
     >>> _chosen("none [mq-deadline] kyber")
     'mq-deadline'

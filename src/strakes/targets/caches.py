@@ -11,7 +11,7 @@ _BY_TYPE = {
 
 
 def own_cache(file_system: str) -> str:
-    """Return the name of the client's cache for a type of mount; empty if the client uses only the page cache.
+    """Return the name of the client's cache for a type of mount, or "" if the client uses only the page cache.
 
     A FUSE client has a private cache that cannot be dropped or examined.
 

@@ -1,7 +1,4 @@
-"""Running the tools of a file system.
-
-No call blocks for ever, none waits for a terminal, and servers are reached only by a template.
-"""
+"""Run the tools of a file system: with a time limit, without a terminal, and on servers only by a template."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from strakes.processes import mark_of, process_start, wait_for_end
 DEFAULT_TIMEOUT_S = 10.0
 # The largest real output is the job statistics of a thousand Lustre targets, 20 MB.
 _MOST_OUTPUT_BYTES = 64 << 20
-# How long a killed child may take to go. One that waits in the kernel for a dead server does not go, and is left to it.
+# Seconds to wait for a killed child. A child that waits in the kernel for a dead server does not end and is abandoned.
 _REAP_S = 1.0
 _abandoned: list[subprocess.Popen[bytes]] = []
 _abandoned_lock = threading.Lock()
@@ -34,12 +31,12 @@ _running: set[subprocess.Popen[bytes]] = set()
 _SHORT_TIMEOUT_S = 2.0
 _short = threading.Event()
 
-# Administration tools are here even where a user's PATH does not say so.
+# Directories of administration tools, which a user's PATH may lack.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-# These hand their arguments to a shell on the other side, which must find them quoted.
+# These pass their arguments to a remote shell, so the arguments must be quoted.
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh", "pdsh", "clush"})
 
-# A name or an address, also of a user on it. It may pass through shells, which must find nothing else in it.
+# A host name or address, possibly with a user. It may pass through shells, so it must not contain special characters.
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
 
 # The exit status of a remote shell's own errors.
@@ -50,7 +47,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Completed:
-    """A call that ended; a status below 0 is the signal that ended it."""
+    """A command that ended. A negative ``status`` is the signal that ended it."""
 
     argv: tuple[str, ...]
     status: int
@@ -81,15 +78,15 @@ class Command(Generic[T_co]):
     timeout_s: float = DEFAULT_TIMEOUT_S
 
     def ask(self, run: Runner) -> T_co:
-        """Run it, and return what its output means. Raises what ``run`` and ``read`` raise."""
+        """Run the command and return its parsed output. Raises the errors of ``run`` and ``read``."""
         return self.read(run(self.argv, self.timeout_s))
 
 
 def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     r"""Run a command and keep its output, in English, with nothing on standard input.
 
-    Raises CommandTimeout when it does not end (it and its children are then killed), EnvironmentLacksError when it
-    cannot be started.
+    Raises CommandTimeout if it does not end (it and its children are then killed), EnvironmentLacksError if it cannot
+    be started.
 
     >>> run(["echo", "hello"]).stdout
     'hello\n'
@@ -99,8 +96,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Files and not pipes: whoever else holds them open cannot keep us waiting for their end. In memory: TMPDIR may be
-    # on a dead server.
+    # Files instead of pipes, because a process that keeps a pipe open would delay its end. In memory, because TMPDIR
+    # may be on a dead server.
     with output_file("stdout") as stdout, output_file("stderr") as stderr:
         try:
             # A new session has no terminal for a password prompt, and can be killed with its children.
@@ -154,19 +151,19 @@ def output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    """Return how much was written: the commands share our position in the file."""
+    """Return the number of bytes written. Commands share the file position with this process."""
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
 def end_running() -> None:
-    """End all commands that run now, and give later ones a short limit until :func:`end_grace`."""
+    """End all running commands, and give later ones a short limit until :func:`end_grace`."""
     _short.set()
     for child in tuple(_running):
         _signal(child)
 
 
 def end_grace() -> None:
-    """Give commands their own limits again."""
+    """Restore the limits of commands."""
     _short.clear()
 
 
@@ -185,8 +182,8 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 
 
 def output_text(file: IO[bytes]) -> str:
-    """Return what was written to an :func:`output_file` until now."""
-    # File names need not be UTF-8: their bytes come through as os.fsdecode would have them.
+    """Return the text written to an :func:`output_file` so far."""
+    # File names need not be UTF-8; os.fsdecode preserves their bytes.
     return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
 
 
@@ -197,7 +194,7 @@ def _last_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Servers:
-    """How commands reach a server: words with ``{host}`` in them, before the command's own.
+    """Template for commands on a server: words with ``{host}``, which precede the command.
 
     >>> Servers("ssh {host} sudo").argv("10.0.0.5", ["lctl", "get_param", "mdt.*.md_stats"])
     ('ssh', '10.0.0.5', 'sudo', 'lctl', 'get_param', "'mdt.*.md_stats'")
@@ -206,7 +203,7 @@ class Servers:
     template: str
 
     def __post_init__(self) -> None:
-        """Refuse a template without a host."""
+        """Raise BadInputError for a template without a host."""
         try:
             words = shlex.split(self.template)
         except ValueError as error:
@@ -216,7 +213,7 @@ class Servers:
 
     @property
     def remote_shell(self) -> bool:
-        """Whether a shell on another machine reads the command."""
+        """Whether a shell on another machine parses the command."""
         return _shells_in(shlex.split(self.template)) > 0
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
@@ -228,7 +225,7 @@ class Servers:
         return (*words, *quoted_for(words, argv))
 
     def runner(self, host: str, run: Runner) -> Runner:
-        """``run``, but on that host; raises MeasurementError when it cannot be reached."""
+        """Return ``run`` for commands on a host. It raises MeasurementError if the host cannot be reached."""
 
         def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             done = run(self.argv(host, argv), timeout_s)
@@ -242,7 +239,7 @@ class Servers:
 
 
 def quoted_for(before: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
-    """Return a command as it has to be said after the words before it: every remote shell among them unquotes once."""
+    """Return a command quoted for the words that precede it: each remote shell among them unquotes once."""
     for _ in range(_shells_in(before)):
         argv = [shlex.quote(word) for word in argv]
     return tuple(argv)

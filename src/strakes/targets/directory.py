@@ -1,4 +1,4 @@
-"""DIR, the directory a user gives: whether it exists, and is one."""
+"""Check the directory that a user gives as DIR."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PROBLEMS = {
 
 
 def require_directory(path: Path) -> Path:
-    """Return ``path`` without links.
+    """Return ``path`` with links resolved.
 
-    Raises BadInputError with a remedy when it is not a directory that can be entered, MeasurementError when its file
-    system does not answer.
+    Raises BadInputError with a remedy if it is not a directory that can be entered, MeasurementError if its file system
+    does not answer.
     """
     try:
         return Path(calls.real_directory(str(path)))

@@ -1,4 +1,4 @@
-"""The machine a run was made on: what a reader needs to judge its figures years later."""
+"""Facts about the machine of a run, which a reader needs to judge its figures years later."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 def capture(target: Path) -> dict[str, Any]:
-    """Everything about this machine and the mount of ``target``; what cannot be found out is empty or 0.
-
-    Sizes are bytes.
+    """Return facts about this machine and the mount of ``target``, with sizes in bytes; unknown ones are empty or 0.
 
     >>> captured = capture(Path("/proc"))
     >>> captured["mount"]["file_system"], captured["cpus"] > 0
@@ -34,7 +32,7 @@ def capture(target: Path) -> dict[str, Any]:
         "distribution": _distribution(),
         "architecture": platform.machine(),
         "cpu_model": _cpu_model(),
-        # Those this process may run on: a container or a batch job often has fewer than the machine.
+        # The processors that this process may use: a container or a batch job often has fewer than the machine.
         "cpus": len(os.sched_getaffinity(0)),
         "cpus_of_machine": os.cpu_count() or 0,
         "memory_bytes": memory.get("MemTotal", 0),

@@ -65,7 +65,7 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
 
 
 class GlusterTarget(RemoteTarget):
-    """The volume is asked through the server that the mount names; no call waits longer than its limit."""
+    """A GlusterFS mount. The volume is queried through the server in the mount's source, with time limits."""
 
     file_systems = ("fuse.glusterfs",)
     cannot = (
@@ -77,7 +77,7 @@ class GlusterTarget(RemoteTarget):
     )
 
     def describe(self) -> Description:
-        """Return the bricks and their states; a note says why where the management daemon does not answer."""
+        """Return the bricks and their states; if the management daemon does not answer, a note has the reason."""
         try:
             volume = self._volume
             status = self._ask("volume", "status", self._name, "detail")
@@ -86,14 +86,14 @@ class GlusterTarget(RemoteTarget):
         return describe(volume, status, super().describe().client)
 
     def observe(self) -> Observation:
-        """Per brick, where a profile was started; an empty entry for the volume where one was but cannot be read."""
+        """Return the counters of each brick, or {} if no profile was started or if it cannot be read."""
         try:
             return counters(self._profile())
         except StrakesError:
             return {}
 
     def trouble(self) -> tuple[str, ...]:
-        """Return bricks that are not online, or why their state is not known, a sentence each."""
+        """Return a sentence for each brick that is not online, or the reason why the states are unknown."""
         try:
             told = describe(self._volume, self._ask("volume", "status", self._name, "detail"), {})
         except StrakesError as error:
@@ -103,7 +103,7 @@ class GlusterTarget(RemoteTarget):
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return what GlusterFS does not allow, and how its counters can be read where they are off."""
+        """Return the limits of GlusterFS, and how to turn on its counters if they are off."""
         limits = [*super().limits()]
         try:
             self._profile()
@@ -122,7 +122,7 @@ class GlusterTarget(RemoteTarget):
 
     @property
     def _name(self) -> str:
-        """The volume; a mount of a directory in it names that too."""
+        """The name of the volume. The source may also contain a directory in it."""
         return self.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
 
     @cached_property
@@ -147,7 +147,7 @@ class GlusterTarget(RemoteTarget):
 
     @cached_property
     def _own_daemon(self) -> tuple[str, ...] | None:
-        """Options by which a management daemon on this machine that knows this very volume is asked."""
+        """Return the options for a management daemon on this machine that serves this volume, or None."""
         for options in daemons():
             with suppress(StrakesError):
                 if _identity(gluster(("volume", "info", self._name), *options).ask(self.run)) == _identity(
@@ -158,7 +158,7 @@ class GlusterTarget(RemoteTarget):
 
 
 def describe(volume: ElementTree.Element, status: ElementTree.Element, client: object) -> Description:
-    """Bricks of a volume. Raises MeasurementError where the answer has no such volume."""
+    """Return the bricks of a volume. Raises MeasurementError if the answer has no such volume."""
     volume_info = volume.find("./volInfo/volumes/volume")
     if volume_info is None:
         raise MeasurementError("the volume is unknown", why="the output names no volume")
@@ -202,7 +202,7 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element, client: o
 
 
 def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
-    """Per brick, under the common names; cumulative since its profile was started or its server was."""
+    """Return the counters of each brick under the common names, since the start of the profile or of the server."""
     seen = {}
     for brick in profile.iterfind("./volProfile/brick"):
         own = brick.find("cumulativeStats")
@@ -218,7 +218,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
 
 
 def daemons() -> list[tuple[str, ...]]:
-    """How the management daemons of this machine are asked: a daemon's own configuration names its socket."""
+    """Return the options for each management daemon on this machine; its configuration names its socket."""
     socket_options: list[tuple[str, ...]] = []
     for _, words in trusted_processes("glusterd"):
         files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []

@@ -33,7 +33,7 @@ def _yes_or_no(value: object) -> str:
     return "yes" if value else "no"
 
 
-# The option of juicefs format or mount, where it is in .config, and how it is written.
+# Option of juicefs format or mount, its path in .config, and its format.
 _SETTINGS: tuple[tuple[str, tuple[str, ...], Callable[[Any], str]], ...] = (
     ("storage", ("Format", "Storage"), str),
     ("block-size", ("Chunk", "BlockSize"), format_bytes),
@@ -54,7 +54,7 @@ _SETTINGS: tuple[tuple[str, tuple[str, ...], Callable[[Any], str]], ...] = (
 
 
 def internal_file(path: Path) -> Command[str]:
-    """Return what a file of the mount's own says. Raises MeasurementError where it cannot be read."""
+    """Return the text of a mount's internal file. Raises MeasurementError if it cannot be read."""
 
     def read(done: Completed) -> str:
         if done.status != 0:
@@ -66,7 +66,7 @@ def internal_file(path: Path) -> Command[str]:
 
 
 class JuiceFsTarget(RemoteTarget):
-    """Only the client is asked: the addresses of the metadata engine and of the objects hold passwords."""
+    """A JuiceFS mount. Only the client is queried, because the addresses of servers contain passwords."""
 
     file_systems = ("fuse.juicefs",)
     cannot = (
@@ -77,7 +77,7 @@ class JuiceFsTarget(RemoteTarget):
     )
 
     def describe(self) -> Description:
-        """Return the settings of the volume; a note says why where this user may not read them."""
+        """Return the settings of the volume; if this user may not read them, a note has the reason."""
         told = replace(super().describe(), file_system_name=self.mount.source)
         try:
             volume = settings(self._internal("config"))
@@ -87,7 +87,7 @@ class JuiceFsTarget(RemoteTarget):
         return replace(told, version=version, client={**told.client, **volume})
 
     def observe(self) -> Observation:
-        """Return what this mount's client counted."""
+        """Return the counters of this mount's client."""
         try:
             counted = counters(self._internal("stats"))
         except StrakesError:
@@ -95,13 +95,13 @@ class JuiceFsTarget(RemoteTarget):
         return {"client": counted} if counted else {}
 
     def _internal(self, name: str) -> str:
-        """Return one of the files that only the root of a mount has."""
+        """Return the text of an internal file, which only the root of a mount has."""
         root = Path(self.mount.mount_point)
         try:
             return internal_file(root / f".{name}").ask(self.run)
         except MeasurementError as error:
             try:
-                # A mount made with --prefix-internal calls them so.
+                # The names in a mount with --prefix-internal.
                 return internal_file(root / f".jfs.{name}").ask(self.run)
             except MeasurementError:
                 raise error from None
@@ -138,7 +138,7 @@ def _value(document: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def counters(text: str) -> dict[str, float]:
-    r"""Return the client's own, under the common names; a kind of call that was never made has no line.
+    r"""Return the client's counters under the common names. Calls that were never made have no line.
 
     >>> counters("juicefs_fuse_ops_total_create 2\njuicefs_fuse_ops_total_mknod 1\n")["client.md.create"]
     3.0

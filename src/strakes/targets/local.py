@@ -29,7 +29,7 @@ _LIMIT_S = 5.0
 
 
 def made_with(mount: Mount, run: Runner) -> str:
-    """Return the options as a text for users; empty if the tool is missing or lacks permission."""
+    """Return the format options as text, or "" if the tool is missing or lacks permission."""
     command = {"xfs": _xfs, "ext4": _ext, "ext3": _ext, "ext2": _ext, "btrfs": _btrfs}.get(mount.file_system)
     if command is None:
         return ""
@@ -52,7 +52,7 @@ def _btrfs(mount: Mount) -> Command[str]:
 
 
 def read_xfs(done: Completed) -> str:
-    r"""Return what ``xfs_info`` says of how it was made.
+    r"""Return the format options in the output of ``xfs_info``.
 
     >>> told = "meta-data=/dev/loop0  isize=512  agcount=4, agsize=20480 blks\nlog  =internal log  bsize=4096"
     >>> read_xfs(Completed((), 0, told, ""))
@@ -66,7 +66,7 @@ def read_xfs(done: Completed) -> str:
 
 
 def read_ext(done: Completed) -> str:
-    r"""Return what ``dumpe2fs`` says of how it was made.
+    r"""Return the format options in the output of ``dumpe2fs``.
 
     >>> read_ext(Completed((), 0, "Block size:               4096\nMount count: 1\nInode size:\t          256\n", ""))
     'block size 4096, inode size 256'
@@ -80,7 +80,7 @@ def read_ext(done: Completed) -> str:
 
 
 def read_btrfs(done: Completed) -> str:
-    r"""Which copies it keeps of what.
+    r"""Return the profiles (copies) of data and metadata.
 
     >>> told = "Data, single: total=8.00MiB, used=0.00B\nMetadata, DUP: total=32.00MiB, used=1.00KiB\n"
     >>> read_btrfs(Completed((), 0, told, ""))
@@ -106,7 +106,7 @@ class LocalTarget(Target):
         device = None if self.mount.remote else block_device_of(self.mount)
         facts = self._facts(workspace, notes=_notes(self.mount, device), block_device=device)
         if facts.total_bytes == 0 and self.mount.file_system in _IN_MEMORY:
-            # Mounted without a limit it says nothing of sizes; the machine's memory is the limit.
+            # A tmpfs without a size reports 0; the machine's memory is its limit.
             memory = memory_sizes()
             return replace(facts, total_bytes=memory.get("MemTotal", 0), free_bytes=memory.get("MemAvailable", 0))
         return facts
@@ -120,7 +120,7 @@ class LocalTarget(Target):
         return replace(told, client={**told.client, "made with": made} if made else told.client)
 
     def observe(self) -> Observation:
-        """Return what the device did, for others too."""
+        """Return the counters of the device, including other users' requests."""
         device = None if self.mount.remote else block_device_of(self.mount)
         counted = device_counters(device.name) if device is not None else {}
         return {device.name: counted} if device is not None and counted else {}
@@ -145,7 +145,7 @@ class LocalTarget(Target):
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
-    """Return what a reader of figures from here should know."""
+    """Return remarks that a reader of the figures should know."""
     notes = []
     if mount.file_system in _IN_MEMORY:
         notes.append(

@@ -22,16 +22,15 @@ _REMOTE = frozenset({
 _REMOTE_FUSE = frozenset(
     {"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"}
 )
-# "server:/export", "server:9421", "//server/share": sources no local device has.
+# "server:/export", "server:9421", "//server/share": sources of network mounts.
 _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)")
 
 
 @dataclass(frozen=True)
 class Mount:
-    """One line.
+    """One mount.
 
-    ``root`` is the directory of the file system that is visible at ``mount_point`` ("/" unless a bind mount or
-    subvolume).
+    ``root``: directory of the file system at ``mount_point``, "/" except for bind mounts and subvolumes.
     """
 
     mount_id: int
@@ -56,7 +55,7 @@ class Mount:
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
-    r"""All mounts, in the order of the text.
+    r"""Return all mounts, in the order of the text.
 
     >>> mounts = parse_mountinfo(r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue")
     >>> mounts[0].mount_point, mounts[0].source
@@ -66,7 +65,7 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
 
 
 def _parse_line(line: str) -> Mount:
-    # Between the options and the lone "-" any number of optional fields stands.
+    # Any number of optional fields precede the separator "-".
     fields = line.split(" ")
     dash = fields.index("-", 6)
     major, minor = fields[2].split(":")
@@ -90,9 +89,9 @@ def _unescape(field: str) -> str:
 
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
-    """Return the mount that ``path`` (absolute, without links) is on, by its name alone.
+    """Return the mount of ``path`` (absolute, without links) by its name: the longest mount point, mounted last.
 
-    The longest mount point, the last one mounted there. Raises EnvironmentLacksError if there is none.
+    Raises EnvironmentLacksError if no mount is found.
     """
     inside = [
         mount for mount in mounts if path == mount.mount_point or path.startswith(mount.mount_point.rstrip("/") + "/")
@@ -117,15 +116,15 @@ def read_mounts() -> tuple[Mount, ...]:
 
 
 def mounts_of(process: str) -> tuple[Mount, ...]:
-    """Return the mounts of a process, by its number.
+    """Return the mounts of a process, given by its id.
 
-    Names that are not UTF-8 keep their bytes as the file system encoding does, and a carriage return is no end of line.
+    Names that are not UTF-8 are decoded with surrogate escapes, and a carriage return does not end a line.
     """
     return parse_mountinfo(os.fsdecode(Path(f"/proc/{process}/mountinfo").read_bytes()))
 
 
 def mount_id_of(descriptor: int) -> int:
-    """Return the kernel's number of the mount an open file is on."""
+    """Return the kernel's id of the mount of an open file."""
     for line in Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines():
         if line.startswith("mnt_id:"):
             return int(line.split()[1])

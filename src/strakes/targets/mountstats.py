@@ -15,7 +15,7 @@ _NUMBERS = {"tcp": (2, 5), "rdma": (2, 5), "local": (1, 4), "udp": (None, 2)}
 
 @dataclass(frozen=True)
 class NfsOperation:
-    """All of one kind together. ``queue_s``: waiting to be sent; ``rtt_s``: until answered; ``execute_s``: in all."""
+    """Operations of one kind. ``queue_s``: time before sending. ``rtt_s``: time to the reply. ``execute_s``: total."""
 
     operations: float
     transmissions: float
@@ -28,7 +28,7 @@ class NfsOperation:
 
 @dataclass(frozen=True)
 class NfsMount:
-    """``sent`` and ``received``: requests and answers of all connections; ``connected``: how often those were made."""
+    """Counters of a mount. ``sent``, ``received``: requests and replies. ``connected``: number of connections made."""
 
     operations: Mapping[str, NfsOperation] = field(default_factory=dict)
     read_bytes: float = 0.0
@@ -49,13 +49,13 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
     moved = (0.0, 0.0)
     connected = sent = received = expired_s = 0.0
     mine = seen = False
-    # The kernel writes white space and backslashes of names as octal numbers.
+    # The kernel escapes white space and backslashes in names as octal numbers.
     name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
     for line in text.splitlines():
         words = line.split()
         if line.startswith("device "):
             mine = f" mounted on {name} with fstype nfs" in line
-            # The last one mounted there is the one that is seen.
+            # Of several mounts at one place, the last one is visible.
             if mine:
                 operations, connected, sent, received, seen = {}, 0.0, 0.0, 0.0, True
         elif not mine:

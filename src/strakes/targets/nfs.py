@@ -1,4 +1,4 @@
-"""NFS: the server and the mount's terms, and what this client counted (/proc/self/mountstats, nfs(5))."""
+"""NFS: the server, the mount options, and this client's counters (/proc/self/mountstats, nfs(5))."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NfsTarget(RemoteTarget):
         return replace(super().describe(), version=options.get("vers", ""), servers=(server,), client=client)
 
     def observe(self) -> Observation:
-        """Return this client's counters of the mount; empty where the kernel shows none."""
+        """Return this client's counters of the mount, empty if the kernel has none."""
         with suppress(OSError):
             counted = counters(_MOUNTSTATS.read_text(errors="replace"), self.mount.mount_point)
             return {"client": counted} if counted else {}
@@ -57,10 +57,10 @@ class NfsTarget(RemoteTarget):
 
 
 def counters(text: str, mount_point: str) -> dict[str, float]:
-    """Return this mount's, under the common names; empty where the text has no such mount.
+    """Return the counters of a mount under the common names, empty if the text has no such mount.
 
-    Timeouts and new connections together are how often the server was lost. That the lease has expired, with all locks
-    and open files, is a state.
+    The number of times the server was lost is the sum of time-outs and new connections. An expired lease, with which
+    all locks and open files are lost, is a state.
     """
     mount = read_mountstats(text, mount_point)
     if mount is None or not mount.operations:

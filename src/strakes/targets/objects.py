@@ -1,4 +1,4 @@
-"""Objects that a plan with the backend s3 left in a bucket, removed as the note in its workspace says.
+"""Remove the objects that a plan with the backend s3 left in a bucket, by the note in its workspace.
 
 The engine removes the objects of a plan at its end, unless it was killed or the store did not answer.
 """
@@ -16,13 +16,13 @@ from strakes.targets.command import run
 # Name prefix of a file in a workspace (engine/workspace/workspace.hpp); the plan's id follows.
 NOTE = ".strakes-objects-"
 _MOST_NOTE = 65536
-# For all objects of a note. The engine limits the time of each request, the bytes of each page and the pages.
+# Time limit in seconds for all objects of a note. The engine limits the time of each request, and the pages.
 _LIMIT_S = 3600.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
 
 
 def remove_noted_objects(workspace: int) -> Iterator[tuple[str, str]]:
-    """Remove the objects that the notes in an open workspace name; yield the prefix of each failure, and why."""
+    """Remove the objects named by the notes in an open workspace; yield prefix and reason of each failure."""
     for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
         where = name
         try:
@@ -58,7 +58,7 @@ def _other_store(note: dict[str, str]) -> str:
 
 
 def _remove_below(prefix: str) -> str:
-    """Remove everything below a prefix that has strakes's marker, the marker last. Returns why something is left."""
+    """Remove all objects below a prefix with strakes's marker, the marker last. Return the reason of failure, or ""."""
     done = run([str(engine_path()), "--remove-objects", prefix], _LIMIT_S)
     try:
         why = json.loads(done.stdout).get("why", "")

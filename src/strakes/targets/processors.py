@@ -1,6 +1,6 @@
-"""Processor time of servers that run on this machine: by the clock of each process, which costs no file and no request.
+"""Processor time of servers on this machine, by the CPU-time clock of each process (clock_getcpuclockid(3)).
 
-Linux has such a clock for every process, of everybody: clock_getcpuclockid(3).
+Linux has this clock for the processes of all users, and reading it takes no file and no request.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def processor_use(process: ServerProcess) -> ProcessorUse | None:
 
 
 def _groups(pid: int) -> list[Path]:
-    """Return its groups of the controller of processors, in hierarchies of version 1 and 2."""
+    """Return the control groups that limit the processors of a process, in hierarchies of version 1 and 2."""
     lines = Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii", errors="replace").splitlines()
     ours = {controllers: path for _, controllers, path in (line.split(":", 2) for line in lines)}
     groups = []

@@ -48,7 +48,7 @@ class Quota:
 
 
 def read_quotas(lines: list[str]) -> tuple[Quota, ...]:
-    """From lines of kind, number (of a directory: its name, hexadecimal) and (soft, hard, used) of bytes and files.
+    """Parse lines of kind, id (for a directory, its name in hexadecimal) and (soft, hard, used) of bytes and files.
 
     >>> read_quotas(["user 7 0 4096 1024 20 30 3"])
     (Quota(whose='user 7', used_bytes=1024, limit_bytes=4096, used_files=3, limit_files=20),)
@@ -65,5 +65,5 @@ def read_quotas(lines: list[str]) -> tuple[Quota, ...]:
 
 
 def lower(soft: int, hard: int) -> int:
-    """Return the lower limit, where 0 means unlimited."""
+    """Return the lower limit; 0 means unlimited."""
     return min((limit for limit in (soft, hard) if limit), default=0)

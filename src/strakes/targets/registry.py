@@ -1,4 +1,4 @@
-"""Which file systems strakes knows, and which of them a directory is on."""
+"""The supported file systems, and detection of a directory's file system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from strakes.targets.nfs import NfsTarget
 from strakes.targets.remote import GpfsTarget, StorNextTarget
 from strakes.targets.target import Target
 
-# The first that claims the mount; LocalTarget takes any and stays last.
+# The first class that claims the mount is used. LocalTarget claims all mounts, so it must be last.
 TARGETS: tuple[type[Target], ...] = (
     LustreTarget,
     CephTarget,
@@ -52,7 +52,7 @@ def detect(path: Path, servers: Servers | None = None) -> Target:
 
 
 def detect_by_name(path: Path, servers: Servers | None = None) -> Target:
-    """Return the target of the mount that a path is on by its name alone, which no server is asked for.
+    """Return the target of a path by the names of mounts, without querying a server.
 
     >>> detect_by_name(Path("/proc/self")).mount.mount_point
     '/proc'
@@ -62,6 +62,6 @@ def detect_by_name(path: Path, servers: Servers | None = None) -> Target:
 
 
 def target_of_mount(directory: Path, mount: Mount, servers: Servers | None = None) -> Target:
-    """Return the target of a mount, without asking anybody whether the directory is there."""
+    """Return the target of a mount, without checking that the directory exists."""
     chosen = next(target for target in TARGETS if target.claims(mount))
     return chosen(directory, mount, servers=servers)

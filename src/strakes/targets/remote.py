@@ -10,7 +10,7 @@ from strakes.targets.description import Limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts
 
-# Operation names of FUSE clients, by the common names of counters.
+# Common name of a counter -> names of operations in FUSE clients.
 FUSE_OPERATIONS = {
     "md.create": ("create", "mknod", "symlink"),
     "md.open": ("open",),
@@ -29,7 +29,7 @@ FUSE_OPERATIONS = {
 
 
 def add_up(counted: Mapping[str, float], operations: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """Return for each common name how often its operations were done.
+    """Return the sum of the operations for each common name.
 
     >>> add_up({"create": 2.0, "mknod": 1.0}, {"md.create": ("create", "mknod"), "md.open": ("open",)})
     {'md.create': 3.0, 'md.open': 0.0}
@@ -38,7 +38,7 @@ def add_up(counted: Mapping[str, float], operations: Mapping[str, Sequence[str]]
 
 
 class RemoteTarget(Target):
-    """``file_systems`` are its names in mountinfo; ``cannot`` its limits: what, and why."""
+    """A network file system. ``file_systems``: its types in mountinfo. ``cannot``: its limits, with the reasons."""
 
     file_systems: ClassVar[tuple[str, ...]]
     cannot: ClassVar[tuple[tuple[str, str], ...]]
@@ -57,7 +57,7 @@ class RemoteTarget(Target):
         return ()
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return what ``cannot`` names, with its reasons."""
+        """Return the limits in ``cannot``."""
         return tuple(Limit(what, why) for what, why in self.cannot)
 
 

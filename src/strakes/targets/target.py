@@ -1,4 +1,4 @@
-"""The interface of all file systems. A new one is a module with a subclass of Target and a line in ``registry.py``."""
+"""The interface of file systems. To add one, write a module with a subclass of Target and a line in ``registry.py``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
 from strakes.targets.processors import ServerProcess
 
-# Direct I/O wants multiples of the device's block; some file systems want more of it.
+# Sizes to try for direct I/O, which needs multiples of the device's block; some file systems need larger ones.
 _DIRECT_BYTES = (4096, 65536, 1 << 20)
 _PROBE = ".strakes-direct"
 
@@ -43,9 +43,9 @@ def said(error: StrakesError) -> str:
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """Facts about the file system under ``path``.
+    """Facts about the file system of ``path``.
 
-    ``total_inodes`` is 0 if the file system does not count them. ``direct_io`` is None until it has been tried.
+    ``total_inodes``: 0 if the file system does not count inodes. ``direct_io``: None before it has been tried.
     """
 
     path: Path
@@ -68,7 +68,7 @@ class TargetFacts:
 
 @dataclass(frozen=True)
 class LostServer:
-    """A server that does not answer this client now: its host, empty where that is not known, and the state.
+    """A server that does not answer this client now: its host, or "" if unknown, and the state.
 
     ``refuses``: its machine is up and refuses connections, as during a fail-over.
     """
@@ -79,22 +79,21 @@ class LostServer:
 
 
 class UnsupportedError(BadInputError):
-    """Asked for something this file system, or this way to it, does not offer."""
+    """The file system or this access to it does not support a request."""
 
 
 class Target(ABC):
-    """A file system under a directory.
+    """The file system of a directory.
 
-    Nothing here writes but :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory`, and those only inside a
-    workspace. Tools are called through ``runner``, servers reached only by ``servers``; without it the file system is
-    seen as a client sees it.
+    Only :meth:`probe_direct`, :meth:`set_layout` and :meth:`make_directory` write, and only inside a workspace. Tools
+    are called through ``runner``. Servers are only reached by ``servers``; without it, only the client is queried.
     """
 
-    # Whether a new directory moves to the metadata target it is placed on some seconds later.
+    # Whether a new directory moves to its metadata target only some seconds later.
     moves_directories = False
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
-        """Take the directory and its mount; nothing is asked yet."""
+        """Store the directory and its mount. This queries nothing."""
         self.path = path
         self.mount = mount
         self.servers = servers
@@ -103,7 +102,7 @@ class Target(ABC):
     @classmethod
     @abstractmethod
     def claims(cls, mount: Mount) -> bool:
-        """Whether this class knows the file system of ``mount``."""
+        """Return whether this class handles the file system of ``mount``."""
 
     @abstractmethod
     def facts(self, workspace: Path | None = None) -> TargetFacts:
@@ -111,15 +110,15 @@ class Target(ABC):
 
     @abstractmethod
     def controls(self) -> tuple[str, ...]:
-        """Which settings strakes can change here, each as one line for people."""
+        """Return the settings that strakes can change, each as a line of text."""
 
     def describe(self) -> Description:
-        """Return the file system's parts, as far as they can be known from here."""
+        """Return the known parts of the file system."""
         options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
         return Description(self.mount.source, version="", client={"mount options": ",".join(options)})
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the layout of a file, or of new files in a directory; None if unknown."""
+        """Return the layout of a file, or of new files in a directory, or None if it is unknown."""
         return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
@@ -138,9 +137,9 @@ class Target(ABC):
         return None
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Make a directory on the metadata targets wanted; returns where it really is, read back.
+        """Create a directory with a placement; return the actual placement, read back.
 
-        Raises UnsupportedError where that cannot be chosen, StrakesError when the file system refuses.
+        Raises UnsupportedError if placements cannot be chosen, StrakesError if the file system refuses.
         """
         if wanted.kind != "inherit":
             raise self._unsupported("the placement of directories cannot be chosen here")
@@ -155,18 +154,15 @@ class Target(ABC):
         return {}
 
     def server_processes(self) -> Mapping[str, ServerProcess]:
-        """Return servers that run on this machine, by the names that their counters have; empty where none is known."""
+        """Return the servers on this machine by the names of their counters, empty if none is known."""
         return {}
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return data targets as the last observation found them, by the names that their counters have.
-
-        Empty where that is not known.
-        """
+        """Return the states of data targets in the last observation by the names of their counters, or {}."""
         return {}
 
     def unread_server(self) -> EnvironmentLacksError | None:
-        """Return an error where --servers was given and the counters of a server cannot be read by it."""
+        """Return an error if --servers was given and cannot read the counters of a server, else None."""
         return None
 
     def client_requests(self) -> Mapping[str, float]:
@@ -174,25 +170,22 @@ class Target(ABC):
         return {}
 
     def trouble(self) -> tuple[str, ...]:
-        """Which servers do not serve as they should right now, a sentence each.
-
-        Asked when something failed, and ends soon in any case.
-        """
+        """Return a sentence for each server with a problem. Called after failures, so it must end soon in any case."""
         return ()
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return the servers that do not answer now, by the names of their targets; None if unknown.
+        """Return the servers that do not answer now, by the names of their targets, or None if unknown.
 
         Asks the kernel and does not wait for any server.
         """
         return None
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """When servers did not serve this client lately, as far as the file system remembers or shows; ends soon."""
+        """Return recent interruptions of this client's service, as far as the file system shows them. Ends soon."""
         return ()
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
-        """How connections that were lost lately came back, step by step, as far as the file system remembers."""
+        """Return the recent state changes of lost connections, as far as the file system stores them."""
         return ()
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
@@ -200,7 +193,7 @@ class Target(ABC):
         return ()
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return what strakes cannot do here, and why."""
+        """Return the operations that are not possible here, with the reasons."""
         kind = self.mount.file_system
         return tuple(
             Limit(what, f"strakes cannot do that on {kind}")
@@ -216,13 +209,13 @@ class Target(ABC):
         return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
 
     def environment(self) -> dict[str, Any]:
-        """Return the machine around the target, as a run keeps it."""
+        """Return the facts about the machine for a run."""
         return capture(self.path)
 
     def probe_direct(self, workspace: Path) -> bool:
-        """Whether an O_DIRECT write and read really work.
+        """Return whether an O_DIRECT write and read work.
 
-        Raises BadInputError outside a workspace, MeasurementError when the target fails.
+        Raises BadInputError outside a workspace, MeasurementError if the target fails.
         """
         try:
             calls.mode_of(str(workspace / MARKER_NAME))
@@ -239,9 +232,9 @@ class Target(ABC):
             ) from error
 
     def fullness(self) -> dict[str, float]:
-        """Return which shares of space and of files are used, and of each quota.
+        """Return the used shares of space, of inodes and of each quota.
 
-        Raises MeasurementError when the file system does not answer.
+        Raises MeasurementError if the file system does not answer.
         """
         sizes = self._sizes()
         shares = {str(self.path): sizes.full, f"{self.path} (files)": sizes.full_inodes}
@@ -269,7 +262,7 @@ class Target(ABC):
             file_system=mount.file_system,
             device=mount.source,
             mount_point=mount.mount_point,
-            # The same word often stands in both lists.
+            # Both lists often have the same options.
             mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
             total_bytes=sizes.total_bytes,
             free_bytes=sizes.free_bytes,

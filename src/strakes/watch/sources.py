@@ -210,7 +210,7 @@ class TargetSource:
         return True
 
     def _since(self, target: str, number: float, time_s: float) -> float:
-        """Return the time of the reading in which the target's restart number last changed, or 0 if it never did."""
+        """Return the time of the reading in which the number of a target's server last changed, or 0.0."""
         before, since = self._numbers.get(target, (number, 0.0))
         if number != before:
             since = time_s

@@ -1,7 +1,4 @@
-"""How a mount of CephFS is reached by the ``ceph`` command.
-
-With the configuration, user and file system that the mount itself has.
-"""
+"""Options for the ``ceph`` command with the configuration, user and file system of a CephFS mount."""
 
 from __future__ import annotations
 
@@ -24,9 +21,10 @@ _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
 
 @dataclass(frozen=True)
 class Access:
-    """``options`` precede the words of a ``ceph`` command. ``file_system`` is empty if the mount does not name it.
+    """Access to a cluster. ``options`` precede the words of a ``ceph`` command.
 
-    ``process``: the id of ceph-fuse, None for the kernel client or if it is not visible.
+    ``file_system``: "" if the mount does not name it. ``process``: id of ceph-fuse, or None for the kernel client or if
+    it is not visible.
     """
 
     options: tuple[str, ...] = ()
@@ -35,13 +33,13 @@ class Access:
 
     @property
     def configuration(self) -> str:
-        """The file, empty where Ceph's own order decides: $CEPH_CONF, /etc/ceph/ceph.conf."""
+        """The configuration file, or "" for Ceph's default: $CEPH_CONF, else /etc/ceph/ceph.conf."""
         pairs = zip(self.options, self.options[1:], strict=False)
         return next((value for option, value in pairs if option == _FOR_TOOL["conf"]), "")
 
 
 def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
-    """Whatever cannot be found out is left to Ceph's own defaults."""
+    """Return the access of a mount. Unknown options are left to Ceph's defaults."""
     if mount.file_system == "ceph":
         return _of_kernel(mount)
     for pid, words in trusted_processes(_FUSE_PROGRAM, proc):
@@ -89,7 +87,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif word.startswith("--"):
             key, equals, value = word[2:].partition("=")
             key = key.replace("_", "-")
-            # Words of our interest have a value, be it in the next word.
+            # These options have a value, possibly in the next word.
             if not equals and key in (*_FOR_TOOL, *_FILE_SYSTEM, "client-mountpoint") and words:
                 value = words.pop(0)
             settings[key] = value
@@ -119,7 +117,7 @@ class Inside:
 
 
 def inside(directory: Path) -> Inside:
-    """Return how the mount is reached. Raises BadInputError for a directory that is not on a CephFS mount."""
+    """Return the access of libcephfs to a directory. Raises BadInputError if it is not on a CephFS mount."""
     mount = mount_of(directory)
     if mount.file_system != "ceph" and mount.file_system not in ("fuse.ceph-fuse", "fuse.ceph"):
         raise BadInputError(
@@ -133,9 +131,10 @@ def inside(directory: Path) -> Inside:
 
 
 def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
-    """Return it: the kernel's client names the mounted directory after the monitors.
+    """Return the path of a directory from the root of the Ceph file system.
 
-    ``a,b:/DIR``, ``user@fsid.fs=/DIR``; ceph-fuse has the root.
+    The source of the kernel's client names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``); ceph-fuse
+    mounts the root.
 
     >>> kernel = Mount(1, 0, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
     >>> _path_inside(kernel, Path("/mnt/a/b"))
@@ -148,7 +147,7 @@ def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
 
 
 def _for_libcephfs(access: Access) -> dict[str, str]:
-    """Return what the mount was given, unless the user says otherwise.
+    """Return the environment for libcephfs from the options of the mount, unless the user has set it.
 
     >>> _for_libcephfs(Access(("--conf", "/c", "--id", "me")))["CEPH_ARGS"]
     '--id me'

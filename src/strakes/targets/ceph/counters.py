@@ -1,4 +1,4 @@
-"""Questions to admin sockets, and the counters in a daemon's ``perf dump`` under the common names."""
+"""Queries to admin sockets, and the counters in a daemon's ``perf dump`` under the common names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from strakes.errors import MeasurementError
 from strakes.units import KIB
 
-# A daemon on this machine answers in a millisecond, or is stopped.
+# Time-out in seconds. A daemon on this machine answers within a millisecond, unless it is stopped.
 _SOCKET_S = 2.0
 _OPERATIONS = {
     "md.create": ("create", "mknod", "symlink"),
@@ -62,7 +62,7 @@ def process_of(path: str) -> int | None:
             connection.settimeout(_SOCKET_S)
             connection.connect(path)
             pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            # 0: it is in another namespace of processes.
+            # 0: the process is in another PID namespace.
             return pid or None
     except OSError:
         return None
@@ -121,7 +121,7 @@ def _latency(counters: Mapping[str, Any], name: str) -> tuple[float, float]:
     return (float(value["avgcount"]), float(value["sum"])) if isinstance(value, Mapping) else (0.0, 0.0)
 
 
-# mds_request_load_average_decay_rate, as Ceph comes.
+# Ceph's default of mds_request_load_average_decay_rate.
 _HALF_S = 60.0
 
 
@@ -165,7 +165,7 @@ class ClientRequests:
             now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
             self._loads[server] = (now_s, now)
             halves = (now_s - earlier_s) / _HALF_S
-            # Requests that come evenly in that time add this load each.
+            # Load per request, if the requests are evenly distributed over that time.
             left = 0.5**halves
             each = (1 - left) / (halves * math.log(2)) if halves > 0 else math.inf
             for client, load in now.items():

@@ -1,4 +1,4 @@
-"""Layouts and pins of CephFS as extended attributes say them.
+"""Layouts and pins of CephFS in extended attributes.
 
 https://docs.ceph.com/en/latest/cephfs/file-layouts/, .../multimds/
 """
@@ -17,7 +17,7 @@ PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir
 BY_CHILD, BY_CHANCE = "distributed", "random"
 # Stripe units are multiples of this.
 UNIT_BYTES = 64 * KIB
-# Ceph's own default for objects.
+# Ceph's default of the object size.
 _OBJECT_BYTES = 4 * MIB
 
 
@@ -27,7 +27,7 @@ def read_layout(text: str) -> Layout:
     >>> read_layout("stripe_unit=65536 stripe_count=2 object_size=1048576 pool=data").stripe_count
     2
     """
-    # A pool's name may hold spaces, and comes last but for a namespace.
+    # The name of a pool may contain spaces. It is the last field, except for a namespace.
     fields, _, pool = text.partition(" pool=")
     pool = pool.partition(" pool_namespace=")[0]
     values = dict(field.partition("=")[::2] for field in fields.split())
@@ -70,7 +70,7 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
 
 
 def read_pins(values: Mapping[str, str]) -> Placement:
-    """Which of the three kinds of pins a directory has.
+    """Return the placement of a directory by its pin, which is one of three kinds.
 
     >>> read_pins({"ceph.dir.pin": "1", "ceph.dir.pin.distributed": "0"}).metadata_targets
     (1,)
@@ -96,7 +96,7 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
                 why=f"{len(wanted.metadata_targets)} were asked for",
             )
         (rank,) = wanted.metadata_targets
-        # Ceph takes any number, and does nothing about it.
+        # Ceph accepts and ignores numbers of ranks that do not exist.
         if rank not in ranks:
             there = ", ".join(map(str, ranks))
             raise BadInputError(

@@ -23,7 +23,7 @@ _AROUND_S = 2.0
 
 @dataclass(frozen=True)
 class Eviction:
-    """A client that a metadata server shut out. ``host`` and ``address`` are empty where the log does not say."""
+    """A client that a metadata server evicted. ``host``, ``address``: "" if the log does not name them."""
 
     unix_s: float
     daemon: str
@@ -32,7 +32,7 @@ class Eviction:
     address: str = ""
 
     def __str__(self) -> str:
-        """Return who it was, as Ceph names clients, and where.
+        """Return the client as Ceph names it, with host and address.
 
         >>> str(Eviction(0, "mds.a", 4116, "node7", "10.0.0.7:0/2245556896"))
         'client.4116 (node7, 10.0.0.7)'
@@ -59,9 +59,9 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
 
 
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
-    """Return when a rank of the file system had no active server, from when the monitors noticed it.
+    """Return the times during which a rank had no active server, beginning when the monitors noticed it.
 
-    With the clients that the next server evicted; ``own``: the number of this client.
+    Each has the clients that the next server evicted. ``own``: the number of this client.
     """
     file_system, created = mdsmap["fs_name"], _unix(mdsmap["created"])
     evictions = evictions_in(log)
@@ -116,7 +116,7 @@ def _interruption(
 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:
-    """Return Unix time, speaker and words, in order of time: what servers say reaches the log later."""
+    """Return Unix time, sender and text of each message, in order of time; messages of servers reach the log late."""
     messages = [(_unix(entry["stamp"]), str(entry["name"]), str(entry["message"])) for entry in log]
     return sorted(messages, key=lambda message: message[0])
 

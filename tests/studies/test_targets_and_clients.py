@@ -372,7 +372,7 @@ def test_the_mean_of_the_six_operations_is_compared_between_two_devices() -> Non
         return 1650.0 if cell.settings["target"] == "A" else 1000.0
 
     study = Against(MetadataOps())
-    mean = answered(study, measured_by_cell(study, rate, full=True))["mean-mean of the six operations, 16 ranks"]
+    mean = answered(study, measured_by_cell(study, rate, full=True))["mean-16"]
     assert (mean.chosen, mean.grade) == ("A", "sure") and mean.against.ratio == pytest.approx(1.65, rel=0.05)
 
 

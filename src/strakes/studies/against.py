@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, Setting, SkippedCell
+from strakes.findings.portrait import Figure, Finding, Headline, Point, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.studies.compose import ask, level_text
 from strakes.studies.study import Context, Study
 
@@ -27,7 +28,7 @@ class Against(Study):
         self.inner = inner
         self._knob, self._values = knob, {"A": before, "B": after}
         self.name = f"{PREFIX}{inner.name}"
-        self.title = f"{inner.title}: A against B"
+        self.title = inner.title
         self.question = inner.question
         self.source = inner.source
         self.needs_pilot = inner.needs_pilot
@@ -56,24 +57,29 @@ class Against(Study):
         return cells
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the inner study's figures, each with the series of both sides."""
-        of_a, of_b = self.inner.figures(self._side(results, "A")), self.inner.figures(self._side(results, "B"))
+        """Return the inner study's figures of side A, each with the series of both sides."""
         figures = []
-        for a in of_a:
-            b = next((figure for figure in of_b if figure.title == a.title), None)
-            theirs = b.series if b else ()
-            # More than three pairs of lines cannot be distinguished in one figure: draw one figure for each line.
-            names = [series.name for series in a.series] if len(a.series) > _MOST_LINES else [""]
-            for name in names:
-                lines = tuple(
-                    replace(series, name=f"{side}: {series.name}")
-                    for side, group in (("A", a.series), ("B", theirs))
-                    for series in group
-                    if name in ("", series.name)
-                )
-                title = ": ".join(filter(None, (a.title, name, "A against B")))
-                figures.append(replace(a, study=self.name, title=title, series=lines))
+        for figure in self.inner.figures(self._side(results, "A")):
+            if len(figure.series) > _MOST_LINES:
+                # More than three pairs of lines cannot be distinguished in one figure: draw one figure for each line.
+                for line in figure.series:
+                    title = gettext("{title}: {line}: A against B", title=figure.title, line=line.name)
+                    figures.append(self._with_both(replace(figure, title=title, series=(line,)), results))
+            else:
+                title = gettext("{title}: A against B", title=figure.title)
+                figures.append(self._with_both(replace(figure, title=title), results))
         return figures
+
+    def _with_both(self, figure: Figure, results: Results) -> Figure:
+        """Return a figure of side A with the same series of side B added."""
+        measured = {cell.id for cell in results.measured if cell.estimate is not None}
+        others = []
+        for line in figure.series:
+            points = [(point.x, f"B/{point.cell.removeprefix('A/')}") for point in line.points]
+            others.append(replace(line, points=tuple(Point(x, cell) for x, cell in points if cell in measured)))
+        lines = [(_side_text("A", line.name), line) for line in figure.series]
+        lines += [(_side_text("B", line.name), line) for line in others if line.points]
+        return replace(figure, study=self.name, series=tuple(replace(line, name=name) for name, line in lines))
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask which side is better in each mean of the inner study, in each measure, and over all measures.
@@ -87,16 +93,19 @@ class Against(Study):
             for question in ask(self.name, a.id.removeprefix("A/"), _title(a), [("A", [a]), ("B", [b])], advises=False)
         ]
         means: list[Question] = []
-        for title, cells in self.inner.means(self._side(results, "A")).items():
+        for name, (title, cells) in self.inner.means(self._side(results, "A")).items():
             sides = [("A", cells), ("B", [b for cell in cells for a, b in pairs if a.id == cell.id])]
             if len(sides[0][1]) == len(sides[1][1]):
-                means += ask(self.name, f"mean-{title}", title, sides, advises=False, mean="arithmetic")
+                means += ask(self.name, f"mean-{name}", title, sides, advises=False, mean="arithmetic")
         both = [("A", [a for a, _ in pairs]), ("B", [b for _, b in pairs])]
-        title = f"geometric mean of all {len(pairs)} measures"
+        title = gettext("geometric mean of all {count} measures", count=len(pairs))
         overall = ask(self.name, "overall", title, both, advises=False, mean="geometric") if len(pairs) > 1 else []
         of_sides = [
             replace(
-                question, id=f"{self.name}-{side}-{question.id}", study=self.name, title=f"{side}: {question.title}"
+                question,
+                id=f"{self.name}-{side}-{question.id}",
+                study=self.name,
+                title=_side_text(side, question.title),
             )
             for side in ("A", "B")
             for question in self.inner.questions(self._side(results, side))
@@ -110,7 +119,7 @@ class Against(Study):
                 finding,
                 id=f"{self.name}-{side}-{finding.id}",
                 study=self.name,
-                statement=f"{side}: {finding.statement}",
+                statement=_side_text(side, finding.statement),
             )
             for side in ("A", "B")
             for finding in self.inner.summaries(self._side(results, side))
@@ -119,7 +128,7 @@ class Against(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the inner study's headlines of both sides."""
         return [
-            replace(headline, label=f"{side}: {headline.label}")
+            replace(headline, label=_side_text(side, headline.label))
             for side in ("A", "B")
             for headline in self.inner.headlines(self._side(results, side))
         ]
@@ -135,6 +144,10 @@ class Against(Study):
             replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get("target") == side
         )
         return Results(own, results.confidence, results.facts)
+
+
+def _side_text(side: str, text: str) -> str:
+    return gettext("{side}: {text}", side=side, text=text)
 
 
 def _title(cell: Measured) -> str:

@@ -12,6 +12,7 @@ from strakes.findings.answers import Mean, Option, Question
 from strakes.findings.cell import Measure
 from strakes.findings.portrait import IntervalOf, Point, Series, Setting
 from strakes.findings.results import Measured
+from strakes.language import gettext
 from strakes.plan import Stop, TransferPhase, WholePhase
 from strakes.plan.phases import Access, Sharing
 from strakes.statistics.interval import Interval, median
@@ -138,15 +139,15 @@ def interval_of(interval: Interval, of: str, unit: str = "times", per: float = 1
 def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
     """Return a phrase for the source of reads of newly written data, as far as the client can see it."""
     if cell.elsewhere:
-        return "written by another node"
+        return gettext("written by another node")
     if own_cache(str(facts.get("file_system", ""))) and cell.settings.get("io") != "direct":
-        return "possibly from a cache"
+        return gettext("possibly from a cache")
     caches = [seen.sample.cache for seen in cell.observations]
     read = sum(cache.file_bytes or 0 for cache in caches)
     if not read or not all(cache.method == "cachestat" for cache in caches):
-        return "possibly from a cache"
+        return gettext("possibly from a cache")
     resident = sum(cache.resident_before_bytes for cache in caches)
-    return "after cache drop" if resident <= _HARDLY * read else "partly from this node's cache"
+    return gettext("after cache drop" if resident <= _HARDLY * read else "partly from this node's cache")
 
 
 # An operation that takes less than this did not reach a server.
@@ -202,25 +203,34 @@ def level_text(factor: str, value: Setting) -> str:
     >>> level_text("transfer_bytes", 65536), level_text("ranks", 2), level_text("io", "direct")
     ('64 KiB transfers', '2 ranks', 'direct')
     """
-    if factor.endswith("_bytes") and not isinstance(value, str):
-        return f"{format_value(float(value), 'B')} {_NOUNS.get(factor, factor.removesuffix('_bytes'))}"
+    if isinstance(value, str):
+        return gettext(value)
+    if factor in _SIZES:
+        return gettext(_SIZES[factor], size=format_value(float(value), "B"))
     if factor == "stripe_count":
-        return f"stripe count {value}"
+        return gettext("stripe count {count}", count=value)
     if factor in _COUNTED:
-        return f"{value} {_COUNTED[factor]}" if value == 1 else f"{value} {_COUNTED[factor]}s"
+        one, several = _COUNTED[factor]
+        return gettext(one if value == 1 else several, count=value)
     return str(value)
 
 
 _COUNTED = {
-    "ranks": "rank",
-    "files": "file",
-    "nodes": "node",
-    "requests": "request",
-    "clients": "client",
-    "writers": "writer",
-    "metadata_targets": "metadata target",
+    "ranks": ("{count} rank", "{count} ranks"),
+    "files": ("{count} file", "{count} files"),
+    "nodes": ("{count} node", "{count} nodes"),
+    "requests": ("{count} request", "{count} requests"),
+    "clients": ("{count} client", "{count} clients"),
+    "writers": ("{count} writer", "{count} writers"),
+    "metadata_targets": ("{count} metadata target", "{count} metadata targets"),
 }
-_NOUNS = {"transfer_bytes": "transfers", "data_bytes": "per rank", "file_bytes": "files", "stripe_bytes": "stripes"}
+_SIZES = {
+    "transfer_bytes": "{size} transfers",
+    "block_bytes": "{size} block",
+    "data_bytes": "{size} per rank",
+    "file_bytes": "{size} files",
+    "stripe_bytes": "{size} stripes",
+}
 
 
 def _value_text(factor: str, value: Setting) -> str:

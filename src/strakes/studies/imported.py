@@ -8,7 +8,8 @@ from typing import Any
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Headline, Point, RunWarning, Series, SkippedCell
 from strakes.findings.results import Results
-from strakes.studies.study import Context, Study
+from strakes.language import gettext
+from strakes.studies.study import Context, Study, XAxis
 
 
 class ImportedResults(Study):
@@ -28,14 +29,15 @@ class ImportedResults(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures of the imported rates, one in B/s and one in op/s."""
         figures = []
-        for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
+        for unit, label, title in (
+            ("B/s", gettext("bandwidth"), gettext("Imported figures: bandwidth")),
+            ("op/s", gettext("operations per second"), gettext("Imported figures: operations per second")),
+        ):
             measured = [cell for cell in results.where() if cell.unit == unit]
             if measured:
                 points = tuple(Point(cell.id.rsplit(":", 1)[0], cell.id) for cell in measured)
-                title = f"{self.title}: {label}"
-                figures.append(
-                    self.figure((Series(label, points),), ("operation", "", "category"), (label, unit), title=title)
-                )
+                x: XAxis = (gettext("operation"), "", "category")
+                figures.append(self.figure((Series(label, points),), x, (label, unit), title=title))
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -54,22 +56,29 @@ class ImportedResults(Study):
 def imported_warnings(imported: Mapping[str, Any]) -> list[RunWarning]:
     """Return a warning that the figures are imported, and one for each note of the file's parser."""
     made = f"{imported['tool']} {imported['version']}".strip()
-    text = (
-        f"These figures come from {made}, not from strakes: single points without intervals, measured under "
-        "unknown conditions."
+    text = gettext(
+        "These figures come from {tool}, not from strakes: single points without intervals, measured under "
+        "unknown conditions.",
+        tool=made,
     )
-    remedy = "Measure again with strakes to get intervals" + (
-        f": {imported['again']}" if imported.get("again") else "."
+    remedy = (
+        gettext("Measure again with strakes to get intervals: {command}", command=imported["again"])
+        if imported.get("again")
+        else gettext("Measure again with strakes to get intervals.")
     )
+    keep = gettext("Keep it in mind when you compare.")
     return [
         RunWarning("imported", text, remedy),
-        *(RunWarning("imported-note", f"{note}.", "Keep it in mind when you compare.") for note in imported["notes"]),
+        *(RunWarning("imported-note", f"{note}.", keep) for note in imported["notes"]),
     ]
 
 
 def imported_scope(imported: Mapping[str, Any]) -> str:
     """Return the scope of the figures: the tool, the format and the file."""
-    return (
-        f"imported from {imported['tool']} ({imported['format']}, {imported['file']}); the scope is what that "
-        "tool reports"
+    origin = gettext(
+        "imported from {tool} ({format}, {file})",
+        tool=imported["tool"],
+        format=imported["format"],
+        file=imported["file"],
     )
+    return f"{origin}; {gettext('the scope is what that tool reports')}"

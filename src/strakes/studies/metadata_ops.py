@@ -272,13 +272,13 @@ class MetadataOps(Study):
         ranks = results.levels("ranks")
         return self._busy(results, ranks[-1]) if ranks else []
 
-    def means(self, results: Results) -> Mapping[str, Sequence[Measured]]:
+    def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
         """Return mdtest's six operations with a directory per rank, by number of ranks, most first (S2, figure 7)."""
         means = {}
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
             if len(six) == len(SIX):
-                means[f"mean of the six operations, {counted(float(ranks), 'rank')}"] = six
+                means[str(ranks)] = f"mean of the six operations, {counted(float(ranks), 'rank')}", six
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:

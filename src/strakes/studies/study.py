@@ -20,6 +20,7 @@ from strakes.findings.portrait import (
     SkippedCell,
 )
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Stop
 from strakes.targets.description import Description, Striping
 from strakes.units import GIB, KIB, MIB
@@ -202,8 +203,8 @@ class Study(ABC):
         """Return the findings that summarise one file system; a comparison states them for each side."""
         return ()
 
-    def means(self, results: Results) -> Mapping[str, Sequence[Measured]]:
-        """Return groups of cells whose arithmetic mean the source publishes, by title."""
+    def means(self, results: Results) -> Mapping[str, tuple[str, Sequence[Measured]]]:
+        """Return groups of cells whose arithmetic mean the source publishes, with their titles, by name."""
         return {}
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -225,8 +226,10 @@ class Study(ABC):
     def figure(
         self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
     ) -> Figure:
-        """Return a figure of this study. Title and question default to the study's."""
-        return Figure(self.name, title or self.title, question or self.question, *x, *y, tuple(lines), references)
+        """Return a figure of this study. Title and question default to the study's. The y label is looked up here."""
+        title, question = title or gettext(self.title), question or gettext(self.question)
+        label, unit = y
+        return Figure(self.name, title, question, *x, gettext(label), unit, tuple(lines), references)
 
     def finding(
         self,

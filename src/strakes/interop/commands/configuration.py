@@ -1,69 +1,107 @@
-"""The values of a tool's configuration file by section and key, with line numbers for messages."""
+"""The values of a tool's configuration file by section and key, checked against the table of the tool."""
 
 from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from strakes.errors import BadInputError, nearest_word
-from strakes.interop.commands.words import NEAR, bytes_of_ior
+from strakes.interop.commands.words import NEAR, bytes_of_ior, table_of
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+# Values that switch an unsupported key off.
+_SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
+# Remark on a key without effect that needs no note.
+QUIET = "changes nothing here"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value in a configuration file, with its line."""
+
+    section: str
+    key: str
+    value: str
+    line: int
 
 
 @dataclass
 class Configuration:
-    """Values and lines; ``form`` shows a key in messages: "[{}] {}" or "{}.{}"."""
+    """Values and lines by section and key. ``form`` shows a key in messages: "[{}] {}" or "{}.{}".
 
+    ``notes``: differences from the tool.
+    """
+
+    tool: str
     path: Path
     form: str
-    values: dict[tuple[str, str], Any] = field(default_factory=dict)
-    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
 
-    def get(self, section: str, key: str, default: Any = None) -> Any:
-        """Return the value, or the default if it is absent or empty."""
-        value = self.values.get((section, key))
-        return default if value is None or value == "" else value
+    def fill(self, entries: Iterable[Entry]) -> None:
+        """Add the entries. Raises BadInputError for unknown sections and keys and unsupported values."""
+        keys, not_supported = keys_of(self.tool), table_of(self.tool)["not-supported"]
+        for entry in entries:
+            place, shown = (entry.section, entry.key), self.form.format(entry.section, entry.key)
+            known = keys.get(entry.section)
+            if known is None:
+                raise unknown_name(f"section {entry.section}", entry.section, keys, self.at(entry.line))
+            if entry.key not in known:
+                raise unknown_name(f"key {shown}", entry.key, known, self.at(entry.line))
+            if place in self.entries:
+                raise BadInputError(f"{shown} is there twice", where=self.at(entry.line), remedy="Leave out one.")
+            self.entries[place] = entry
+            refused = not_supported.get(f"{entry.section}.{entry.key}", not_supported.get(entry.key))
+            if refused and entry.value and entry.value.lower() not in refused.get("allowed", _SWITCHED_OFF):
+                raise self.fault(*place, f"{reprlib.repr(entry.value)} is not supported", refused["remedy"])
+            if entry.value and known[entry.key] not in ("", QUIET):
+                self.notes.append(f"{shown.rstrip('.')}: {known[entry.key]}")
+
+    def at(self, line: int | None) -> str:
+        """Return the file and a line for messages."""
+        return f"{self.path}:{line}" if line else str(self.path)
 
     def text(self, section: str, key: str, default: str = "") -> str:
-        """Return the value as text."""
-        return str(self.get(section, key, default))
+        """Return the value, or the default if it is absent or empty."""
+        entry = self.entries.get((section, key))
+        return entry.value if entry and entry.value else default
 
     def fault(self, section: str, key: str, problem: str, remedy: str) -> BadInputError:
         """Return the error for a value, with its line."""
-        where = at(self.path, self.lines.get((section, key)))
+        entry = self.entries.get((section, key))
+        where = self.at(entry.line if entry else None)
         return BadInputError(f"{self.form.format(section, key)}: {problem}", where=where, remedy=remedy)
 
     def flag(self, section: str, key: str, *, default: bool) -> bool:
         """Return true or false. Raises BadInputError for anything else."""
-        text = self.text(section, key, str(default)).lower()
-        if text not in (*_TRUE, *_FALSE):
-            problem = f"{shown(self.get(section, key))} is neither TRUE nor FALSE"
-            raise self.fault(section, key, problem, "Give TRUE or FALSE.")
-        return text in _TRUE
+        return self.word(section, key, str(default).lower(), (*_TRUE, *_FALSE)) in _TRUE
 
-    def number(self, section: str, key: str, value: Any, least: float = 0.0) -> float:
-        """Return a value of a key as a number of at least ``least``. Raises BadInputError."""
-        # YAML 1.1 reads 1e-3 as a string, OmegaConf as a number.
+    def word(self, section: str, key: str, default: str, known: tuple[str, ...]) -> str:
+        """Return one of the known words. Raises BadInputError."""
+        text = self.text(section, key, default).lower()
+        if text not in known:
+            problem = f"{reprlib.repr(text)} is not supported"
+            raise self.fault(section, key, problem, f"Use one of: {', '.join(known)}.")
+        return text
+
+    def number(self, section: str, key: str, default: float, least: float = 0.0, most: float = math.inf) -> float:
+        """Return a number between limits. Raises BadInputError."""
+        text = self.text(section, key, str(default))
         try:
-            number = float(value) if not isinstance(value, bool) else math.nan
-        except (TypeError, ValueError, OverflowError):
+            number = float(text)
+        except ValueError:
             number = math.nan
-        if not math.isfinite(number) or number < least:
-            problem = f"{shown(value)} is not a number of at least {least:g}"
-            raise self.fault(section, key, problem, "Give such a number.")
+        if not (math.isfinite(number) and least <= number <= most):
+            limits = f"at least {least:g}" if most == math.inf else f"{least:g} to {most}"
+            raise self.fault(section, key, f"{reprlib.repr(text)} is not a number of {limits}", "Give such a number.")
         return number
 
     def whole(self, section: str, key: str, default: int, least: int = 1, most: int = 2**30) -> int:
         """Return a number rounded down to a whole number. Raises BadInputError."""
-        number = self.number(section, key, self.get(section, key, default), least)
-        if number > most:
-            raise self.fault(section, key, f"{number:g} is more than {most}", "Give a smaller number.")
-        return int(number)
+        return int(self.number(section, key, default, least, most))
 
     def size(self, section: str, key: str, default: str) -> int:
         """Return the bytes of a size in IOR's notation (2m). Raises BadInputError."""
@@ -76,28 +114,6 @@ class Configuration:
             raise self.fault(section, key, f"{text!r} is not an amount of data", "Give at least one byte.")
         return size
 
-    def word(self, section: str, key: str, default: str, known: tuple[str, ...]) -> str:
-        """Return one of the known words. Raises BadInputError."""
-        value = self.get(section, key, default)
-        # YAML 1.1 reads the word off as false.
-        text = "off" if value is False else str(value).lower()
-        if text not in known:
-            raise self.fault(section, key, f"{shown(value)} is not supported", f"Use one of: {', '.join(known)}.")
-        return text
-
-
-def at(path: Path, line: int | None) -> str:
-    """Return a file and line for messages."""
-    return f"{path}:{line}" if line else str(path)
-
-
-def shown(value: Any) -> str:
-    """Return a value shortened for messages. Python refuses to print the longest integers of YAML."""
-    try:
-        return reprlib.repr(value)
-    except ValueError:
-        return "this number"
-
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadInputError:
     """Return the error for an unknown section or key, which names the nearest known one."""
@@ -107,15 +123,29 @@ def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadI
     return BadInputError(f"unknown {what}", where=where, remedy=f"{nearest}Known: {', '.join(names)}.")
 
 
-def help_of_keys(
-    head: Sequence[str], keys: Mapping[str, Mapping[str, str]], refused: Mapping[str, str], hidden: Sequence[str] = ()
-) -> str:
-    """Return the help of a tool with a configuration: sections with their keys, remarks, and refused keys."""
-    used = {
-        section: [key for key, remark in remarks.items() if not remark and key not in hidden]
-        for section, remarks in keys.items()
+def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:
+    """Return the sections of a tool, and the keys of each with their remarks."""
+    table = table_of(tool)
+    tests = {
+        section: {**table["of-all-tests"], **dict.fromkeys(own, "")}
+        for section, own in table.get("of-tests", {}).items()
     }
-    lines = [*head, "", "Sections, and the keys that have an effect:"]
-    lines += [f"  {section:<22}  {', '.join(names)}" for section, names in used.items() if names]
+    return {**table["keys"], **tests}
+
+
+def help_of_keys(tool: str, usage: str, form: str) -> str:
+    """Return the help of a tool with a configuration: sections with their keys, remarks, and refused keys."""
+    keys, not_supported = keys_of(tool), table_of(tool)["not-supported"]
+    lines = [usage, "", "Sections, and the keys that have an effect:"]
+    for section, remarks in keys.items():
+        refused = not_supported.keys()
+        names = [key for key, remark in remarks.items() if not remark and not {key, f"{section}.{key}"} & refused]
+        lines += [f"  {form.format(section):<22}  {', '.join(names)}"] if names else []
+    remarks = {key: remark for known in keys.values() for key, remark in known.items() if remark not in ("", QUIET)}
+    lines += [
+        "",
+        "Accepted, but without effect:",
+        *(f"  {key:<22}  {remark}" for key, remark in remarks.items() if key),
+    ]
     lines += ["", "Refused, except for values that match the behaviour of strakes:"]
-    return "\n".join([*lines, *(f"  {key:<22}  {remedy}" for key, remedy in refused.items())])
+    return "\n".join([*lines, *(f"  {key:<22}  {entry['remedy']}" for key, entry in not_supported.items())])

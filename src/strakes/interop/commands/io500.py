@@ -7,14 +7,15 @@ A run with a shorter stonewall, with a missing phase, or with a phase that ends 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from strakes.errors import BadInputError
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
-from strakes.interop.commands.configuration import Configuration, at, help_of_keys, unknown_name
+from strakes.interop.commands.configuration import Configuration, Entry, help_of_keys, keys_of, unknown_name
 from strakes.interop.commands.words import (
     GivenCommand,
     Tool,
@@ -27,103 +28,61 @@ from strakes.interop.commands.words import (
 )
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 
-# Stonewall of a valid run in seconds. IO500's sizes of ior-hard writes, small files and random reads in bytes.
+# Stonewall of a valid run in seconds.
 VALID_STONEWALL_S = 300
-_HARD_BYTES, _SMALL_FILE_BYTES, _RANDOM_BYTES = 47008, 3901, 4096
 _MOST_STONEWALL_S = 86400
 _MOST_BYTES = 1 << 20
+# Phases with a score, in IO500's order, each with its keys in a plan.
+PHASES: Mapping[str, Mapping[str, object]] = table_of("io500")["phases"]
+_TESTS: Mapping[str, Mapping[str, object]] = table_of("io500")["tests"]
+# A phase without a score that a section of this name adds, and the bytes of its reads.
+RANDOM = "ior-rnd4k-easy-read"
+_RANDOM_BYTES = 4096
 # The only option of the interface POSIX that IO500 accepts in API and that is supported here.
 _DIRECT_OPTION = "--posix.odirect"
-_NONE = ("false", "0", "no", "off")
-
-_IGNORED = "changes nothing here"
-SECTIONS: Mapping[str, Mapping[str, str]] = table_of("io500")["sections"]
-_NOT_SUPPORTED: Mapping[str, str] = table_of("io500")["not-supported"]
 # Sections of the extended mode. They have no score, and IO500 skips them in a standard run as well.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
+_USAGE = """strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini
+
+Runs the phases of a configuration of IO500 by the rules of IO500: once, or repeatedly within --budget."""
 
 
-def _asks_direct(configuration: Configuration, sections: Sequence[str]) -> tuple[str, str] | None:
-    """Return the section and key that ask for O_DIRECT, by posix.odirect or by an option of the API, or None."""
-    section, value = _first(configuration, sections, "posix.odirect")
-    if value:
-        asked = configuration.flag(section, "posix.odirect", default=False)
-        return (section, "posix.odirect") if asked else None
-    section, api = _first(configuration, (*sections, "global"), "api")
-    return (section, "api") if _DIRECT_OPTION in api.split() else None
-
-
-def _first(configuration: Configuration, sections: Sequence[str], key: str) -> tuple[str, str]:
-    """Return the first of the sections that has a value for the key, and the value; "" if none has."""
-    return next(((one, text) for one in sections if (text := configuration.text(one, key))), (sections[-1], ""))
-
-
-def _runs(configuration: Configuration, phase: str) -> bool:
-    """Return whether a phase is enabled, both in its own section and in the section of its test."""
-    test = phase.rpartition("-")[0]
-    return configuration.flag(test, "run", default=True) and configuration.flag(phase, "run", default=True)
-
-
-def read_configuration(path: Path) -> tuple[Configuration, list[str]]:
-    """Return the configuration in an ini file of IO500 and the remarks on its keys.
-
-    Raises BadInputError for a file that is not ini, for unknown sections and keys, and for unsupported values.
-    """
+def read_configuration(path: Path) -> Configuration:
+    """Read an ini file of IO500. Raises BadInputError for other files, unknown keys and unsupported values."""
     refuse_other_kind(path, "io500", OTHER_KINDS["io500"].name)
     what, remedy = "the configuration cannot be read", "Give the name of an existing file."
     try:
         content = read_regular(path, _MOST_BYTES, what, remedy).decode()
     except UnicodeDecodeError as error:
         raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
-    configuration, notes, section = Configuration(path, "[{}] {}"), [], ""
+    configuration = Configuration("io500", path, "[{}] {}")
+    configuration.fill(_entries(configuration, content))
+    for entry in configuration.entries.values():
+        interface, *options = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
+        if interface.upper() != "POSIX" or set(options) - {_DIRECT_OPTION}:
+            remedy = f"Give POSIX, or POSIX {_DIRECT_OPTION}."
+            raise configuration.fault(entry.section, "api", f"{entry.value!r} is not supported", remedy)
+    return configuration
+
+
+def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
+    section = ""
     for number, line in enumerate(content.splitlines(), start=1):
         plain = re.sub(r"(^|\s)[#;].*", "", line).strip()
-        if not plain:
-            continue
         if heading := re.fullmatch(r"\[\s*(.*?)\s*\]", plain):
             section = heading[1].lower()
             if _EXTENDED.match(section):
-                notes.append(f"[{heading[1]}] belongs to the extended mode, and is not run")
-            elif section not in SECTIONS:
-                raise unknown_name(f"section [{heading[1]}]", section, SECTIONS, at(path, number))
+                configuration.notes.append(f"[{heading[1]}] belongs to the extended mode, and is not run")
+            elif section not in keys_of("io500"):
+                known = keys_of("io500")
+                raise unknown_name(f"section [{heading[1]}]", section, known, configuration.at(number))
             continue
         key, equals, value = (part.strip() for part in plain.partition("="))
-        if not equals or not section or not key:
+        if plain and not (equals and section and key):
             problem = "this line is neither [SECTION] nor KEY = VALUE" if section else "no [SECTION] precedes this line"
-            raise BadInputError(problem, where=at(path, number), why=plain)
-        name = key.lower()
-        known = SECTIONS.get(section)
-        if known is not None and name not in known:
-            raise unknown_name(f"key {key} in [{section}]", name, known, at(path, number))
-        configuration.values[section, name] = value
-        configuration.lines[section, name] = number
-        if known and value and (says := known[name]) and says != _IGNORED:
-            notes.append(f"[{section}] {key}: {says}")
-    _refuse_unsupported(configuration)
-    return configuration, list(dict.fromkeys(notes))
-
-
-def help_text() -> str:
-    """Return the text of ``strakes run io500 --help``: usage, and the keys of a configuration."""
-    head = (
-        "strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini",
-        "",
-        "Runs the phases of a configuration of IO500 by the rules of IO500: once, or repeatedly within --budget.",
-    )
-    sections = {f"[{section}]": keys for section, keys in SECTIONS.items()}
-    return help_of_keys(head, sections, _NOT_SUPPORTED, tuple(_NOT_SUPPORTED))
-
-
-def _refuse_unsupported(configuration: Configuration) -> None:
-    for (section, key), value in configuration.values.items():
-        if section not in SECTIONS:
-            continue
-        if key in _NOT_SUPPORTED and value and value.lower() not in _NONE:
-            raise configuration.fault(section, key, f"{value!r} is not supported", _NOT_SUPPORTED[key])
-        interface, *options = value.split() if key == "api" and value else ["POSIX"]
-        if interface.upper() != "POSIX" or set(options) - {_DIRECT_OPTION}:
-            remedy = f"Give POSIX, or POSIX {_DIRECT_OPTION}."
-            raise configuration.fault(section, key, f"{value!r} is not supported", remedy)
+            raise BadInputError(problem, where=configuration.at(number), why=plain)
+        if plain and not _EXTENDED.match(section):
+            yield Entry(section, key.lower(), value, number)
 
 
 def translate(
@@ -133,19 +92,20 @@ def translate(
     if len(words) != 1 or not words[0]:
         remedy = "Give one file: strakes run -n 4 io500 config.ini"
         raise wrong("io500", "io500 takes a configuration and nothing else", remedy=remedy)
-    configuration, notes = read_configuration(Path(words[0]))
-    command = GivenCommand("io500", notes=notes)
+    configuration = read_configuration(Path(words[0]))
+    command = GivenCommand("io500", notes=list(dict.fromkeys(configuration.notes)))
     ranks = ranks_of("io500", asked_ranks, 0, command)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
     if stonewall_s < VALID_STONEWALL_S:
         command.note(f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID")
-    work = _Work(configuration, ranks, stonewall_s, ranks_per_node or ranks)
-    documents = work.phases()
-    measured = tuple(str(phase["name"]) for phase in documents if _runs(configuration, str(phase["name"])))
-    # Keep unmeasured phases only if they create files that a measured phase uses.
-    needed = [phase for phase in documents if phase["name"] in measured or _serves(phase, documents, measured)]
+    phases = list(_phases(configuration, ranks, ranks_per_node or ranks, stonewall_s))
+    measured = tuple(str(phase["name"]) for phase in phases if _runs(configuration, str(phase["name"])))
     if not measured:
         raise BadInputError("every phase is disabled", where=str(configuration.path), remedy="Give run = TRUE to some.")
+    # Keep unmeasured phases only if they create files that a measured phase uses.
+    used = {phase["files"] for phase in phases if phase["name"] in measured}
+    creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
+    needed = [phase for phase in phases if phase["name"] in measured or phase in creates]
     for phase in needed:
         if phase["name"] not in measured:
             command.note(f"{phase['name']} is run because later phases need it, and not reported")
@@ -157,143 +117,86 @@ def translate(
     )
 
 
-def _serves(phase: Mapping[str, object], phases: Sequence[Mapping[str, object]], measured: Sequence[str]) -> bool:
-    """Return whether the phase creates files that a measured phase uses."""
-    makes = phase["operation"] in ("write", "file-create")
-    return makes and any(one["name"] in measured and one["files"] == phase["files"] for one in phases)
+def _runs(configuration: Configuration, phase: str) -> bool:
+    """Return whether a phase is enabled, both in its own section and in the section of its test."""
+    test = phase.rpartition("-")[0]
+    return configuration.flag(test, "run", default=True) and configuration.flag(phase, "run", default=True)
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The phases of a configuration, as keys of a plan."""
-
-    configuration: Configuration
-    ranks: int
-    stonewall_s: int
-    node: int
-
-    def phases(self) -> list[dict[str, object]]:
-        """Return the phases in IO500's order."""
-        easy, hard = self._easy(), self._hard()
-        easy_files, hard_files = self._files("mdtest-easy"), self._files("mdtest-hard")
+def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: int) -> Iterator[dict[str, object]]:
+    """Yield the phases as keys of a plan, in IO500's order."""
+    geometry = {test: {**keys, "files": test, **_amounts(configuration, test)} for test, keys in _TESTS.items()}
+    cache = {"cache": "drop-system"} if configuration.flag("global", "drop-caches", default=False) else {}
+    for name, keys in PHASES.items():
+        test = "mdtest-hard" if name == "find" else name.rpartition("-")[0]
+        phase: dict[str, object] = {**geometry[test], **keys, "name": name}
+        if phase["kind"] == "transfer":
+            phase |= cache
         # Tasks read data of the next node (IOR -C -Q 1), and look up and remove files of the next task (mdtest -N 1).
-        shift = {"rank_shift": 1} if self.ranks > 1 else {}
-        read_shift = {"rank_shift": self.node} if self.node < self.ranks else {}
-        stop = {"stop": {"rule": "wear-out", "seconds": self.stonewall_s}}
-        written = {"sync": "fsync", **stop}
-        phases: list[dict[str, object]] = [
-            {**easy, **self._direct("ior-easy", "write"), "name": "ior-easy-write", "operation": "write", **written},
-            {**easy_files, "name": "mdtest-easy-write", "operation": "file-create", **stop},
-            {**hard, **self._direct("ior-hard", "write"), "name": "ior-hard-write", "operation": "write", **written},
-            {**hard_files, "name": "mdtest-hard-write", "operation": "file-create", **stop},
-            {
-                **hard_files,
-                "name": "find",
-                "operation": "find",
-                "paths": "relative",
-                "find_name": "01",
-                "find_bytes": _SMALL_FILE_BYTES,
-                "find_all": True,
-            },
-            self._read(easy, "ior-easy", read_shift),
-            {**easy_files, "name": "mdtest-easy-stat", "operation": "file-stat", **shift},
-            self._read(hard, "ior-hard", read_shift),
-            {**hard_files, "name": "mdtest-hard-stat", "operation": "file-stat", **shift},
-            {**easy_files, "name": "mdtest-easy-delete", "operation": "file-remove", **shift},
-            {**hard_files, "name": "mdtest-hard-read", "operation": "file-read", **shift},
-            {**hard_files, "name": "mdtest-hard-delete", "operation": "file-remove", **shift},
-        ]
-        if any(section == "ior-rnd4k-easy-read" for section, _ in self.configuration.values):
-            phases.append(self._random())
-        return phases
+        distance = node if phase["kind"] == "transfer" else 1
+        if name.endswith("-write"):
+            phase["stop"] = {"rule": "wear-out", "seconds": stonewall_s}
+        elif name != "find" and distance < ranks:
+            phase["rank_shift"] = distance
+        yield phase if name == "find" else phase | _direct(configuration, name, test, phase)
+    if any(section == RANDOM for section, _ in configuration.entries):
+        stop = {"rule": "stonewall", "seconds": stonewall_s}
+        yield {**geometry["ior-easy"], **_random(configuration, geometry["ior-easy"]), **cache, "stop": stop}
 
-    def _easy(self) -> dict[str, object]:
-        configuration = self.configuration
-        transfer = configuration.size("ior-easy", "transfersize", "2m")
-        block = configuration.size("ior-easy", "blocksize", "9920000m")
-        if block % transfer:
-            remedy = "Give a multiple of transferSize."
-            raise configuration.fault("ior-easy", "blocksize", f"{block} is not a multiple of {transfer}", remedy)
-        each = configuration.flag("ior-easy", "fileperproc", default=True)
-        apart = configuration.flag("ior-easy", "uniquedir", default=False)
-        return {
-            "kind": "transfer",
-            "files": "ior-easy",
-            "layout": "file-per-process" if each else "shared-file",
-            "access": "segmented",
-            "transfer_bytes": transfer,
-            "block_bytes": block,
-            "segments": 1,
-            # IOR ignores it for a shared file.
-            **({"own_directory": True} if apart and each else {}),
-        }
 
-    def _hard(self) -> dict[str, object]:
-        return {
-            "kind": "transfer",
-            "files": "ior-hard",
-            "layout": "shared-file",
-            "access": "strided",
-            "transfer_bytes": _HARD_BYTES,
-            "block_bytes": _HARD_BYTES,
-            "segments": self.configuration.whole("ior-hard", "segmentcount", 10_000_000),
-        }
+def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
+    """Return the keys of a plan that the configuration of a test decides."""
+    if test == "ior-hard":
+        return {"segments": configuration.whole(test, "segmentcount", 10_000_000)}
+    if test != "ior-easy":
+        return {"items": configuration.whole(test, "n", 1_000_000)}
+    transfer = configuration.size(test, "transfersize", "2m")
+    block = configuration.size(test, "blocksize", "9920000m")
+    if block % transfer:
+        remedy = "Give a multiple of transferSize."
+        raise configuration.fault(test, "blocksize", f"{block} is not a multiple of {transfer}", remedy)
+    each = configuration.flag(test, "fileperproc", default=True)
+    own_directory = configuration.flag(test, "uniquedir", default=False)
+    layout = {"layout": "file-per-process" if each else "shared-file"}
+    # IOR ignores uniqueDir for a shared file.
+    directory = {"own_directory": True} if own_directory and each else {}
+    return {**layout, **directory, "transfer_bytes": transfer, "block_bytes": block}
 
-    def _files(self, test: str) -> dict[str, object]:
-        hard = test == "mdtest-hard"
-        for section in (test, *(f"{test}-{part}" for part in ("write", "stat", "read", "delete"))):
-            place = _asks_direct(self.configuration, (section, test))
-            if place and _runs(self.configuration, section):
-                remedy = "Leave it out: files this small are read and written through the page cache."
-                raise self.configuration.fault(*place, "O_DIRECT is not supported for files", remedy)
-        return {
-            "kind": "metadata",
-            "files": test,
-            "directory": "shared" if hard else "unique",
-            "items": self.configuration.whole(test, "n", 1_000_000),
-            "file_bytes": _SMALL_FILE_BYTES if hard else 0,
-            "paths": "mdtest",
-        }
 
-    def _direct(self, test: str, part: str) -> dict[str, object]:
-        place = _asks_direct(self.configuration, (f"{test}-{part}", test))
-        transfer = _HARD_BYTES if test == "ior-hard" else self.configuration.size(test, "transfersize", "2m")
-        if place and transfer % 512 and _runs(self.configuration, f"{test}-{part}"):
-            remedy = "Leave it out: O_DIRECT needs multiples of 512 bytes."
-            raise self.configuration.fault(*place, f"O_DIRECT is not possible with calls of {transfer} bytes", remedy)
-        return {"direct": place is not None and not transfer % 512, **self._cache()}
+def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[str, str] | None:
+    """Return the section and key that ask for O_DIRECT, by posix.odirect or by an option of the API, or None."""
+    for section in (phase, test):
+        if configuration.text(section, "posix.odirect"):
+            asked = configuration.flag(section, "posix.odirect", default=False)
+            return (section, "posix.odirect") if asked else None
+    section = next((one for one in (phase, test) if configuration.text(one, "api")), "global")
+    return (section, "api") if _DIRECT_OPTION in configuration.text(section, "api").split() else None
 
-    def _cache(self) -> dict[str, object]:
-        """Return the key that drops the caches before a data phase, if drop-caches is set."""
-        return {"cache": "drop-system"} if self.configuration.flag("global", "drop-caches", default=False) else {}
 
-    def _read(self, geometry: Mapping[str, object], test: str, shift: Mapping[str, object]) -> dict[str, object]:
-        """Return the phase that reads and verifies what a test wrote."""
-        read = {"name": f"{test}-read", "operation": "read", "verify": True}
-        return {**geometry, **self._direct(test, "read"), **read, **shift}
+def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[str, object]) -> dict[str, object]:
+    """Return whether a phase uses O_DIRECT. Raises BadInputError where it is to, and cannot."""
+    place = _asks_direct(configuration, name, test)
+    transfer = phase.get("transfer_bytes")
+    possible = isinstance(transfer, int) and transfer % 512 == 0
+    if place and not possible and _runs(configuration, name):
+        if transfer is None:
+            remedy = "Leave it out: files this small are read and written through the page cache."
+            raise configuration.fault(*place, "O_DIRECT is not supported for files", remedy)
+        remedy = "Leave it out: O_DIRECT needs multiples of 512 bytes."
+        raise configuration.fault(*place, f"O_DIRECT is not possible with calls of {transfer} bytes", remedy)
+    return {} if transfer is None else {"direct": place is not None and possible}
 
-    def _random(self) -> dict[str, object]:
-        """Return the reads of 4 KiB in random order from the files of ior-easy, for the seconds of the stonewall."""
-        name = "ior-rnd4k-easy-read"
-        key = "direct" if self.configuration.text(name, "direct") else "posix.odirect"
-        place = _asks_direct(self.configuration, (name, "ior-easy"))
-        direct = self.configuration.flag(name, key, default=place is not None)
-        easy = self._easy()
-        size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES
-        if not size or int(str(easy["transfer_bytes"])) % _RANDOM_BYTES:
-            problem = f"needs transfers of ior-easy that are multiples of {_RANDOM_BYTES} bytes"
-            raise self.configuration.fault(name, "run", problem, "Leave it out, or choose another transferSize.")
-        return {
-            **easy,
-            "access": "random",
-            "transfer_bytes": _RANDOM_BYTES,
-            "block_bytes": size,
-            "name": name,
-            "operation": "read",
-            "direct": direct,
-            **self._cache(),
-            "stop": {"rule": "stonewall", "seconds": self.stonewall_s},
-        }
+
+def _random(configuration: Configuration, easy: Mapping[str, object]) -> dict[str, object]:
+    """Return the keys of reads of 4 KiB in random order from the files of ior-easy."""
+    key = "direct" if configuration.text(RANDOM, "direct") else "posix.odirect"
+    direct = configuration.flag(RANDOM, key, default=_asks_direct(configuration, RANDOM, "ior-easy") is not None)
+    size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES
+    if not size or int(str(easy["transfer_bytes"])) % _RANDOM_BYTES:
+        problem = f"needs transfers of ior-easy that are multiples of {_RANDOM_BYTES} bytes"
+        raise configuration.fault(RANDOM, "run", problem, "Leave it out, or choose another transferSize.")
+    amounts = {"transfer_bytes": _RANDOM_BYTES, "block_bytes": size}
+    return {"name": RANDOM, "operation": "read", "access": "random", **amounts, "direct": direct}
 
 
 def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
@@ -314,17 +217,16 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
     phases: list[Phase] = []
     written: dict[str, int] = {}
     for phase in plan.phases:
+        fitted: Phase = phase
         if isinstance(phase, MetadataPhase):
             share = min(items_share, bytes_share) if phase.file_bytes else items_share
-            phases.append(replace(phase, items=max(1, int(phase.items * share))))
+            fitted = replace(phase, items=max(1, int(phase.items * share)))
         elif isinstance(phase, TransferPhase):
             # Later phases on the same files process the written amount.
             share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
             fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
-            written.setdefault(phase.files, fitted.segments * fitted.block_bytes)
-            phases.append(fitted)
-        else:
-            phases.append(phase)
+            written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)
+        phases.append(fitted)
     return replace(plan, phases=tuple(phases))
 
 
@@ -336,4 +238,4 @@ def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
     return replace(phase, block_bytes=transfers * phase.transfer_bytes)
 
 
-TOOL = Tool({}, translate, help_text)
+TOOL = Tool({}, translate, partial(help_of_keys, "io500", _USAGE, "[{}]"))

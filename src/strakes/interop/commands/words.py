@@ -8,6 +8,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from getopt import GetoptError, getopt
 from importlib import resources
 from pathlib import Path
@@ -39,6 +40,7 @@ class ForeignOption:
     says: str = ""
 
 
+@cache
 def table_of(tool: str) -> dict[str, Any]:
     """Return the table of a tool's options, sections or keys."""
     path = resources.files("strakes.interop.commands") / "tables" / f"{tool}.toml"

@@ -117,7 +117,7 @@ class Cib:
 
     @cached_property
     def devices(self) -> tuple[Primitive, ...]:
-        """Return the fencing devices that are not kept stopped."""
+        """Return the fencing devices that the configuration does not keep stopped."""
         return tuple(
             one for one in self.primitives if one.standard == "stonith" and one.meta.get("target-role") != "Stopped"
         )
@@ -261,7 +261,7 @@ class Cib:
         return len(self.root.findall("./configuration/alerts/alert"))
 
     def fences(self, device: Primitive) -> tuple[str, ...]:
-        """Return the nodes in the host list and map of a device; all nodes if it has neither."""
+        """Return the nodes in the host list and map of a device; all nodes if it has neither or does not check them."""
         if self.fences_everybody(device):
             return self.nodes
         keys = ("pcmk_host_list", *_own_host_list(device))
@@ -275,7 +275,7 @@ class Cib:
         return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
-        """Return whether no list of hosts says which nodes the device is for."""
+        """Return whether the device may fence every node: it has no list of hosts, or Pacemaker does not check it."""
         values = device.values
         named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", *_own_host_list(device)))
         return values.get("pcmk_host_check") == "none" or not named

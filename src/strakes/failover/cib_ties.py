@@ -1,6 +1,6 @@
 """Ties between resources of a CIB: members of groups, clones and tags, colocations and orders.
 
-Rules ask this for every pair of resources: each answer is found by indexes, in a time like the length of the CIB.
+Rules ask this for every pair of resources. Indexes keep the time of each answer proportional to the size of the CIB.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Ties:
 
 
 def _each_once(waiting: list[str]) -> Iterator[str]:
-    """Take names from a list, which grows meanwhile, until it is empty: each name once, and none that is empty."""
+    """Yield each non-empty name of a list once until the list is empty; the caller may add names meanwhile."""
     taken = {""}
     while waiting:
         if (name := waiting.pop()) not in taken:

@@ -61,7 +61,7 @@ def seconds(text: str) -> float:
 
 
 def score(text: str) -> float:
-    """Read a score; INFINITY is one too, and so is everything from a million on."""
+    """Read a score; every score of at least a million means INFINITY."""
     if text.lstrip("+-").upper() in ("INFINITY", "INF"):
         return float("-inf") if text.startswith("-") else float("inf")
     value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0

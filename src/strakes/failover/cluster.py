@@ -74,7 +74,7 @@ class Node:
     """One server.
 
     ``addresses`` are given by network. Any one of ``power_feeds`` keeps the node, and its BMC, alive. A node with
-    ``quorum_only`` serves nothing: it has a vote.
+    ``quorum_only`` has a vote and serves nothing.
     """
 
     name: str
@@ -208,7 +208,7 @@ class Cluster:
 
     @property
     def two_node(self) -> bool:
-        """Return whether the two nodes need no third, and each may go on alone."""
+        """Return whether there are only two nodes and each may continue alone."""
         return len(self.nodes) == 2 and not self.quorum_host
 
     def node(self, name: str) -> Node:

@@ -11,7 +11,7 @@ from strakes.failover.cluster import Cluster
 def require_whole(cluster: Cluster, where: str) -> None:
     """Check the tables against each other. Raises BadInputError for a contradiction."""
     if not cluster.targets:
-        raise BadInputError("there is nothing to keep up", where=where, remedy="Add at least one [[target]].")
+        raise BadInputError("no target is described", where=where, remedy="Add at least one [[target]].")
     carrying = sum(network.replication for network in cluster.networks)
     if any(target.replicated for target in cluster.targets) and carrying != 1:
         raise BadInputError(

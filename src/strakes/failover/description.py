@@ -19,7 +19,7 @@ _COROSYNC_PORTS = (5404, 5405, 5406)
 _WORD = re.compile(r"[A-Za-z0-9@%_./:+,=-]+")
 _INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}")
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
-# More than that Corosync is not tested with.
+# Corosync is not tested with more.
 _MOST_NODES = 16
 KINDS = ("lustre", "nfs", "service")
 
@@ -305,7 +305,7 @@ def _name(section: ConfigurationSection, key: str) -> str:
 
 
 def _word(section: ConfigurationSection, key: str) -> str:
-    """Return a text that configuration files take literally: without spaces and quotes."""
+    """Return a text without spaces and quotes, which configuration files take literally."""
     value = section.text(key)
     if not _WORD.fullmatch(value):
         raise section.wrong(key, value, "a text without spaces and quotes")

@@ -45,7 +45,7 @@ class Option:
     """One option; ``kind`` is ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text.
 
     In ``#|off`` the ``#`` means a number.
-    ``unique`` options have another value in each resource.
+    ``unique`` options need a different value in each resource.
     """
 
     name: str
@@ -116,7 +116,7 @@ def options_of(*sections: str) -> Mapping[str, Option]:
 
 
 def is_known(section: str) -> bool:
-    """Return whether there is a table of this section."""
+    """Return whether this section has a table."""
     return section in _tables()
 
 
@@ -166,16 +166,16 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name that an unknown one resembles, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
-    # In a short name two letters that changed places are much of it.
+    # difflib may miss two swapped letters in a short name.
     turned = [other for other in alike if sorted(other) == sorted(plain)]
     close = turned or get_close_matches(plain, list(alike), 1, _SIMILAR)
     return alike[close[0]] if close else ""
 
 
 def slip(name: str, known: Iterable[str]) -> str:
-    """Return the known name that differs by one letter, by two that changed places, or by capitals; else nothing.
+    """Return the known name that differs by one letter, two swapped letters or capitals, or an empty text.
 
-    Differences in digits are no slips.
+    Differences in digits do not count as slips.
 
     >>> slip("vg_dta", ["vg_data"]), slip("ost1", ["ost0"]), slip("hme", ["home", "hmes"]), slip("OST0", ["ost0"])
     ('vg_data', '', 'home', 'ost0')

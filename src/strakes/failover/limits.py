@@ -39,7 +39,7 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Limit the processor time of the body; raises BadInputError afterwards. Works in the main thread only."""
+    """Limit the processor time of the body: raise BadInputError in it at the limit. Works in the main thread only."""
     why = f"it was not read, or its rules were not decided, within {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
@@ -81,7 +81,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > _MOST_NODES:
         return f"it has more than {_MOST_NODES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # Each member of a set relates to each other one.
+    # Each member of a set relates to every other member.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

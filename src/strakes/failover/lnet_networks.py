@@ -1,4 +1,4 @@
-"""The list of networks that the lnet module takes: ``o2ib0(ib0,ib1)[0],tcp(eth0)``."""
+"""The list of networks in the options of the lnet module: ``o2ib0(ib0,ib1)[0],tcp(eth0)``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Network drivers of LNet, old ones among them.
+# Network drivers of LNet, including old ones.
 _DRIVERS = ("tcp", "o2ib", "gni", "kfi", "efa", "ptlf", "bxi", "ra", "mx", "vib", "iib", "elan", "sock")
 _LARGEST = 65535
 _NETWORK = re.compile(r"\s*([^\s(),\[\]]+)\s*(\[[^\]]*\])?\s*(?:\(([^()]*)\))?\s*(\[[^\]]*\])?\s*")
@@ -15,7 +15,7 @@ _NETWORK = re.compile(r"\s*([^\s(),\[\]]+)\s*(\[[^\]]*\])?\s*(?:\(([^()]*)\))?\s
 
 @dataclass(frozen=True)
 class LnetNetwork:
-    """One network: ``name`` with its number (tcp is tcp0), and the cards that it runs over, without aliases."""
+    """One network: ``name`` with its number (tcp is tcp0), and its network cards without aliases."""
 
     name: str
     cards: tuple[str, ...]

@@ -5,7 +5,7 @@ files as ``Resource``). Readers turn other sources into these forms: ``crm confi
 ``pcs config`` output and haresources become a CIB. ``model_of`` then derives the facts that check, rehearse, plan and
 drill share. Roles follow from resources and constraints, never from names. Settings have their Pacemaker 2 names;
 ``options/renamed.toml`` is the only table of other names. Each fact has a ``source``, its file and line. ``assumed``
-lists the facts that no file gives, each with the value taken for it.
+lists the facts that no file gives, each with its assumed value.
 
 Example::
 
@@ -70,7 +70,7 @@ class Service:
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
-        """Return the members, or the copies of a service that has nothing else."""
+        """Return the members, or the copies of a service without members."""
         return self.members or self.copies
 
 
@@ -152,7 +152,7 @@ def _nodes(setup: Setup) -> Iterator[ModelNode]:
     hosts = [host.name for one in setup.drbd for host in one.hosts]
     named = cib.members_of_corosync if cib and cib.members_of_corosync else tuple(filter(None, listed))
     if not listed.keys() - {""} and len(listed) < len(nodes_of(setup)) <= len(named):
-        # A node without a name is known to Pacemaker by its host name: the order of their ids is all there is.
+        # Pacemaker knows a node without a name by its host name, so only the order of the ids can match them.
         listed = dict(zip(named, map(links_of, nodes_of(setup)), strict=False))
     for name in named or dict.fromkeys(hosts):
         source = cib.source_of(name) if cib else Source("etc/corosync/corosync.conf")
@@ -227,7 +227,7 @@ def _serves(cib: Cib, one: Primitive) -> bool:
 
 
 def _apart(far: list[Primitive], role: str) -> bool:
-    """Return whether a colocation is with any copy of a clone: the promoted copy may then be on another node."""
+    """Return whether a colocation is with any copy of a clone, so that the promoted copy may be on another node."""
     return role != "Promoted" and any(one.clone for one in far)
 
 

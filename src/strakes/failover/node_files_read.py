@@ -16,7 +16,7 @@ _NAMES = (
     *("auto.master", "network/interfaces"),
     *(f"{kind}/{name}" for kind in ("sysconfig", "default") for name in ("pacemaker", "corosync", "corosync-qdevice")),
 )
-# A link to /dev/null switches a file off.
+# A file that is a link to /dev/null is disabled.
 _PATTERNS = (
     *("drbd.d/*.res", "drbd.d/*.conf", "booth/*.conf", "modprobe.d/*.conf", "sysctl.d/*.conf", "exports.d/*.exports"),
     *("systemd/system/*.mount", "systemd/system/*.automount", "systemd/system/*.swap", "systemd/system/*.timer"),
@@ -30,7 +30,7 @@ _PATTERNS = (
     *("network/interfaces.d/*", "rc[2-5].d/S*", "rc.d/rc[2-5].d/S*", "default/grub.d/*.cfg"),
 )
 _PLANNED = ("pacemaker/cib.xml", *(f"lustre/{name}.sh" for name in ("make-targets", "mount-clients", "parameters")))
-# Settings of network cards that are never kept.
+# Secret settings of network cards: removed before anything is stored.
 _SECRETS = re.compile(r"(?im)^\s*[\w.\[\]-]*(psk|password|passphrase|secret|private-key)[\w.\[\]-]*\s*[=:].*$")
 _WITH_SECRETS = re.compile(
     r"(nodes/[^/]+/)?etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)/.*"
@@ -38,7 +38,7 @@ _WITH_SECRETS = re.compile(
 
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the names of the files to read below a directory, in a fixed order; not all of them have to be there.
+    """Return the names of the files to read below a directory, in a fixed order; some of them may not exist.
 
     ``planned`` adds the files of a plan that are outside etc.
     """

@@ -59,7 +59,7 @@ class Primitive:
     source: Source = Source("")
 
     def operation(self, name: str, role: str = "") -> Operation | None:
-        """Return the first operation with this name and, if given, this role; None if it is missing."""
+        """Return the first operation with this name and, if given, this role, or None."""
         return next((one for one in self.operations if one.name == name and (not role or one.role == role)), None)
 
     def timeout_s(self, name: str) -> float:
@@ -91,7 +91,7 @@ class Primitive:
 
     @property
     def uses_disk(self) -> bool:
-        """Return whether this mounts a file system, or hands a disk to clients."""
+        """Return whether this mounts a file system or exports a disk to clients."""
         return self.is_mount or self.agent == "iSCSILogicalUnit"
 
     @property
@@ -122,7 +122,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Colocation:
-    """Two resources on one node, or, with a negative score, on different ones; the direction is not stored."""
+    """Two resources on one node or, with a negative score, on different nodes; the direction is not stored."""
 
     id: str
     resources: tuple[tuple[str, str], tuple[str, str]]
@@ -131,7 +131,7 @@ class Colocation:
 
 @dataclass(frozen=True)
 class Order:
-    """One action that waits for another; a set of resources gives one of these for each pair."""
+    """One action that waits for another; a set of resources gives one order for each pair."""
 
     id: str
     first: str

@@ -1,4 +1,4 @@
-"""Patterns of a configuration, which somebody else wrote: each is tried for a moment only."""
+"""Search with regular expressions from a configuration; a time limit stops expressions that would take too long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REMEDY = "Write it without repetitions inside repetitions, or name the nodes or
 def matches(pattern: str, name: str) -> bool:
     """Return whether the pattern is found in the name.
 
-    Raises BadInputError for a text that is no pattern, or takes too long.
+    Raises BadInputError for an invalid pattern and for one that takes too long.
 
     >>> matches("oss[0-9]+", "oss12"), matches("^mds", "oss12")
     (True, False)

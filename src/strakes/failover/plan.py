@@ -1,4 +1,4 @@
-"""From a description to all files of a plan, and onto disk."""
+"""Turns a description into all files of a plan, and writes them."""
 
 from __future__ import annotations
 

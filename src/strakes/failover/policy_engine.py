@@ -101,7 +101,7 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the node attributes that agents set: copies that may be promoted, and networks that are reached.
+        """Set the node attributes that agents set: promotable copies and reached networks.
 
         ``stale`` are resources whose copy on the node is too old for a promotion.
         """
@@ -164,7 +164,7 @@ class PolicyEngine:
         if left_s <= 0:
             raise CommandTimeout(f"its questions were not answered within {self._limit_s:g} s")
         done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], left_s)
-        # A plan with a loop is printed with a non-zero status; a refused CIB leaves no graph.
+        # For a plan with a loop, crm_simulate prints it and fails; for a refused CIB, it writes no graph.
         if not graph.exists() or not out.exists() or not done.stdout.startswith("<"):
             raise BadInputError(
                 "the policy engine refuses the configuration",

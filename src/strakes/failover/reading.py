@@ -21,7 +21,7 @@ class ConfigurationSection:
         self._known: list[str] = []
 
     def text(self, key: str, default: str | None = None, *, choices: tuple[str, ...] = ()) -> str:
-        """Return a text. Raises BadInputError when it is missing, empty or none of the choices."""
+        """Return a text. Raises BadInputError when it is missing, empty or not one of the choices."""
         value = self._take(key, default)
         if not isinstance(value, str) or not (value.strip() or default == ""):
             raise self.wrong(key, value, f"one of {', '.join(choices)}" if choices else "a text")
@@ -30,7 +30,7 @@ class ConfigurationSection:
         return value
 
     def number(self, key: str, default: int | None = None, *, least: int = 0) -> int:
-        """Return a whole number. Raises BadInputError when it is missing, below ``least`` or no number."""
+        """Return a whole number. Raises BadInputError when it is missing, below ``least`` or not a whole number."""
         value = self._take(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise self.wrong(key, value, f"a whole number of at least {least}")
@@ -51,7 +51,7 @@ class ConfigurationSection:
         return parse_seconds(value)
 
     def texts(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """Return a list of texts. Raises BadInputError when it is missing, or one is empty or no text."""
+        """Return a list of texts. Raises BadInputError when it is missing or contains an empty text or another type."""
         value = self._take(key, default)
         if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
             raise self.wrong(key, value, "a list of texts")
@@ -69,7 +69,7 @@ class ConfigurationSection:
         return ConfigurationSection(self._take(key, None), f"{self.where}: {key}")
 
     def maybe(self, key: str) -> ConfigurationSection | None:
-        """Return a table, None when it is missing."""
+        """Return a table, or None when it is missing."""
         self._known.append(key)
         return self.section(key) if key in self._values else None
 
@@ -98,7 +98,7 @@ class ConfigurationSection:
                 )
 
     def wrong(self, key: str, value: object, wanted: str) -> BadInputError:
-        """Return the error for a missing or wrong value; ``wanted`` describes a right one."""
+        """Return the error for a missing or wrong value; ``wanted`` describes a valid value."""
         if value is None:
             return BadInputError(f"the key {key!r} is missing", where=self.where, remedy=f"It must be {wanted}.")
         return BadInputError(f"{key!r} must be {wanted}", where=self.where, why=f"it is {value!r}")

@@ -168,7 +168,7 @@ def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
 
 
 def kib(rate: str) -> float | None:
-    """Return a rate in KiB per second, the default unit; None for any other text.
+    """Return a rate in KiB per second, which is the default unit, or None for an invalid text.
 
     >>> kib("100M"), kib("512"), kib("4k"), kib("fast")
     (102400.0, 512.0, 4.0, None)
@@ -183,7 +183,7 @@ def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str
 
 
 def _device(text: str) -> str:
-    """Return one name for a device: ``/dev/drbd0 minor 0`` and ``minor 0`` are the same.
+    """Return a unique name of a device: the same one for ``/dev/drbd0 minor 0`` and ``minor 0``.
 
     >>> _device("minor 3"), _device("/dev/drbd_home minor 3"), _device("")
     ('/dev/drbd3', '/dev/drbd3', '')

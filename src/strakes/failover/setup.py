@@ -1,4 +1,4 @@
-"""The files of a plan, of other people's cluster, or of the running cluster."""
+"""The files of a plan, of any other cluster, or of the running cluster."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from strakes.targets.command import CommandTimeout, Runner, run
 LIVE = "the running cluster"
 # Answers of a running cluster, kept with the texts of its files.
 PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
-# All files together; a thousand resources of DRBD have half a million.
+# Limit for all files together; a thousand DRBD resources need half a million bytes.
 _MOST_BYTES = 4 << 20
-# Files of a cluster below which a directory is one, and how many of its files are looked at otherwise.
+# A setup needs one of these files. At most _MOST_FILES files directly in its directory are recognised by content.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
 _MOST_FILES = 200
-# Rules calculate with numbers; none needs more digits.
+# Rules convert numbers; no real number has more digits.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 _STATES = {
@@ -43,10 +43,10 @@ _STATES = {
 
 @dataclass(frozen=True)
 class Setup:
-    """The files that are checked.
+    """The files to check.
 
     Missing parts are None or empty, and their rules are skipped. ``root``: the directory with ``etc``. ``behaviour``:
-    results of the policy engine, or None. ``node``: owner of the files, empty for files of all nodes.
+    results of the policy engine, if it was asked. ``node``: owner of the files, empty for files of all nodes.
     """
 
     where: str
@@ -129,7 +129,7 @@ class Setup:
 
     @cached_property
     def sysctl(self) -> dict[str, str]:
-        """Return the settings of the kernel by their names with dots; the last file that has one wins."""
+        """Return the settings of the kernel by their names with dots; the last file with a setting takes precedence."""
         found = dict[str, str]()
         for name in sorted(self.texts, key=lambda name: (name == "etc/sysctl.conf", name)):
             if name.startswith("etc/sysctl"):
@@ -309,7 +309,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            # Who may ask Pacemaker may not read the keys of networks.
+            # Users who may query Pacemaker may have no right to read files with network keys.
             kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)
             if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise

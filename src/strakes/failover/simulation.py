@@ -19,7 +19,7 @@ from strakes.failover.policy_engine import PolicyEngine
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
 
-# For all questions together.
+# Time limit for all questions together.
 _LIMIT_S = 20.0
 # Independent questions are asked in parallel.
 _AT_ONCE = min(8, os.cpu_count() or 1)
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return the results of the policy engine; None without a CIB or an engine, or for a CIB that it refuses.
+    """Return the results of the policy engine, or None without any.
 
-    Also None if the CIB has too many resources for the time limit. Raises CommandTimeout if the first simulation
-    exceeds it.
+    There are none without a CIB or an engine, and for a CIB that the engine refuses or that has too many resources for
+    the time limit. Raises CommandTimeout if the first simulation exceeds it.
     """
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
@@ -68,7 +68,7 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str]) -> frozenset[str]:
-    """Return the managed resources that run neither in the steady state nor after the status that the CIB has."""
+    """Return the managed resources that run neither in the steady state nor in the state after the CIB's status."""
     idle = frozenset(name for name in names if not steady.nodes_of(name) and name not in steady.unmanaged)
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name))

@@ -68,8 +68,8 @@ class Outage:
     """The effect of a fail-over on one client.
 
     ``stall_s``: longest wait for an answer after the fault. ``back_after_s``: time from the fault to the end of that
-    wait; None if the client was not hit or never came back. ``hit``: the wait exceeds this client's usual waits, or
-    operations failed that had never failed before. ``known``: there were enough operations for a decision.
+    wait, or None for a client that was not hit or never came back. ``hit``: the wait exceeds this client's usual waits,
+    or operations failed that had never failed before. ``known``: there were enough operations for a decision.
     ``usual_s``: median duration of an operation.
     """
 
@@ -101,7 +101,7 @@ class Timeline:
     def back_after_s(self) -> tuple[float, float, float] | None:
         """Return the times from the fault to the return of the first, the median and the last client, in seconds.
 
-        None if a client did not return or no client was hit.
+        Return None if a client did not return or no client was hit.
         """
         hit = [outage for outage in self.outages if outage.hit]
         times = [outage.back_after_s for outage in hit if outage.back_after_s is not None]
@@ -111,7 +111,7 @@ class Timeline:
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """Return the clients that were never back."""
+        """Return the clients that never came back."""
         return tuple(outage.client for outage in self.outages if outage.hit and outage.back_after_s is None)
 
 

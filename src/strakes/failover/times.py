@@ -23,7 +23,7 @@ from strakes.failover.setup import Setup
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
 _FENCE_PEER_S = 90.0
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
-# Parameters of agents that limit a wait of the agent, by operation.
+# Parameters that limit how long an agent itself waits, by operation.
 _OWN_WAITS = {
     "start": re.compile(r"(\w+_)?(start|startup|wfc)_(timeout|time)|START_WAITTIME|startdelay"),
     "stop": re.compile(r"(\w+_)?(stop|shutdown|kill|kill_term)_(timeout|time)|(max_)?stop_(time|escalate)|stopdelay"),
@@ -206,7 +206,7 @@ def _of_source(setup: Setup, source: _Source) -> Iterator[Amount]:
 
 
 def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the token and the consensus as they count: of Corosync 2 and 3, and with more than two nodes."""
+    """Yield the effective token and consensus times, which depend on Corosync's version and the number of nodes."""
     if setup.corosync is None:
         return
     totem = setup.corosync.one("totem")
@@ -348,14 +348,14 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
         if tries.isdecimal() or tries == "queue":
             wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
             yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
-    # Older than no_path_retry, and overruled by it within one section.
+    # An older option, which no_path_retry overrides within one section.
     for block in re.findall(r"\{([^{}]*)\}", multipath):
         if re.search(r'\bfeatures\s+"[^"]*queue_if_no_path', block) and "no_path_retry" not in block:
             yield "path-wait", Amount("", "multipath.conf", "features queue_if_no_path", float("inf"))
 
 
 def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield how long a pool is watched before it is imported."""
+    """Yield how long an import watches a pool for activity of another node."""
     for _, where, values_of in _node_places(setup, "modules"):
         each = {
             name: next(iter(values_of(f"zfs zfs_multihost_{name}")), "")

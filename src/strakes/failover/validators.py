@@ -51,7 +51,7 @@ class ValidatorVerdict:
 
 
 def verdicts(setup: Setup) -> tuple[ValidatorVerdict, ...]:
-    """Return one verdict for each part of the setup that has a program to judge it."""
+    """Return one verdict for each part of the setup that a program can check."""
     found = []
     if setup.drbd:
         program = "drbdadm" if any(one.dialect9 for one in setup.drbd) else _DRBDADM_84
@@ -81,7 +81,7 @@ def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdic
 
 def _verdict(program: str, done: Completed) -> ValidatorVerdict:
     said = "\n".join(line for line in (done.stderr or done.stdout).splitlines() if not _NOISE.search(line))
-    # Warnings, such as of old names, are no refusal.
+    # Warnings, for example about old names, do not count as a refusal.
     accepted = done.status == 0 or (program == "crm_verify" and "Warnings found" in done.stderr)
     return ValidatorVerdict(program, "accepts" if accepted else "refuses", said.strip() if done.status else "")
 
@@ -94,7 +94,7 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     if outside:
         # drbdadm would read any file of this machine and quote it.
         return ValidatorVerdict(program, "unable", f"a file outside of the directory is included: {outside[0]}")
-    # The package brings one that does no more than this.
+    # The drbd.conf of the package contains the same statements.
     parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
     usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
@@ -116,7 +116,7 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
     with tempfile.TemporaryDirectory(prefix="strakes-") as name:
         place = Path(name)
         write_kept(place / "authkey", bytes(256))
-        # Here the directory of the site's log need not exist.
+        # The directory of the configured log may not exist on this machine.
         text = re.sub(r"(?m)^(\s*logfile:\s*).*$", rf"\g<1>{place}/corosync.log", text)
         keyed = re.sub(r"(?m)^(\s*totem\s*\{\s*)$", rf"\1\n  keyfile: {place}/authkey", text, count=1)
         write_kept(place / "corosync.conf", keyed)
@@ -134,7 +134,7 @@ def _corosync(setup: Setup) -> ValidatorVerdict:
 
 
 def _resolved(text: str) -> str:
-    """Replace each host name by an address reserved for tests: here the names need not resolve."""
+    """Replace each host name by an address reserved for tests, because it may not resolve on this machine."""
     numbers = itertools.count(1)
 
     def address(match: re.Match[str]) -> str:
@@ -154,7 +154,7 @@ def _agents(setup: Setup) -> ValidatorVerdict:
 
 
 def _crm_verify(setup: Setup) -> ValidatorVerdict:
-    """Run crm_verify on the CIB with all nodes up, because it warns of offline nodes; without a simulation as it is."""
+    """Run crm_verify on the CIB, if possible simulated with all nodes up, because it warns of offline nodes."""
     assert setup.cib is not None
     if why := too_much_to_ask(setup.cib.root):
         return ValidatorVerdict("crm_verify", "unable", f"{why}; run it yourself, it takes a while")

@@ -1,4 +1,4 @@
-"""Corosync: who is a member, over which links, and who may go on when they are cut."""
+"""Corosync: the members, their links, and the members that may continue when the links are cut."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _resource(cluster: Cluster, target: ServedTarget) -> PlannedFile:
         Line("protocol C;", "lost writes: a write is done only when it is on the disks of both nodes"),
         Line(
             "after-sb-0pri discard-zero-changes;",
-            "lost data: only a side that wrote nothing is ever overwritten by itself",
+            "lost data: only a side that wrote nothing is overwritten automatically",
         ),
         Line("after-sb-1pri consensus;", "lost data: the same, where one of them serves; else a person decides"),
         Line("after-sb-2pri disconnect;", "lost data: when both sides served, a person decides"),

@@ -14,7 +14,7 @@ PUBLISHED_S_PER_CLIENT = 0.21
 _SOFT_S, _HARD_S = 300, 900
 _HEAD = """\
 #!/bin/sh
-# Makes the targets. ONCE; it destroys what is on the devices. Without a word all of them, with names these:
+# Makes all targets, or only those with the given names. Run it only once: it destroys the data on their devices.
 #   make-targets.sh [TARGET...]    on the node that the run-book names
 set -eu
 wanted=" $* "
@@ -23,7 +23,7 @@ is_wanted() { [ "$wanted" = "  " ] || case "$wanted" in *" $1 "*) ;; *) false ;;
 
 
 def lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the commands that make the targets and mount them on clients; nothing for another kind of file system."""
+    """Return the commands that make the targets and mount them on clients; empty for other file systems."""
     if cluster.file_system.kind != "lustre":
         return ()
     explained = [

@@ -97,7 +97,7 @@ def _properties(build: _Builder) -> None:
         "stonith-enabled": ("true", "split brain: nothing is taken over from a node that is not known to be off"),
         "stonith-action": (
             "off",
-            "a node that comes back by itself and is fenced again and again; a person looks at it first",
+            "a node that restarts automatically and is fenced again and again; a person checks it first",
         ),
         "stonith-timeout": (f"{STONITH_TIMEOUT_S}s", "a power-off that is given up before the BMC could do it"),
         "no-quorum-policy": ("stop", "two halves that both serve: a side without quorum stops"),
@@ -110,7 +110,7 @@ def _properties(build: _Builder) -> None:
 def _fencing(build: _Builder, node: Node) -> None:
     cluster = build.cluster
     wins = node.name == cluster.survivor
-    # With more nodes only the side that has quorum powers anybody off.
+    # With more nodes, only the side that has quorum powers nodes off.
     delay = {"pcmk_delay_base": f"{_DELAY_S}s"} if wins and len(cluster.nodes) == 2 else {}
     bmc = node.bmc
     values = {

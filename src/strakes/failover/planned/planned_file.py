@@ -1,4 +1,4 @@
-"""Files of a plan, and the reasons of their lines, which the run-book repeats."""
+"""Files of a plan, and the reasons for their lines, which the run-book repeats."""
 
 from __future__ import annotations
 

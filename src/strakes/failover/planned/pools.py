@@ -12,11 +12,11 @@ POOL_OPTIONS = (
     ),
     (
         "zpool create -o cachefile=none",
-        "a pool that a node imports by itself when it starts, while the other one has it",
+        "a pool that a node imports automatically when it starts, although the other node uses it",
     ),
     (
         "zpool create -o failmode=panic",
-        "a node that lost its disks and hangs: it panics instead, and is taken over from",
+        "a node that lost its disks and hangs: it panics instead, and the other node takes over",
     ),
 )
 
@@ -29,6 +29,6 @@ def pool_lines(target: ServedTarget) -> tuple[str, ...]:
 
 
 def import_options(target: ServedTarget) -> str:
-    """Return the directories in which ``zpool import`` looks for disks by names that are the same on both nodes."""
+    """Return options that make ``zpool import`` search the directories of the disks that the description gives."""
     places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
     return " ".join(f"-d {place}" for place in places)

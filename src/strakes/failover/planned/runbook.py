@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
-    """Write it. Its steps are blocks of shell commands; ``on=A,B`` says on which nodes they are run."""
+    """Write the run-book. Its steps are blocks of shell commands; ``on=A,B`` names the nodes for a block."""
     soft, hard = recovery_limits(cluster)
     text = _template().render(
         cluster=cluster,

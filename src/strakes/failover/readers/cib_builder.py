@@ -1,4 +1,4 @@
-"""Build a CIB from statements, as ``crm``, ``pcs`` and haresources make them, with the line of each."""
+"""Build a CIB from the statements of ``crm``, ``pcs`` and haresources, with the line of each."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class CibBuilder:
         self._add(operations, "op", identity, {"interval": "0s"} | dict(pairs) | {"id": identity, "name": name})
 
     def group(self, identity: str, members: Iterable[str], meta: Pairs | None = None) -> None:
-        """Move resources into a group, a new one where needed."""
+        """Move resources into a group; the group is created if it does not exist."""
         group = self.find(identity)
         if group is None:
             group = self._add(self._sections["resources"], "group", identity)

@@ -21,7 +21,7 @@ STATEMENT = re.compile(
 
 
 def read_crm(text: str) -> CibBuilder:
-    """Return the CIB that the statements make; a statement that is not understood adds nothing."""
+    """Return the CIB that the statements describe; unknown statements are skipped."""
     builder = CibBuilder()
     later = list[tuple[int, str, list[str]]]()
     for line, words in _statements(text):
@@ -53,7 +53,7 @@ def joined_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def split_words(line: str) -> list[str]:
-    """Split a line as a shell does, or at spaces if its quotes do not match or it is longer than any command."""
+    """Split a line as a shell does, or at spaces if its quotes do not match or it is too long for a command."""
     if len(line) > _MOST_LINE:
         return line.split()
     try:
@@ -108,7 +108,7 @@ def _group(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _modgroup(builder: CibBuilder, words: list[str]) -> None:
-    """``modgroup GROUP add RESOURCE``; a place in the group is not kept."""
+    """``modgroup GROUP add RESOURCE``; the position in the group is ignored."""
     if words[1:2] == ["add"]:
         builder.group(words[0], words[2:3])
 

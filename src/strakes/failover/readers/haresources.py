@@ -1,4 +1,4 @@
-"""Read ``haresources`` and ``ha.cf`` of Heartbeat 1 and 2 in that mode: one group for each line."""
+"""Read ``haresources`` and ``ha.cf`` of Heartbeat 1, and of Heartbeat 2 in this mode: one group for each line."""
 
 from __future__ import annotations
 

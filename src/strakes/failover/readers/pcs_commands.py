@@ -1,4 +1,4 @@
-"""Read a list of ``pcs`` commands, as scripts and how-to pages have them."""
+"""Read a list of ``pcs`` commands, for example from a script or a how-to page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FLAGS = ("--force", "--skip-offline", "--debug", "--no-default-ops", "--start",
 
 
 def read_pcs_commands(text: str) -> CibBuilder:
-    """Return the CIB that the commands make; a command that changes no configuration adds nothing."""
+    """Return the CIB that the commands make; commands that change no configuration are skipped."""
     builder = CibBuilder()
     for builder.line, words in _commands(text):
         for length in (3, 2, 1):
@@ -90,7 +90,7 @@ def _promotable(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _master(builder: CibBuilder, words: list[str]) -> None:
-    """``resource master MASTER RESOURCE``: the order of pcs 0.9."""
+    """``resource master MASTER RESOURCE``, with its arguments in the order of pcs 0.9."""
     read = read_words([word for word in words if word != "meta"], ())
     resource = read.plain[-1]
     builder.clone(

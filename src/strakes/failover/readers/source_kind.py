@@ -1,4 +1,4 @@
-"""Recognise a file of a cluster by its content, and turn every form of Pacemaker's configuration into a CIB."""
+"""Recognise a file of a cluster by its content, and convert other forms of Pacemaker's configuration to a CIB."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def place_of_source(name: str, text: str) -> str:
 
 
 def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
-    """Return the CIB that another form describes, with the name of the file that has it, or None."""
+    """Return the name of a file with another form of the configuration and the CIB that it describes, or None."""
     for name, read in ((PCS_CONFIG, read_pcs_config), (CRM, read_crm), (PCS_COMMANDS, read_pcs_commands)):
         if name in texts:
             return name, _with_nodes(read(texts[name]), texts)

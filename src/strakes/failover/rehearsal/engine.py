@@ -1,4 +1,4 @@
-"""Put failures to Pacemaker's policy engine: the places of services afterwards, and the fenced nodes."""
+"""Ask Pacemaker's policy engine for the result of failures: the places of services and the fenced nodes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class FailureEngine:
         return state
 
     def after(self, state: ClusterState, event: Event) -> ClusterState:
-        """Return the state after an event; each question is asked once."""
+        """Return the state after an event; answers are stored and used again."""
         key = (state.file, event)
         if key not in self._known:
             self._known[key] = self._after(state, event)
@@ -82,8 +82,8 @@ class FailureEngine:
         surviving = event.unfenceable & set(found.fenced)
         if not surviving:
             return found
-        # The engine takes every fencing for a success. To see one fail, it is asked again without any device: a
-        # resource that could not be stopped on such a node is then running nowhere for certain.
+        # The engine assumes that every fencing succeeds. To model a failure, ask it again without fencing devices. A
+        # resource that could not be stopped on such a node may then be running or not, so it counts as not served.
         left = self._transitions(state, event, fencing=False)
         failed = {primitive for primitive, _ in event.stops}
         hit = {name for name, own in self._services.items() if failed & {one.id for one in own.members}}
@@ -123,7 +123,7 @@ class FailureEngine:
         """Return a state with the answers of Corosync (quorum), DRBD's agent (copies) and watchers."""
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
-        # crm_simulate heeds its own --quorum only together with other changes.
+        # crm_simulate ignores its option --quorum unless there are other changes.
         root.set("have-quorum", "1" if event.quorum else "0")
         for node in root.iterfind("./status/node_state"):
             name = node.get("uname", "")

@@ -40,7 +40,7 @@ class Policies:
 
     @classmethod
     def of(cls, setup: Setup) -> Policies:
-        """Read them from the files."""
+        """Read the policies from the files."""
         cib, quorum = setup.pacemaker, setup.corosync.one("quorum") if setup.corosync else Block("quorum")
         device = quorum.one("device").one("net")
         two_node = quorum.get("two_node") in _ON if setup.corosync else len(setup.node_names) == 2
@@ -62,7 +62,7 @@ class Policies:
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
-        """Return whether the nodes of an island, which see no others, may go on."""
+        """Return whether the nodes of an island, which see no other nodes, may continue."""
         if self.two_node:
             return True
         votes = len(island) + (self.device and self._device_votes_for(room, islands) == island)
@@ -72,7 +72,7 @@ class Policies:
         return self.breaks_ties and votes * 2 == everybody and self.first in island
 
     def _device_votes_for(self, room: Room, islands: Sequence[frozenset[str]]) -> frozenset[str]:
-        """Return the largest island that the device sees, or of equals the one that wins ties."""
+        """Return the largest island that the device sees; if several are equal, the one that wins ties."""
         seen = [island for island in islands if any(map(room.reaches_quorum_host, island))]
         return max(seen, key=lambda island: (len(island), self.first in island), default=frozenset())
 
@@ -99,7 +99,7 @@ def _reached(room: Room, watcher: Primitive, node: str) -> int:
 
 
 def _node_of(setup: Setup, tie_breaker: str) -> str:
-    """Return who wins a tie: the node with the lowest id, the highest, or the first of given ones."""
+    """Return the node that wins a tie: the one with the lowest or highest id, or the first of a list."""
     ids = {int(node.get("nodeid")): name_of(node) for node in nodes_of(setup) if node.get("nodeid").isdecimal()}
     first = tie_breaker.split(maxsplit=1)[0] if tie_breaker.split() else "lowest"
     if first.isdecimal():

@@ -64,7 +64,7 @@ def require_pacemaker(setup: Setup) -> None:
 
 
 def _same(one: RoomPart, other: RoomPart) -> bool:
-    """Return whether both are one failure: a service that fails, and the same that also cannot be stopped."""
+    """Return whether both parts are the same service: one that fails, and one that also cannot be stopped."""
     return one.name == other.name and {one.kind, other.kind} == {"service", "stop"}
 
 
@@ -88,5 +88,5 @@ def document(rehearsal: Rehearsal) -> str:
 
 
 def deciders(scene: Scene) -> str:
-    """Return who decided the result of a scene: the policy engine alone, or after the model."""
+    """Return what decided the result of a scene: the policy engine alone, or the model and then the policy engine."""
     return "model, then policy engine" if scene.modelled else "policy engine"

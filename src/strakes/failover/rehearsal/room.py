@@ -29,7 +29,7 @@ Kind = Literal[
     "one-way",
     "cold",
 ]
-# Two failures come in this order, the less noticed one first: the worse order for the cluster.
+# Order of two failures: the less noticeable one comes first, because this order is worse for the cluster.
 _ORDER: tuple[Kind, ...] = (
     "bmc",
     "outlets",
@@ -131,7 +131,7 @@ def _in_use(cluster: Cluster, node: Node) -> list[Network]:
 
 @dataclass(frozen=True)
 class ReportedPowerOff:
-    """A power-off that was reported as done by ``device``; ``dead`` are the nodes that really lose their power."""
+    """A power-off that ``device`` reported as done; ``dead``: nodes that really lose power."""
 
     device: str
     dead: frozenset[str]
@@ -191,7 +191,7 @@ class Room:
 
     @property
     def heartbeat_works(self) -> bool:
-        """Return whether every node would see every other one."""
+        """Return whether every node can reach every other node."""
         return len(self.islands(self.cluster.nodes)) == 1
 
     def replication_works(self, target: ServedTarget) -> bool:
@@ -215,7 +215,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address; an address on no network lies beyond the clients' network."""
+        """Return whether a node reaches an address; the clients' network leads to addresses on no described network."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -223,7 +223,7 @@ class Room:
         return [network.name for network in self.cluster.networks if network.holds(address)]
 
     def powered(self, node: Node) -> bool:
-        """Return whether the node gets power from one of its feeds at least."""
+        """Return whether the node gets power from at least one of its feeds."""
         return not self.is_broken("supply", node.name) and any(
             not self.is_broken("feed", feed) for feed in node.power_feeds
         )
@@ -233,7 +233,7 @@ class Room:
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return the first level whose devices all report success with the nodes that it cuts, else None."""
+        """Return the power-off by the first level whose devices all report success, or None."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}

@@ -48,7 +48,7 @@ class Story:
         self.assumed = (*model.assumed, *(f"{name} is not started even without a failure: left out" for name in idle))
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
-        """Play the failures one after the other, each after the cluster has answered the one before."""
+        """Play the failures one by one, each after the cluster has reacted to the one before."""
         ordered = tuple(sorted(failures, key=lambda part: part.order))
         world, steps = self.first, list[Step]()
         for part in ordered:
@@ -70,7 +70,7 @@ class Story:
         )
 
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Let one part fail, and the cluster answer it."""
+        """Let one part fail, and let the cluster react."""
         world, step = self._failed(world, part)
         # A node that serves without its partner makes the partner's copy stale.
         alone = {
@@ -194,7 +194,7 @@ class Story:
         )
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
-        """Return whether a served copy has lost its peer, and its policy is to wait until that is known to be off."""
+        """Return whether a served copy lost its peer and its policy is to wait until the peer is known to be off."""
         return self.policies.frozen_without_peer and any(
             target.replicated and place and set(target.partners(place)) & gone
             for target in world.room.cluster.targets
@@ -235,7 +235,7 @@ class Story:
         return self._outvoted(world, quorate[0], losers)
 
     def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Work out which node powers off the other where both of a pair may go on."""
+        """Work out which node powers off the other when both nodes of a pair may continue."""
         room = world.room
         winners = self._winners(room, standing)
         if winners is None:
@@ -262,7 +262,7 @@ class Story:
         return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
-        """Work out a split after which one side goes on and powers the others off."""
+        """Work out a split after which one side continues and powers the others off."""
         names = frozenset(node.name for node in losers)
         for loser in losers:
             done = world.room.power_off(loser)
@@ -285,7 +285,7 @@ class Story:
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
-        """Return the winner of the fencing race: one node, nobody (empty), or both at once (None)."""
+        """Return the winners of the fencing race: one node, none (empty), or both at once (None)."""
         able = [node for node in standing if room.can_power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return tuple(able)
@@ -299,7 +299,7 @@ class Story:
     def _pretended(
         self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
     ) -> tuple[World, Step]:
-        """Go on after the fencing of ``loser`` was reported as done, and it goes on."""
+        """Continue after the fencing of ``loser`` was reported as done although it still runs."""
         said = [f"{done.device} reports that {loser.name} is off, and it is not"]
         off = world.off | done.dead
         text = ""
@@ -313,7 +313,7 @@ class Story:
         return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
 
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
-        """Work out the start of one node after all were without power."""
+        """Work out the start of one node after all nodes had lost power."""
         room = world.room
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
@@ -357,7 +357,7 @@ class Story:
         ), Step(state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait)
 
     def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Work out the loss of a node's shared disks: their mounts can neither be written nor be unmounted."""
+        """Work out the loss of a node's shared disks, whose mounts can then be neither written nor unmounted."""
         place = world.state.places.get(part.target, "")
         if place != part.name:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
@@ -378,9 +378,7 @@ class Story:
         return world, Step(said=(text,))
 
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
-        """Mark copies that get no more updates as old, and return them: they are not promoted before they have caught
-        up.
-        """
+        """Mark copies without further updates as stale, which prevents their promotion; return a text about it."""
         alive = {node.name for node in standing}
         stale = {
             (target.name, node)

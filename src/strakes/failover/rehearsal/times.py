@@ -22,9 +22,7 @@ _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """The least and the most of a time, in seconds.
-
-    Both are bounds: an operation may take as long as its time-out.
+    """The lower and upper bound of a time, in seconds; an operation may take as long as its time-out.
 
     >>> Span(1, 2) + Span(3, 10)
     Span(least_s=4, most_s=12)
@@ -57,7 +55,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """How long each step may take; ``start`` and ``stop`` are of whole targets."""
+    """How long each step may take; ``start`` and ``stop`` are for whole targets."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -97,7 +95,7 @@ class Times:
     def fencing(self, node: str) -> Span:
         """Return the time from the decision until the node is known to be off.
 
-        Pacemaker's random delays do not count in the least.
+        The lower bound does not include Pacemaker's random delays.
         """
         delay_s = self.delays_s.get(node, 0.0)
         return Span(delay_s, delay_s) + self.power_off

@@ -124,5 +124,5 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
 
 
 def has_fencing(cib: Cib) -> bool:
-    """Return whether Pacemaker powers off any node at all, or at least believes so."""
+    """Return whether Pacemaker powers off any node, or believes that it does."""
     return fencing_enabled(cib) and (bool(cib.devices) or cib.watchdog_s != 0)

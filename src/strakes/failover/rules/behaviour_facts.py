@@ -1,4 +1,4 @@
-"""Facts of services by what Pacemaker's policy engine does with them."""
+"""Facts about services from the trials of Pacemaker's policy engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.failover.rules.resource_facts import ADDRESSES, CLUSTER_FILE_SYSTEM
 from strakes.failover.rules.stacks import needed_with_role
 from strakes.failover.setup import Setup
 
-# Agents that no client reaches over an address.
+# Agents of services that clients do not use over an address.
 _BESIDE = (*WATCHERS, "SysInfo", "controld", "clvm", "lvmlockd")
 
 
@@ -33,7 +33,7 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
 def simulated_services(setup: Setup) -> Iterator[Thing]:
     """Yield the services that are not kept stopped."""
     cib, seen = setup.pacemaker, setup.simulated
-    # The engine does not know that a node has been let back to its disks.
+    # The engine does not know whether unfencing has given a node access to its disks again.
     certain = not any(device.meta.get("provides") == "unfencing" for device in cib.devices)
     for one in cib.services:
         role = _role(cib, one)
@@ -55,7 +55,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 
 def _runs_once(one: Primitive) -> bool:
-    """Return whether two copies on two nodes would destroy data, or answer for one address."""
+    """Return whether two running copies would destroy data or use the same address."""
     mount = one.agent in ("Filesystem", "ZFS") and one.values.get("fstype", "") not in (*CLUSTER_FILE_SYSTEMS, "lustre")
     hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
     alone = one.is_lustre or (mount and "bind" not in one.values.get("options", ""))
@@ -63,7 +63,7 @@ def _runs_once(one: Primitive) -> bool:
 
 
 def _stopped(seen: Behaviour, one: Primitive) -> str:
-    """Return the node whose death stops a service on another one."""
+    """Return a node whose death stops the service on another node, or an empty text."""
     for node, snapshot in seen.without.items():
         stopped = {action[2] for action in snapshot.before if action[:2] == (one.id, "stop")}
         if (stopped & seen.steady.nodes_of(one.id)) - {node}:
@@ -80,7 +80,7 @@ def _moves_back(seen: Behaviour, one: Primitive, role: str) -> str:
 
 
 def _without_service(cib: Cib, seen: Behaviour, one: Primitive) -> str:
-    """Return the first trial that leaves an address on a node without services."""
+    """Return the first trial that leaves an address on a node without services, or an empty text."""
     others = [other for other in cib.services if other.agent not in (*ADDRESSES, *_BESIDE)]
     for when, snapshot in _snapshots(seen) if one.agent in ADDRESSES and not one.clone else ():
         busy = frozenset[str]().union(*(snapshot.nodes_of(other.id, _role(cib, other)) for other in others))
@@ -128,7 +128,7 @@ def _apart(snapshot: Snapshot, user: str, bases: list[Primitive], role: str) -> 
 
 
 def _too_early(setup: Setup, user: Primitive, base: Primitive, role: str) -> str:
-    """Return the node on which the service starts before its base, or the base stops before the service."""
+    """Return a node on which the service does not wait for its base to start, or its base for the service to stop."""
     up, down = ("promote", "demote") if role else ("start", "stop")
     for snapshot in (setup.simulated.steady, *setup.simulated.emptied.values()):
         for node in setup.pacemaker.nodes:

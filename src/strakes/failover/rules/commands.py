@@ -12,14 +12,14 @@ from typing import Literal
 from strakes.failover.setup import Setup
 
 When = Literal["boot", "timed", "event", "script"]
-# Whole files of commands.
+# Files that contain only commands.
 _SCRIPTS: tuple[tuple[re.Pattern[str], When], ...] = (
     (re.compile(r"etc/((rc\.d/)?rc\.local|init\.d/(boot|after)\.local)"), "boot"),
     (re.compile(r"etc/cron\.(hourly|daily|weekly|monthly)/.*"), "timed"),
     (re.compile(r"etc/(NetworkManager/dispatcher\.d|network/if-up\.d)/.*"), "event"),
     (re.compile(r"lustre/.*\.sh"), "script"),
 )
-# Files that contain commands, and the pattern of these.
+# Files that also contain commands, with a pattern that finds them.
 _WITHIN: tuple[tuple[re.Pattern[str], When, re.Pattern[str]], ...] = (
     (
         re.compile(r"etc/network/interfaces(\.d/.*)?"),
@@ -48,7 +48,7 @@ _BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """One command: its file, the time at which it runs, and its words. The program has no directory."""
+    """One command: its file, when it runs, and its words. The program is given without its directory."""
 
     file: str
     when: When
@@ -66,7 +66,7 @@ class Command:
 
 
 def enabled_units(setup: Setup) -> set[str]:
-    """Return the names of the units that start at boot, links of the older scripts included."""
+    """Return the names of the units that start at boot, including the links of SysV init."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
     # systemd follows the links of SysV init only for services without a unit.
     for name in setup.texts if not found else ():

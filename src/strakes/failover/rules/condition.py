@@ -29,7 +29,7 @@ _RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def number(text: str) -> float | None:
-    """Return a number, a score or a time in seconds, None for any other text.
+    """Return a number, a score or a time in seconds, or None for an invalid text.
 
     >>> number("-5"), number("2min"), number("INFINITY"), number("fast")
     (-5.0, 120.0, inf, None)

@@ -1,4 +1,4 @@
-"""Facts of constraints: locations, colocations, orders, tickets; and of the home of each service."""
+"""Facts about locations, colocations, orders and tickets, and about the preferred node of each service."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
         members = cib.ties.members(element.get("rsc", ""))
         named = [element.get("node", "")]
         for rule in element.iter("rule"):
-            # A ban of a node that does not exist is of no consequence.
+            # A ban of a node that does not exist has no effect.
             asked = [part for part in rule.iterfind("./expression") if part.get("attribute") == "#uname"]
             named += [part.get("value", "") for part in asked if score(rule.get("score", "0")) > 0]
         deduced = {
@@ -75,7 +75,7 @@ def _bans_at_times(rule: Xml.Element) -> bool:
 
 
 def _worth(cib: Cib, element: Xml.Element, members: tuple[Primitive, ...]) -> str:
-    """Return the score of a reachable network if it is at most the stickiness of the service, else an empty text."""
+    """Return the score for a reachable network if the stickiness of the service is not lower, else an empty text."""
     watchers = {one.watched_attribute: one for one in cib.primitives if one.watched_attribute}
     stick = sum(score(one.meta.get("resource-stickiness", "0")) for one in members)
     for rule in element.iter("rule"):
@@ -156,7 +156,7 @@ def _unordered(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tup
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
-    """Yield the tickets that services wait for, with facts of the file of booth that has the ticket."""
+    """Yield the tickets that services wait for, with facts from booth's file with the ticket."""
     files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
     known: dict[str, list[tuple[str, str]]] = {}
     for text in files:
@@ -182,7 +182,7 @@ def homes(setup: Setup) -> Iterator[Thing]:
             continue
         names = {name, *(one.id for one in members)}
         about = [one for one in cib.locations if names & set(one.resources) and one.certain]
-        # An infinite preference comes from a command, and is another rule's subject.
+        # An infinite preference comes from a command, and another rule reports it.
         scores = [one.score for one in about if one.score < _INFINITY]
         stick = sum(score(one.meta.get("resource-stickiness", default)) for one in members)
         deduced = {"the stickiness": f"{stick:g}", "the preference": f"{max(scores, default=0.0):g}"}

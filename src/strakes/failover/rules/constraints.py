@@ -38,12 +38,12 @@ def pinned_to_one_node(setup: Setup) -> Iterator[str]:
 
 
 def _passes(identity: str) -> bool:
-    """Return whether a constraint was set by a command or a handler, which other rules are about."""
+    """Return whether a command or a handler set a constraint; other rules report these."""
     return identity.startswith(("cli-", "drbd-fence"))
 
 
 def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
-    """Find addresses that are kept with nothing, in a cluster with services."""
+    """Find addresses that are not colocated with any service, in a cluster with services."""
     cib = setup.pacemaker
     serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
     tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}

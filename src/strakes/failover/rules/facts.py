@@ -1,4 +1,4 @@
-"""Things that rules are about, and their facts."""
+"""The things that rules check, and their facts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Table = Mapping[str, str | Iterable[str]]
 
 @dataclass(frozen=True)
 class Thing:
-    """One thing that a rule may be about; ``where`` begins the text of a finding."""
+    """One thing that a rule may check; ``where`` is the beginning of the text of a finding."""
 
     where: str
     fact: Facts
@@ -21,7 +21,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Subject:
-    """A kind of things, and the parts of a setup that have them."""
+    """A kind of thing, and the parts of a setup that are needed to find them."""
 
     things: Callable[[Setup], Iterator[Thing]]
     needs: frozenset[str]
@@ -38,7 +38,7 @@ def yes(condition: object) -> str:
 
 
 def facts(*tables: Table) -> Facts:
-    """Return the facts of several tables; later tables win, and an empty text is no value."""
+    """Return the facts of several tables; later tables take precedence, and an empty text counts as no value."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():

@@ -15,7 +15,7 @@ _INFINITY = float("inf")
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
-    """Find outlets that are not named, that several nodes share, or that have the name of another node."""
+    """Find outlets without a name, outlets of several nodes, and outlets with the name of another node."""
     for device in setup.pacemaker.devices:
         plugs = {node: plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]
@@ -31,7 +31,7 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
 
 
 def _switched(setup: Setup) -> Iterator[tuple[Primitive, str, tuple[str, ...]]]:
-    """Yield each BMC and outlet with a node that it powers off, and with its address, port and outlet."""
+    """Yield each BMC and outlet with a node that it powers off and its address, port and outlet."""
     for device in setup.pacemaker.devices:
         if (is_bmc(device) or is_outlet(device)) and address_of(device):
             for node in setup.pacemaker.fences(device):
@@ -40,7 +40,7 @@ def _switched(setup: Setup) -> Iterator[tuple[Primitive, str, tuple[str, ...]]]:
 
 
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
-    """Find BMCs and outlets that are given for several nodes."""
+    """Find BMCs and outlets that several nodes have."""
     seen: dict[tuple[str, ...], tuple[Primitive, str]] = {}
     for device, node, place in _switched(setup):
         other, victim = seen.setdefault(place, (device, node))
@@ -52,7 +52,7 @@ def fencing_race(setup: Setup) -> Iterator[str]:
     """Find two nodes that would power each other off at the same moment."""
     delays = delays_of(setup)
     kinds = [device for node in delays for device in devices_for(setup.pacemaker, node)]
-    # Another rule is about reservations.
+    # Another rule checks reservations.
     if kinds and all(device.agent in ("fence_scsi", "fence_mpath") for device in kinds):
         return
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
@@ -90,7 +90,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
 
 
 def _levels_of_nobody(setup: Setup) -> Iterator[str]:
-    """Find levels for names, patterns or attributes that no node has, and invalid indexes."""
+    """Find levels whose name, pattern or attribute matches no node, and invalid indexes."""
     cib = setup.pacemaker
     names = (*setup.node_names, *cib.remote_nodes)
     for level in cib.levels if setup.node_names else ():

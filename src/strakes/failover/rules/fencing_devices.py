@@ -30,7 +30,7 @@ _BMC_AGENTS = (
     "external/riloe",
     "external/drac5",
 )
-# Switched outlets: the plug says whose power it is.
+# Switched outlets: the parameter plug gives the node.
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
@@ -51,7 +51,7 @@ POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
 
 
 def is_bmc(device: Primitive) -> bool:
-    """Return whether the device is the controller of one node, and has that node's power."""
+    """Return whether the device is the management controller of one node and shares its power."""
     return device.agent in _BMC_AGENTS
 
 
@@ -61,7 +61,7 @@ def is_outlet(device: Primitive) -> bool:
 
 
 def pretends_because(device: Primitive) -> str:
-    """Return why a device reports a node as off that is not, empty for one that really powers off."""
+    """Return why a device reports a node as off although it is on; empty for a device that really powers off."""
     if device.agent in _PRETENDERS:
         return f"is {device.agent}"
     for key in ("pcmk_off_action", "pcmk_reboot_action"):
@@ -79,7 +79,7 @@ def fencing_enabled(cib: Cib) -> bool:
 
 
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices that power off a node, whether they really do or not."""
+    """Return the devices that are configured to power off a node, including devices that only pretend to."""
     return [device for device in cib.devices if node in cib.fences(device)]
 
 
@@ -89,7 +89,7 @@ def address_of(device: Primitive) -> str:
 
 
 def plug_of(device: Primitive, node: str) -> str:
-    """Return the outlet of a node: from the map, else the device's own."""
+    """Return the outlet of a node: from the map of hosts, otherwise from the parameters of the device."""
     pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
     mapped = {name: plug for name, _, plug in pairs if plug}
     return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
@@ -106,7 +106,7 @@ def watchdog_fences(setup: Setup) -> bool:
 def delays_of(setup: Setup) -> dict[str, float]:
     """Return for each node how many seconds the others wait before they power it off.
 
-    The result is empty where something else decides who survives.
+    The result is empty if quorum, a random delay or priorities decide which node survives.
     """
     cib = setup.pacemaker
     if any(tie_breakers(setup)) or any(device.values.get("pcmk_delay_max") for device in cib.devices):
@@ -123,14 +123,14 @@ def delays_of(setup: Setup) -> dict[str, float]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield whether something gives quorum to one side only: a device, or a third vote."""
+    """Yield for the quorum device and for a third node whether it exists and can give quorum to one side only."""
     if setup.corosync:
         yield bool(setup.corosync.one("quorum").all("device"))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
 
 
 def _first_level(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices of the first level that cut power; fence_kdump only listens."""
+    """Return the devices of the first level with any, without fence_kdump, which cuts no power."""
     devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
     levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
     return next(filter(None, levels), []) if levels else devices

@@ -24,19 +24,19 @@ def links_of(node: Block) -> dict[int, str]:
 def name_of(node: Block) -> str:
     """Return the name by which Pacemaker knows the node.
 
-    It is the node's name, or the host name that is its first address; empty where only ``uname -n`` says it.
+    This is its name, or the host name given as its first address; empty if only ``uname -n`` on the node gives it.
     """
     first = links_of(node).get(0, "")
     return node.get("name") or ("" if read_address(first) else first)
 
 
 def is_address(text: str) -> bool:
-    """Return whether the text is an address, and not the name of a host."""
+    """Return whether the text is an address and not a host name."""
     return read_address(text) is not None
 
 
 def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address, None for the name of a host."""
+    """Return the address, or None for a host name."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:
@@ -53,7 +53,7 @@ def hosts_of(setup: Setup) -> dict[str, str]:
 
 
 def network_of(setup: Setup, text: str) -> str:
-    """Return the network of an address: as described, or of the usual length."""
+    """Return the network of an address: the described one, or one with the usual prefix length."""
     address = ipaddress.ip_address(text)
     for network in setup.cluster.networks if setup.cluster else ():
         if address in ipaddress.ip_network(network.subnet):

@@ -14,7 +14,7 @@ from strakes.failover.rules.lustre_facts import made_targets, mgs_servers, nids,
 from strakes.failover.rules.resource_facts import ADDRESSES
 from strakes.failover.setup import Setup, setup_of
 
-# Parameters of services that a description decides: what names the service, then the others.
+# Parameters that a description determines, by agent: the one that identifies the service, then the others.
 _SERVICES = {
     "mount": ("directory", "fstype"),
     "address": ("ip", "cidr_netmask"),
@@ -24,7 +24,7 @@ _SERVICES = {
 
 
 def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
-    """Find clients that know one server only, another file system, or no server of the MGS."""
+    """Find clients that mount from only one server, from servers other than the MGS's, or another file system."""
     servers = mgs_servers(setup)
     names = {name for words in made_targets(setup) for name in option_values(words, "fsname")}
     for line in setup.bare("lustre/mount-clients.sh").splitlines():
@@ -40,7 +40,7 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
 
 
 def index_given_twice(setup: Setup) -> Iterator[str]:
-    """Find targets without an index or with one that is taken, several MGS, and several file systems."""
+    """Find targets without an index or with the index of another target, several MGS, and several file systems."""
     seen: dict[tuple[str, ...], str] = {}
     for words in made_targets(setup):
         kind = next((word for word in ("--mdt", "--ost") if word in words), "")
@@ -96,7 +96,7 @@ def _spoken(setup: Setup) -> Iterator[tuple[str, str, str]]:
         if kind in _SERVICES:
             subject, *rest = (values.get(name, "") for name in _SERVICES[kind])
             if one.is_mount:
-                # The number of a replicated device may be any.
+                # Any number of a replicated device is correct.
                 copies = [copy.name for copy in setup.drbd if one.device in copy.devices]
                 subject, rest = one.mount_point, [*(copies or [one.device]), values.get("fstype") or "lustre"]
             yield kind, subject, " ".join(rest)
@@ -119,7 +119,7 @@ def differs_from_the_description(setup: Setup) -> Iterator[str]:
     for (kind, subject), values in planned.items():
         kinds = {other for other, _ in given}
         there = given.get((kind, subject), set())
-        # A plan may have several paths of replication; each that is written has to be one of them.
+        # A plan may have several replication paths; each path in the files has to be one of them.
         differs = bool(there - values) if kind == "copy" else there != values
         if kind in kinds and differs and (there or kind not in ("link", "exportfs")):
             texts = [", ".join(sorted(each)) or "missing" for each in (there, values)]

@@ -1,4 +1,4 @@
-"""Facts of Lustre's targets, as a script makes them."""
+"""Facts about Lustre's targets from the script that makes them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from strakes.failover.setup import Setup
 
 
 def made_targets(setup: Setup) -> Iterator[list[str]]:
-    """Return the words of each mkfs.lustre or tunefs.lustre."""
+    """Yield the words of each mkfs.lustre and tunefs.lustre command."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith(("mkfs.lustre", "tunefs.lustre")):
             yield shlex.split(line.strip())
 
 
 def option_values(words: list[str], option: str) -> list[str]:
-    """Return the values of an option, which separates nodes by colons."""
+    """Return the values of an option; colons separate the nodes."""
     given = [word.partition("=")[2] for word in words if word.startswith(f"--{option}=")]
     return [part for value in given for part in value.split(":") if part]
 
 
 def nids(words: list[str], *options: str) -> set[str]:
-    """Return the NIDs that options name; a node may have several, with commas."""
+    """Return the NIDs in options; commas separate the NIDs of one node."""
     return {nid for option in options for node in option_values(words, option) for nid in node.split(",")}
 
 

@@ -51,7 +51,7 @@ def _host_lines(setup: Setup) -> Iterator[tuple[str, str]]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find nodes on a loopback address, addresses of two nodes, and addresses that differ from a nearby link."""
+    """Find loopback addresses, addresses of two nodes, and addresses that differ from a link's in the same /24."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     owners: dict[str, str] = {}
     for address, name in _host_lines(setup):
@@ -68,7 +68,7 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
 def _wrong_ids(setup: Setup) -> Iterator[str]:
     """Find ids of nodes that are missing, reserved or given twice."""
     ids = [node.get("nodeid") for node in nodes_of(setup)]
-    # Corosync 2 makes the ids of IPv4 addresses itself.
+    # Corosync 2 derives the ids from IPv4 addresses.
     if "" in ids and setup.membership.one("totem").get("transport", "knet") == "knet":
         yield "corosync.conf: a node has no nodeid"
     if "0" in ids:
@@ -145,7 +145,7 @@ def _useless_heuristics(setup: Setup) -> Iterator[str]:
 
 
 def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield each address, the thing that has it, and the setting that says so."""
+    """Yield each address with its owner and the setting that gives it."""
     for node in nodes_of(setup):
         for number, address in links_of(node).items():
             name = name_of(node) or f"node {node.get('nodeid')}"

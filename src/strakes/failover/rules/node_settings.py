@@ -79,7 +79,7 @@ _CLUSTER_UNIT = re.compile(r"systemd/system/(pacemaker|corosync|corosync-qdevice
 
 
 def settings_of_nodes(setup: Setup) -> Iterator[Given]:
-    """Yield every setting of the files of the node that is understood."""
+    """Yield every known setting in the files of the node."""
     for file, text in setup.texts.items():
         name = file.removeprefix("etc/")
         for pattern, table, reader in _FILES:
@@ -98,7 +98,7 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
 
 
 def _commands(setup: Setup) -> Iterator[Given]:
-    """Yield what commands set: pools and datasets of ZFS, parameters of Lustre, the kernel."""
+    """Yield the settings made by commands: for ZFS pools and datasets, Lustre and the kernel."""
     for command in commands_run(setup):
         where, words = command.file.rpartition("/")[2], command.words
         if words[0] in ("zpool", "zfs"):

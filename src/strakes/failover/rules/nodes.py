@@ -1,4 +1,4 @@
-"""Rules about files of a node that are compared with what the cluster uses."""
+"""Rules that compare files of a node with the disks that the cluster uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _rejects_all(text: str) -> bool:
 
 
 def volume_not_activated_or_everywhere(setup: Setup) -> Iterator[str]:
-    """Find settings of LVM that work against the resources that activate volumes, or against DRBD."""
+    """Find settings of LVM that conflict with DRBD or with resources that activate volumes."""
     text = setup.bare("etc/lvm/lvm.conf")
     owners = {
         one.values.get("vgname") or one.values.get("volgrpname", ""): one
@@ -68,7 +68,7 @@ def _wrong_for(text: str, group: str, mode: str) -> Iterator[str]:
 
 
 def multipath_disk_missing(setup: Setup) -> Iterator[str]:
-    """Find disks of the cluster that multipath.conf hides or names otherwise, and disks with two names."""
+    """Find disks of the cluster that multipath.conf hides or renames, and disks with two names."""
     text = setup.bare("etc/multipath.conf", "#!")
     used = {one.device: one.id for one in setup.services if re.fullmatch(r"/dev/mapper/[\w.]+", one.device)}
     blocks = re.findall(r"multipath\s*\{([^}]*)\}", text)

@@ -1,4 +1,4 @@
-"""Rules about names that programs do not know, and values that they do not take."""
+"""Rules about names that programs do not know, and values that they do not accept."""
 
 from __future__ import annotations
 
@@ -118,20 +118,20 @@ def _all_settings(setup: Setup) -> Iterator[_Settings]:
 
 
 def agent_unknown(setup: Setup) -> Iterator[str]:
-    """Find agents whose name differs by a slip from one that exists."""
+    """Find agents with a slightly misspelt name of an existing agent."""
     for one in setup.pacemaker.primitives:
         if one.standard not in ("stonith", "ocf") or not one.agent:
             continue
         known: Iterable[str] = fencing_agents() if one.standard == "stonith" else resource_agents()
         name = one.agent if one.standard == "stonith" else f"{one.provider}:{one.agent}"
-        # An agent may be the site's own, or of a package that is not known here.
+        # The site may have written an agent, or it may be in an unknown package.
         other = "" if name in (*known, *newer_names()) else slip(name, known)
         if other and not installed_options(one):
             yield f"cib: {one.id} is {name}, which may mean {other}"
 
 
 def _unknown(settings: _Settings) -> Iterator[tuple[str, str]]:
-    """Yield each unknown name with the known one that it resembles, or with nothing."""
+    """Yield each unknown name with the known one that it resembles, or with an empty text."""
     for name in dict.fromkeys(name for name, _ in settings.pairs):
         if settings.known and name not in settings.known:
             asked = installed_options(settings.asks) if settings.asks else ()
@@ -164,7 +164,7 @@ def option_unknown(setup: Setup) -> Iterator[str]:
 
 
 def value_not_accepted(setup: Setup) -> Iterator[str]:
-    """Find values that the option does not take."""
+    """Find values that the option does not accept."""
     for settings in _all_settings(setup):
         for name, value in settings.pairs:
             complaint = (
@@ -191,7 +191,7 @@ _OLDER = {"login": "username", "ipaddr": "ip", "passwd": "password", "passwd_scr
 
 
 def setting_given_twice(setup: Setup) -> Iterator[str]:
-    """Find names that one place has twice, with two values, also under an older name."""
+    """Find names that one place has twice with different values, also if one is an older name."""
     for tag in ("instance_attributes", "meta_attributes", "cluster_property_set", "utilization"):
         for block in setup.cib.root.iter(tag) if setup.cib else ():
             pairs = [(pair.get("name", ""), pair.get("value", "")) for pair in block.iterfind("./nvpair")]

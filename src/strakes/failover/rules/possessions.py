@@ -11,7 +11,7 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service")
-# Commands that take something from the cluster, each with the kind of thing that it has to name.
+# Commands that take something from the cluster, each with the kind of thing that its arguments name.
 _COMMANDS = (
     (r"drbd(adm|setup) .*\b(primary|secondary|up|down|adjust|detach|disconnect|attach|outdate|invalidate)\b.*", "drbd"),
     (r"zpool (import|export|create|add|remove|detach|offline|destroy|labelclear|reguid)\b.*", "pool"),
@@ -36,7 +36,7 @@ _CHANGES = re.compile(
 
 
 def volume_named(device: str) -> tuple[str, str]:
-    """Return the volume group and the volume of a device; empty where it is no volume.
+    """Return the volume group and the volume of a device; empty texts if it is not a volume.
 
     A hyphen within a name is doubled in /dev/mapper.
 
@@ -50,7 +50,7 @@ def volume_named(device: str) -> tuple[str, str]:
 
 
 def one_name(device: str) -> str:
-    """Return the device under the one name that is compared: of volumes /dev/GROUP/VOLUME.
+    """Return the name of a device for comparisons: /dev/GROUP/VOLUME for volumes.
 
     >>> one_name("/dev/mapper/vg-home"), one_name("/dev/sdb")
     ('/dev/vg/home', '/dev/sdb')
@@ -60,7 +60,7 @@ def one_name(device: str) -> str:
 
 
 def units_of(one: Primitive) -> tuple[str, ...]:
-    """Return the units of systemd that do the work of a resource."""
+    """Return the systemd units that do the same as a resource."""
     if one.standard in _UNITS:
         return (f"{one.agent.removesuffix('.service')}.service",)
     units = options_of(f"units of {one.agent}")

@@ -39,7 +39,7 @@ def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
 
 
 def replication_address_wrong(setup: Setup) -> Iterator[str]:
-    """Find addresses that both sides have, of the loopback, with the port of another program."""
+    """Find addresses that both sides have, loopback and foreign addresses, and ports of other programs."""
     for resource in setup.drbd:
         seen: dict[str, str] = {}
         for host in resource.hosts:
@@ -74,7 +74,7 @@ def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
 
 
 def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
-    """Find mounts of a DRBD device that nothing promotes, or that has another name on a node."""
+    """Find mounts of a DRBD device that nothing promotes or that has a different name on a node."""
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
@@ -102,7 +102,7 @@ def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
 
 
 def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
-    """Find mounts that are not kept with the promoted copy, or do not wait for the promotion."""
+    """Find mounts that are not colocated with the promoted copy or do not wait for the promotion."""
     for mount, clone in _on_drbd(setup):
         if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
@@ -115,13 +115,13 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
 
 
 def _promoting_once(cib: Cib) -> dict[str, bool]:
-    """Return the clones with one promoted copy, and whether DRBD is in it."""
+    """Return for each clone with one promoted copy whether it contains DRBD."""
     most = {name: meta.get("promoted-max") or meta.get("master-max", "1") for name, meta in cib.clones.items()}
     return {one.clone: one.is_drbd for one in cib.services if cib.promotable(one.clone) and most[one.clone] == "1"}
 
 
 def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
-    """Find promotable clones of DRBD with which nothing is kept, and addresses that are with any copy."""
+    """Find promotable clones of DRBD with which nothing is colocated, and addresses colocated with any copy."""
     cib = setup.pacemaker
     users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
     near = {name for tie in cib.colocations for name, role in tie.resources if role == "Promoted"}

@@ -28,7 +28,7 @@ _CARD_FILE = re.compile(
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
-# Devices that watch themselves.
+# Devices that need no monitor operation.
 _UNMONITORED = ("external/sbd", "fence_sbd", "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
@@ -55,7 +55,7 @@ def resources(setup: Setup) -> Iterator[Thing]:
 
 
 def services(setup: Setup) -> Iterator[Thing]:
-    """Yield the resources that are no fencing devices."""
+    """Yield the resources that are not fencing devices."""
     for one in setup.pacemaker.services:
         yield Thing(f"cib: {one.id}", _primitive(setup, one))
 
@@ -86,7 +86,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
 
 
 def _helps(setup: Setup, device: Primitive) -> bool:
-    """Return whether a device that cuts no power stands before one that does, as fence_kdump should."""
+    """Return whether a device that cuts no power, such as fence_kdump, is used together with one that does."""
     cib = setup.pacemaker
     return device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
         any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)
@@ -95,7 +95,7 @@ def _helps(setup: Setup, device: Primitive) -> bool:
 
 
 def operations(setup: Setup) -> Iterator[Thing]:
-    """Yield each operation with its effective values, and each as it is written."""
+    """Yield each operation with its effective values, and each as the file has it."""
     for one in setup.pacemaker.primitives:
         for each in one.operations:
             effective = {
@@ -277,7 +277,7 @@ def _address_problem(one: Primitive) -> str:
         return f"{found} is the address of a network, or of all its hosts"
     broadcast = one.values.get("broadcast", "+")
     right = broadcast in ("+", "-", str(network.broadcast_address))
-    return "" if right else f"broadcast={broadcast} is not that of {network}"
+    return "" if right else f"broadcast={broadcast} is not the broadcast address of {network}"
 
 
 def _operations(one: Primitive) -> dict[str, str | tuple[str, ...]]:

@@ -1,7 +1,7 @@
-"""The rules: reads them from the TOML files of this package and applies them to a setup.
+"""Reads the rules from the TOML files of this package and applies them to a setup.
 
 A rule of a TOML file has ``when`` (conditions on the things of a subject) or ``limits`` (relations between times).
-With neither, it is the function of the same name in the module beside its file.
+A rule with neither is a Python function with its name, in the module with the name of the file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FILES = (
     "behaviour",
     "state",
 )
-# Identifying facts, and facts with a space in their name, which are deduced and in no file.
+# Facts that are not settings in a file: identifying facts, and deduced facts, whose names contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
 Find = Callable[[Setup], Iterable[str]]
@@ -134,7 +134,7 @@ def _filled(say: str, thing: Thing) -> str:
 
 
 def _described(conditions: Mapping[str, str], thing: Thing) -> str:
-    """Say which settings met the conditions: ``has lanplus=0``, or ``has no lanplus``."""
+    """Describe the settings that met the conditions: ``has lanplus=0``, or ``has no lanplus``."""
     names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
     texts = [f"{name}={', '.join(thing.fact(name))}" if thing.fact(name) else f"no {name}" for name in names]
     return f"has {' and '.join(texts)}"

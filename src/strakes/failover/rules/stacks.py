@@ -68,7 +68,7 @@ def clone_of(setup: Setup, device: str) -> str:
 
 
 def needed_with_role(setup: Setup) -> Iterator[tuple[Primitive, Primitive, str]]:
-    """Yield each service with each resource that it needs on its node, and the role that the latter must have."""
+    """Yield each service with each resource that it needs on its node, and the role which that resource must have."""
     cib = setup.pacemaker
     yield from ((user, base, "") for user, base in needs_of(cib))
     for user in cib.services if setup.drbd else ():

@@ -1,4 +1,4 @@
-"""Facts of a running cluster, as its own programs report its state."""
+"""Facts about a running cluster, from the output of its programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _status(setup: Setup) -> Xml.Element:
 
 
 def node_states(setup: Setup) -> Iterator[Thing]:
-    """Yield the nodes, and the side of the cluster that was asked."""
+    """Yield the nodes, and the partition of the cluster that answered."""
     status = _status(setup)
     for node in status.iterfind("./nodes/node"):
         wrong = [key for key in ("unclean", "standby", "maintenance", "pending") if node.get(key) == "true"]
@@ -39,7 +39,7 @@ def resource_states(setup: Setup) -> Iterator[Thing]:
 
 
 def failures(setup: Setup) -> Iterator[Thing]:
-    """Yield the failed operations, and the fencing that failed."""
+    """Yield the failed operations and the failed fencing actions."""
     status, devices = _status(setup), {device.id for device in setup.devices}
     for one in status.iterfind("./failures/failure"):
         name = re.sub(r"_(\w+?)_\d+$", "", one.get("op_key", ""))
@@ -60,7 +60,7 @@ def link_states(setup: Setup) -> Iterator[Thing]:
 
 
 def copy_states(setup: Setup) -> Iterator[Thing]:
-    """Yield the copies of DRBD, of 8.4 as the kernel shows them and of 9 as drbdsetup does."""
+    """Yield the copies of DRBD: from the kernel for 8.4, from drbdsetup for 9."""
     name = ""
     for line in setup.texts[DRBD_STATE].splitlines():
         old = re.search(r"^\s*(\d+): cs:(\w+) .*ds:(\S+)(?: \w (s)?)?", line)

@@ -1,4 +1,4 @@
-"""Rules about dependencies between resources, by the values of parameters."""
+"""Rules about dependencies between resources that follow from the values of parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOCKED = ("gfs2", "ocfs2")
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 _UNITS = ("systemd", "service", "lsb", "upstart")
-# Parameters that hold an address which another resource brings up.
+# Parameters with an address that another resource brings up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 
@@ -46,7 +46,7 @@ def not_with_what_it_uses(setup: Setup) -> Iterator[str]:
 
 
 def half_tied_to_its_mount(setup: Setup) -> Iterator[str]:
-    """Find services that are colocated with a mount or pool and not ordered after it, or the other way round."""
+    """Find services that are only colocated with a mount or pool, or only ordered after it."""
     cib = setup.pacemaker
     bases = [
         one for one in cib.services if (one.is_mount or one.agent == "ZFS") and not one.is_lustre and not one.clone
@@ -57,14 +57,14 @@ def half_tied_to_its_mount(setup: Setup) -> Iterator[str]:
             if one.is_mount or one.clone or one.id == base.id or one.group == base.group != "":
                 continue
             after = cib.ties.starts_after(one, base)
-            # An address that is there too early costs an error message, not the data.
+            # An address that comes up too early causes an error message, but no loss of data.
             tied = after if one.id not in near else after or one.agent in ADDRESSES
             if (one.id in near) != tied and not cib.ties.starts_after(base, one):
                 yield f"cib: {one.id} {'waits for' if after else 'is kept with'} {base.id}, and no more"
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
-    """Find groups that provide a mount without a user, and use a directory without a mount."""
+    """Find disks that no resource provides: in groups that provide an unused one, or of a kind that others provide."""
     cib = setup.pacemaker
     pairs = list(users(cib))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
@@ -108,7 +108,7 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
 
 
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
-    """Find values that two resources have, and only one can have."""
+    """Find values that two resources have although only one can have them."""
     owners: dict[tuple[str, str], Primitive] = {}
     for one in setup.services:
         for key in dict.fromkeys(_sole(one)):
@@ -135,14 +135,14 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
             place = f"{one.values.get(name, '')}/"
             grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
             inside = place.startswith(tuple(beginnings))
-            # A pool may be mounted anywhere; the data of a service without a mount may lie on the node.
+            # A pool may be mounted anywhere; the data of a service without a mount may be on the node's own disk.
             certain = not pools and (grouped or name in ("directory", "nfs_shared_infodir"))
             if place.startswith("/") and len(place) > 1 and not inside and certain:
                 yield f"cib: {one.id} has {name}={place[:-1]}, which is on no mount"
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find exports with the fsid of others, unknown options or twice the same clients, and exported state."""
+    """Find exports with another export's fsid, unknown options or repeated clients, and exported state."""
     known, numbers, clients = options_of("exports"), dict[str, tuple[str, str]](), dict[tuple[str, ...], str]()
     exports = [one for one in setup.services if one.agent == "exportfs"]
     for one in exports:
@@ -169,7 +169,7 @@ def _exported_state(setup: Setup, exports: list[Primitive]) -> Iterator[str]:
 
 
 def _held(one: Primitive) -> Iterator[tuple[str, str]]:
-    """Yield the addresses that a resource counts on, with the parameter that names each."""
+    """Yield the addresses that a resource needs, each with its parameter."""
     for name in _HELD:
         for word in re.split(r"[,\s]+", one.values.get(name, "")):
             yield name, word
@@ -207,7 +207,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 def _other_ports(setup: Setup, ports: list[Primitive]) -> Iterator[str]:
-    """Find blocked ports of an address on which another port is served."""
+    """Find blocked ports of an address whose service uses a different port."""
     served: dict[str, set[str]] = {}
     for word in (word for one in setup.services for word in " ".join(one.values.values()).split()):
         address, _, port = word.rpartition(":")
@@ -220,7 +220,7 @@ def _other_ports(setup: Setup, ports: list[Primitive]) -> Iterator[str]:
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
-    """Find logical units of a target that no resource makes, and two with one number."""
+    """Find logical units of a target that no resource makes, and two units with the same number."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
     units: dict[tuple[str, str], str] = {}
     for one in (one for one in setup.services if one.agent == "iSCSILogicalUnit"):

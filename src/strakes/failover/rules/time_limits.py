@@ -24,7 +24,7 @@ _RELATIONS: Mapping[str, tuple[Callable[[float, float], bool], str]] = {
 
 @dataclass(frozen=True)
 class Limit:
-    """``left`` has to be in this relation to ``times`` x ``right`` + ``plus``; without ``right`` to ``plus`` alone.
+    """The required relation of ``left`` to ``times`` x ``right`` + ``plus``, or to ``plus`` without ``right``.
 
     Both are names of amounts in ``strakes.failover.times``. Two defaults are never compared. ``before`` is the version
     of Pacemaker that no longer needs the limit.
@@ -52,7 +52,7 @@ def read_limit(text: str) -> Limit:
 
 
 def broken(limits: tuple[Limit, ...], setup: Setup) -> Iterator[str]:
-    """Find amounts that do not keep one of the limits."""
+    """Find amounts that violate one of the limits."""
     for limit in limits:
         if not limit.before or _version(setup) < limit.before:
             yield from _violations(_amounts(setup), limit)

@@ -19,12 +19,13 @@ from strakes.findings.portrait import (
     SkippedCell,
 )
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext, ngettext
 from strakes.plan import MetadataPhase, Plan, Stop
 from strakes.plan.phases import MetadataOperation
 from strakes.statistics.interval import smallest_runs
 from strakes.studies.compose import ask, ask_level, from_memory, series
 from strakes.studies.study import Context, Study
-from strakes.units import KIB, counted
+from strakes.units import KIB
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
 _COMPARED: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
@@ -51,6 +52,11 @@ _TITLES = {
     "small-create": "create 4 KiB",
     "small-read": "read 4 KiB",
     "synced-create": _SYNCED,
+}
+# Labels of a line with one rank and with several, by kind of directory.
+_LINES = {
+    "unique": ("{count} rank, unique directory", "{count} ranks, unique directory"),
+    "shared": ("{count} rank, shared directory", "{count} ranks, shared directory"),
 }
 
 
@@ -152,17 +158,21 @@ class MetadataOps(Study):
                 cells = {
                     str(cell.settings["operation"]): cell.id for cell in results.where(directory=directory, ranks=ranks)
                 }
-                points = tuple(Point(operation, cells[operation]) for operation in self._order() if operation in cells)
+                points = tuple(
+                    Point(gettext(operation), cells[operation]) for operation in self._order() if operation in cells
+                )
                 if points:
-                    noun = "rank" if ranks == 1 else "ranks"
-                    lines.append(Series(f"{ranks} {noun}, {directory} directory", points))
+                    lines.append(Series(ngettext(*_LINES[directory], int(ranks)), points))
         theirs = Reference(
             "S2",
-            "S2 compared two metadata devices by the mean of the six mdtest operations: +60 - 70 % for SSD; "
-            "its rates are not comparable with one client",
+            gettext(
+                "S2 compared two metadata devices by the mean of the six mdtest operations: +60 - 70 % for SSD; "
+                "its rates are not comparable with one client"
+            ),
         )
+        x, y = gettext("operation"), gettext("operations per second")
         return [
-            self.figure(lines, ("operation", "", "category"), ("operations per second", "op/s"), theirs),
+            self.figure(lines, (x, "", "category"), (y, "op/s"), theirs),
             *self._over_scale(results),
             *self._devices(results),
         ]
@@ -174,14 +184,16 @@ class MetadataOps(Study):
         lines = [
             line
             for operation in SIX
-            for line in series(operation, results.where(operation=operation, directory="unique"), "ranks")
+            for line in series(gettext(operation), results.where(operation=operation, directory="unique"), "ranks")
         ]
-        title, question = (
-            f"{self.title} over scale",
-            "How do the rates of mdtest's six operations grow with the number of ranks?",
-        )
         return [
-            self.figure(lines, ("ranks", "", "log"), ("operations per second", "op/s"), title=title, question=question)
+            self.figure(
+                lines,
+                (gettext("ranks"), "", "log"),
+                (gettext("operations per second"), "op/s"),
+                title=gettext("Metadata operations over scale"),
+                question=gettext("How do the rates of mdtest's six operations grow with the number of ranks?"),
+            )
         ]
 
     def _devices(self, results: Results) -> list[Figure]:
@@ -193,28 +205,39 @@ class MetadataOps(Study):
                 str(cell.settings["operation"]): cell.id
                 for cell in results.beside("device_busy", directory="unique", ranks=ranks)
             }
-            points = tuple(Point(operation, cells[operation]) for operation in (*SIX, _SYNCED) if operation in cells)
+            points = tuple(
+                Point(gettext(operation), cells[operation]) for operation in (*SIX, _SYNCED) if operation in cells
+            )
             if points:
-                lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks", points))
+                lines.append(Series(ngettext("{count} rank", "{count} ranks", int(ranks)), points))
+        if not lines:
+            return []
         theirs = tuple(
             Reference(
                 "S2",
-                f"S2: about {busy:.0f} % busy throughout: {device}",
-                label=f"S2, published: {short}",
-                points=_everywhere(busy),
+                text,
+                label=gettext("{source}, published: {what}", source="S2", what=what),
+                points=tuple((gettext(operation), busy) for operation in SIX),
             )
-            for busy, device, short in (
-                (20.0, "8 SATA SSDs in RAID 10", "SSD"),
-                (100.0, "10 near-line SAS disks in RAID 10", "disks"),
+            for busy, text, what in (
+                (20.0, gettext("S2: about 20 % busy throughout: 8 SATA SSDs in RAID 10"), "SSD"),
+                (
+                    100.0,
+                    gettext("S2: about 100 % busy throughout: 10 near-line SAS disks in RAID 10"),
+                    gettext("disks"),
+                ),
             )
         )
-        question = "Is the device the limit?"
-        title, label = f"{self.title}: device utilisation", _which_device(results)
-        return (
-            [self.figure(lines, ("operation", "", "category"), (label, "%"), *theirs, title=title, question=question)]
-            if lines
-            else []
-        )
+        return [
+            self.figure(
+                lines,
+                (gettext("operation"), "", "category"),
+                (_which_device(results), "%"),
+                *theirs,
+                title=gettext("Metadata operations: device utilisation"),
+                question=gettext("Is the device the limit?"),
+            )
+        ]
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
         cells = [
@@ -230,14 +253,20 @@ class MetadataOps(Study):
         # The operations do not use this device.
         if (cell.median if cell.high is None else cell.high) < _LEAST_BUSY_PERCENT:
             return []
-        text = (
-            f"The {_which_device(results)} is {cell.median:.0f} % busy during {busiest.settings['operation']} with "
-            f"{counted(float(ranks), 'rank')} (S2: about 20 % on SSDs, 100 % on disks)."
+        text = ngettext(
+            "The {device} is {busy} % busy during {operation} with {count} rank (S2: about 20 % on SSDs, 100 % on "
+            "disks).",
+            "The {device} is {busy} % busy during {operation} with {count} ranks (S2: about 20 % on SSDs, 100 % on "
+            "disks).",
+            int(ranks),
+            device=_which_device(results),
+            busy=f"{cell.median:.0f}",
+            operation=gettext(str(busiest.settings["operation"])),
         )
         if cell.low is None or cell.high is None:
-            needs = f"at least {smallest_runs(results.confidence)} blocks"
+            needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
             return [self.finding("device", text, "inconclusive", (busiest.id,), needs=needs)]
-        interval = IntervalOf(cell.low, cell.high, cell.confidence, "time that the device was busy", "%")
+        interval = IntervalOf(cell.low, cell.high, cell.confidence, gettext("time that the device was busy"), "%")
         return [self.finding("device", text, "measured", (busiest.id,), interval)]
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -251,17 +280,23 @@ class MetadataOps(Study):
                 results.where(operation=operation, ranks=ranks[-1], directory=directory)
                 for directory in ("unique", "shared")
             )
-            title = f"directories, {operation} by {counted(float(ranks[-1]), 'rank')}"
-            options = [("one per rank", unique), ("one shared directory", shared)]
+            title = ngettext(
+                "directories, {operation} by {count} rank",
+                "directories, {operation} by {count} ranks",
+                int(ranks[-1]),
+                operation=operation,
+            )
+            options = [(gettext("one per rank"), unique), (gettext("one shared directory"), shared)]
             questions += ask(self.name, f"{operation}-directories", title, options)
             by_ranks = results.where(operation=operation, directory="unique")
-            questions += ask_level(self.name, f"{operation}-scaling", f"ranks, {operation}", by_ranks, "ranks")
+            title = gettext("ranks, {operation}", operation=operation)
+            questions += ask_level(self.name, f"{operation}-scaling", title, by_ranks, "ranks")
         fresh, churned = (
             results.where(operation=operation, ranks=ranks[-1], directory="unique")
             for operation in ("file-create", _CHURNED)
         )
-        options = [("before removals", fresh), ("after removing the same number of files", churned)]
-        return [*questions, *ask(self.name, "churned", "creating", options, advises=False)]
+        options = [(gettext("before removals"), fresh), (gettext("after removing the same number of files"), churned)]
+        return [*questions, *ask(self.name, "churned", gettext("creating"), options, advises=False)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the summaries."""
@@ -278,14 +313,22 @@ class MetadataOps(Study):
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
             if len(six) == len(SIX):
-                means[str(ranks)] = f"mean of the six operations, {counted(float(ranks), 'rank')}", six
+                title = ngettext(
+                    "mean of the six operations, {count} rank", "mean of the six operations, {count} ranks", int(ranks)
+                )
+                means[str(ranks)] = title, six
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return create, stat and remove rates with the most ranks, except rates of this node's memory."""
         ranks = results.levels("ranks")
         return [
-            Headline(f"{operation} ({counted(float(ranks[-1]), 'rank')})", cell.id)
+            Headline(
+                ngettext(
+                    "{operation} ({count} rank)", "{operation} ({count} ranks)", int(ranks[-1]), operation=operation
+                ),
+                cell.id,
+            )
             for operation in _COMPARED
             for cell in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
             if not from_memory(cell, results.facts)
@@ -293,8 +336,6 @@ class MetadataOps(Study):
 
 
 def _which_device(results: Results) -> str:
-    return "device of the file system" if results.facts.get("block_device") else "busiest device of this node"
-
-
-def _everywhere(value: float) -> tuple[tuple[str, float], ...]:
-    return tuple((operation, value) for operation in SIX)
+    if results.facts.get("block_device"):
+        return gettext("device of the file system")
+    return gettext("busiest device of this node")

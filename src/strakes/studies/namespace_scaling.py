@@ -12,6 +12,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Observation, Results
+from strakes.language import gettext, ngettext
 from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.statistics.occupancy import busiest_load, directories_within
 from strakes.studies.compose import ask, ask_level, first, series
@@ -36,6 +37,8 @@ _OTHER_WAYS = {
         "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 DIR",
     ),
 }
+# Labels of the two placements that the study compares at every number of targets.
+_LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
 # Settings within a tenth of each other count as alike. If hashing unbalances the targets by more than that, the finding
 # states the number of directories that would reduce it.
 _BALANCED = 0.1
@@ -131,8 +134,10 @@ class NamespaceScaling(Study):
         theirs = (
             Reference(
                 "S4",
-                "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it did "
-                "not",
+                gettext(
+                    "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it "
+                    "did not"
+                ),
             ),
         )
         figures = []
@@ -140,7 +145,7 @@ class NamespaceScaling(Study):
             lines = [
                 line
                 for way in ("manual", "automatic")
-                for line in series(way, _line(results, operation, way), "metadata_targets")
+                for line in series(gettext(way), _line(results, operation, way), "metadata_targets")
             ]
             if not lines:
                 continue
@@ -148,8 +153,8 @@ class NamespaceScaling(Study):
             assert single is not None
             linear = Reference(
                 "linear",
-                "Dotted: one metadata target times their number.",
-                label="linear",
+                gettext("Dotted: one metadata target times their number."),
+                label=gettext("linear"),
                 points=tuple(
                     (float(number), single.median * float(number)) for number in results.levels("metadata_targets")
                 ),
@@ -157,11 +162,11 @@ class NamespaceScaling(Study):
             figures.append(
                 self.figure(
                     lines,
-                    ("metadata targets", "", "linear"),
-                    ("operations a second", "op/s"),
+                    (gettext("metadata targets"), "", "linear"),
+                    (gettext("operations a second"), "op/s"),
                     *theirs,
                     linear,
-                    title=f"{self.title}: {operation}",
+                    title=gettext("Metadata operations against metadata targets: {operation}", operation=operation),
                 )
             )
         return figures
@@ -172,34 +177,32 @@ class NamespaceScaling(Study):
         if not levels or levels[-1] == 1:
             return []
         most = int(float(levels[-1]))
-        ways = [
-            ("by hand", "manual"),
-            ("automatic", "automatic"),
-            *((f"{way} ({paste.replace(' N', f' {most}')})", way) for way, (_, paste) in _OTHER_WAYS.items()),
+        compared = [(gettext(label), way) for way, label in _LABELS.items()]
+        others = [
+            (gettext("{way} ({commands})", way=gettext(way), commands=paste.replace(" N", f" {most}")), way)
+            for way, (_, paste) in _OTHER_WAYS.items()
         ]
-        title = f"directories over {most} metadata targets, six operations"
-        of_way = [(label, _six(results, way, most)) for label, way in ways]
+        title = gettext("directories over {targets} metadata targets, six operations", targets=most)
+        of_way = [(label, _six(results, way, most)) for label, way in (*compared, *others)]
         questions = ask(self.name, "placement", title, of_way, mean="geometric")
-        for label, way in ways[:2]:
+        for label, way in compared:
             by_number = [
                 (str(number), _six(results, way if number != 1 else "manual", int(float(number)))) for number in levels
             ]
-            questions += ask(
-                self.name, f"{way}-six", f"metadata targets, six operations, {label}", by_number, mean="geometric"
-            )
+            title = gettext("metadata targets, six operations, {placement}", placement=label)
+            questions += ask(self.name, f"{way}-six", title, by_number, mean="geometric")
             for operation in SIX:
-                title = f"metadata targets, {operation}, {label}"
+                title = gettext("metadata targets, {operation}, {placement}", operation=operation, placement=label)
                 line = _line(results, operation, way)
                 questions += ask_level(self.name, f"{way}-{operation}", title, line, "metadata_targets")
-        linear = f"linear would be {most} times"
+        linear = gettext("linear would be {ratio} times", ratio=most)
         return [questions[0], *(replace(question, remark=linear) for question in questions[1:])] if questions else []
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return each target's share of the requests, for manual and for automatic placement."""
         levels = results.levels("metadata_targets")
         most = int(float(levels[-1])) if levels else 1
-        ways: tuple[Way, ...] = ("manual", "automatic")
-        return [finding for way in ways for finding in self._served(way, most, results)] if most > 1 else []
+        return [finding for way in _LABELS for finding in self._served(way, most, results)] if most > 1 else []
 
     def _served(self, way: Way, most: int, results: Results) -> list[Finding]:
         """Return the requests by target, from the servers' counters or else from this client's."""
@@ -207,33 +210,56 @@ class NamespaceScaling(Study):
         if not cells:
             return []
         by_run, silent = _requests(cells[0], _served_requests, most)
-        whose = "Requests served"
+        message = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
         if not by_run:
             by_run, _ = _requests(cells[0], _sent_requests)
-            whose = "Requests that this node sent"
+            message = (
+                "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of "
+                "{requests}"
+            )
         identifier, evidence = f"served-{way}", (cells[0].id,)
+        placed = {"placement": gettext(way), "targets": most}
         if not by_run:
-            text = f"The requests served by each metadata target are unknown ({way} placement over {most})"
-            text += f": no counters of {', '.join(silent)}." if silent else "."
-            needs = "counters: root on this client, or --servers"
+            unknown = (
+                "The requests served by each metadata target are unknown ({placement} placement over {targets}): no "
+                "counters of {silent}."
+                if silent
+                else "The requests served by each metadata target are unknown ({placement} placement over {targets})."
+            )
+            text = gettext(unknown, **placed, silent=", ".join(silent))
+            needs = gettext("counters: root on this client, or --servers")
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
         total = sum(sum(counts.values()) for counts in by_run.values())
         names = sorted({name for counts in by_run.values() for name in counts})
         shares = ", ".join(
             f"{name} {sum(counts.get(name, 0.0) for counts in by_run.values()) / total:.0%}" for name in names
         )
-        text = f"{whose}, {way} placement over {most} metadata targets: {shares} of {total:,.0f}"
+        text = gettext(message, **placed, shares=shares, requests=f"{total:,.0f}")
         counted = {_run(seen) for seen in cells[0].observations if seen.servers}
         if by_run.keys() < counted:
-            text += f" (counted in {len(by_run)} of {len(counted)} runs; no counters of all targets in the others)"
+            text = gettext(
+                "{told} (counted in {counted} of {runs} runs; no counters of all targets in the others)",
+                told=text,
+                counted=len(by_run),
+                runs=len(counted),
+            )
         done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in by_run)
         if total < _ALL_SERVED * done:
-            text += f", for {done:,} operations; the client's cache answered the rest"
+            text = gettext(
+                "{told}, for {operations} operations; the client's cache answered the rest",
+                told=text,
+                operations=f"{done:,}",
+            )
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
-        text += f". The busiest served {busiest[0]:.0%} to {busiest[-1]:.0%} of a run."
+        text = gettext(
+            "{told}. The busiest served {low} to {high} of a run.",
+            told=text,
+            low=f"{busiest[0]:.0%}",
+            high=f"{busiest[-1]:.0%}",
+        )
         # Lustre also distributes the files of a striped directory, so hashing directories does not set the balance.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
-            text += _imbalance(int(cells[0].settings["ranks"]), most)
+            text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))
         return [self.finding(identifier, text, "measured", evidence)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
@@ -242,9 +268,14 @@ class NamespaceScaling(Study):
         headlines = []
         for way, number in _decisive(int(float(levels[-1]))) if levels else ():
             cell = _at(results, "file-create", way, number)
-            noun, placed = "target" if number == 1 else "targets", "by hand" if way == "manual" else "automatic"
             if cell is not None:
-                headlines.append(Headline(f"file-create, {number} metadata {noun}, {placed}", cell.id))
+                label = ngettext(
+                    "file-create, {count} metadata target, {placement}",
+                    "file-create, {count} metadata targets, {placement}",
+                    number,
+                    placement=gettext(_LABELS[way]),
+                )
+                headlines.append(Headline(label, cell.id))
         return headlines
 
 
@@ -253,10 +284,14 @@ def _imbalance(directories: int, targets: int) -> str:
     load = busiest_load(directories, targets)
     if load <= 1 + _BALANCED:
         return ""
-    return (
-        f" A hash of {directories} directories is expected to give the busiest {load / targets:.0%}, which limits the "
-        f"rate to {1 / load:.0%} of an even split; with {directories_within(_BALANCED, targets):,} directories or more "
-        f"it costs less than {_BALANCED:.0%}."
+    return gettext(
+        "A hash of {directories} directories is expected to give the busiest {share}, which limits the rate to {limit} "
+        "of an even split; with {enough} directories or more it costs less than {loss}.",
+        directories=directories,
+        share=f"{load / targets:.0%}",
+        limit=f"{1 / load:.0%}",
+        enough=f"{directories_within(_BALANCED, targets):,}",
+        loss=f"{_BALANCED:.0%}",
     )
 
 

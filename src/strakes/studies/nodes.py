@@ -10,6 +10,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample
+from strakes.language import gettext, ngettext
 from strakes.plan import MetadataPhase, Plan
 from strakes.statistics.contrast import bonferroni
 from strakes.statistics.interval import Interval, median_interval, smallest_runs
@@ -17,7 +18,6 @@ from strakes.studies.compose import (
     WRITE_AND_READ,
     ask_level,
     interval_of,
-    level_text,
     series,
     write_and_read,
 )
@@ -25,6 +25,27 @@ from strakes.studies.study import Context, Study
 from strakes.units import MIB, format_value
 
 _DATA = ("write", "read")
+# Texts by operation.
+_TITLES = {"write": "nodes, writes", "read": "nodes, reads", "create": "nodes, creates"}
+_HEADLINES = {
+    "write": ("write by {count} node", "write by {count} nodes"),
+    "read": ("read by {count} node", "read by {count} nodes"),
+}
+_UNKNOWN = {
+    "write": "Whether a node writes more slowly is unknown.",
+    "read": "Whether a node reads more slowly is unknown.",
+    "create": "Whether a node creates more slowly is unknown.",
+}
+_SLOW_NODE = {
+    "write": "{host} is slow: it writes at {share} of the usual rate of the nodes.",
+    "read": "{host} is slow: it reads at {share} of the usual rate of the nodes.",
+    "create": "{host} is slow: it creates at {share} of the usual rate of the nodes.",
+}
+_NO_SLOW_NODE = {
+    "write": "No node is shown to write more slowly; the slowest, {host}, is at {share} of the usual rate.",
+    "read": "No node is shown to read more slowly; the slowest, {host}, is at {share} of the usual rate.",
+    "create": "No node is shown to create more slowly; the slowest, {host}, is at {share} of the usual rate.",
+}
 # A node below this share of the median node's rate is slow.
 _SLOW = 0.9
 
@@ -65,21 +86,25 @@ class NodesStudy(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth and create rate by number of nodes, with the combined link bandwidth for reference."""
-        data = [line for operation in _DATA for line in series(operation, results.where(operation=operation), "nodes")]
-        creates = series("files created", results.where(operation="create"), "nodes")
+        data = [
+            line
+            for operation in _DATA
+            for line in series(gettext(operation), results.where(operation=operation), "nodes")
+        ]
+        creates = series(gettext("files created"), results.where(operation="create"), "nodes")
         link = _link(results)
         references = []
         if link is not None:
             points = tuple((float(str(level)), link[0] * float(str(level))) for level in results.levels("nodes"))
-            text = "Median link rate times the number of nodes, measured by TCP between the nodes before the first run."
-            references.append(Reference("links", text, label="links of the nodes", points=points))
+            text = gettext(
+                "Median link rate times the number of nodes, measured by TCP between the nodes before the first run."
+            )
+            references.append(Reference("links", text, label=gettext("links of the nodes"), points=points))
+        y, by_nodes = (gettext("bandwidth of all nodes"), "B/s"), gettext("nodes")
+        of_creates, title = (gettext("files created by all nodes"), "op/s"), gettext("Nodes against creations")
         return [
-            self.figure(
-                data, ("nodes", "", "log"), ("bandwidth of all nodes", "B/s"), *references, title="Nodes against rate"
-            ),
-            self.figure(
-                creates, ("nodes", "", "log"), ("files created by all nodes", "op/s"), title="Nodes against creations"
-            ),
+            self.figure(data, (by_nodes, "", "log"), y, *references, title=gettext("Nodes against rate")),
+            self.figure(creates, (by_nodes, "", "log"), of_creates, title=title),
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -102,18 +127,19 @@ class NodesStudy(Study):
         identifier, evidence = "bottleneck", results.ids(cells)
         link = _link(results)
         if not results.facts.get("remote", False):
-            text = (
+            text = gettext(
                 "The test x < y*n (node link against data targets) does not apply, because no network link is in "
                 "the path of this file system."
             )
-            return self.finding(identifier, text, "unknown", evidence, needs="a file system on the network")
+            needs = gettext("a file system on the network")
+            return self.finding(identifier, text, "unknown", evidence, needs=needs)
         if link is None:
-            text = "Whether a node's link is the bottleneck (x < y*n) is unknown: the links were not measured."
-            needs = "nodes that can reach each other and this host by TCP"
+            text = gettext("Whether a node's link is the bottleneck (x < y*n) is unknown: the links were not measured.")
+            needs = gettext("nodes that can reach each other and this host by TCP")
             return self.finding(identifier, text, "unknown", evidence, needs=needs)
         x, interval = link
-        shown = interval_of(interval, "rate of a node's link, by TCP", "B/s")
-        link_text = f"A node's link carries {format_value(x, 'B/s')} (TCP)"
+        shown = interval_of(interval, gettext("rate of a node's link, by TCP"), "B/s")
+        rate = format_value(x, "B/s")
         best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
         known = [
             cell.estimate
@@ -121,21 +147,27 @@ class NodesStudy(Study):
             if cell.estimate is not None and cell.estimate.low is not None and cell.estimate.high is not None
         ]
         if best.estimate is not None and best.estimate.low is not None and best.estimate.low > interval.high:
-            taken = f"{format_value(best.estimate.median, 'B/s')} from {best.settings['nodes']} nodes"
-            text = f"{link_text}, and the data targets took {taken}: x < y*n, so one node is limited by its link."
+            text = gettext(
+                "A node's link carries {rate} (TCP), and the data targets took {taken} from {nodes} nodes: x < y*n, so "
+                "one node is limited by its link.",
+                rate=rate,
+                taken=format_value(best.estimate.median, "B/s"),
+                nodes=best.settings["nodes"],
+            )
             return self.finding(identifier, text, "holds", evidence, shown)
         if len(known) == len(cells) and all(
             estimate.high is not None and estimate.high < interval.low for estimate in known
         ):
-            text = (
-                f"{link_text}, and even all nodes together write less: x < y*n does not hold, so the link is not "
-                "the bottleneck."
+            text = gettext(
+                "A node's link carries {rate} (TCP), and even all nodes together write less: x < y*n does not hold, so "
+                "the link is not the bottleneck.",
+                rate=rate,
             )
             return self.finding(identifier, text, "does-not", evidence, shown)
-        text, needs = (
-            f"{link_text}; whether that is the bottleneck (x < y*n) is not known.",
-            "narrower intervals, or more nodes",
+        text = gettext(
+            "A node's link carries {rate} (TCP); whether that is the bottleneck (x < y*n) is not known.", rate=rate
         )
+        needs = gettext("narrower intervals, or more nodes")
         return self.finding(identifier, text, "inconclusive", evidence, shown, needs)
 
     def _slowest(self, operation: str, cell: Measured, results: Results) -> Finding:
@@ -144,39 +176,33 @@ class NodesStudy(Study):
         confidence = bonferroni(results.confidence, max(1, len(shares)))
         intervals = {host: median_interval(values, confidence) for host, values in shares.items()}
         if not shares or any(interval is None for interval in intervals.values()):
-            text, needs = (
-                f"Whether a node {operation}s more slowly is unknown.",
-                f"at least {smallest_runs(confidence)} runs with all nodes",
-            )
+            text = gettext(_UNKNOWN[operation])
+            needs = gettext("at least {runs} runs with all nodes", runs=smallest_runs(confidence))
             return self.finding(identifier, text, "inconclusive", evidence, needs=needs)
         host = min(shares, key=lambda name: median(shares[name]))
         interval = intervals[host]
         assert interval is not None
-        of = f"share of the usual node's rate, the lowest of {len(shares)} judged together"
+        of = gettext("share of the usual node's rate, the lowest of {nodes} judged together", nodes=len(shares))
         shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
+        share = f"{median(shares[host]):.0%}"
         if interval.high < _SLOW:
-            text = f"{host} is slow: it {operation}s at {median(shares[host]):.0%} of the usual rate of the nodes."
+            text = gettext(_SLOW_NODE[operation], host=host, share=share)
             return self.finding(identifier, text, "measured", evidence, shown, tone="bad")
-        text = (
-            f"No node is shown to {operation} more slowly; the slowest, {host}, is at {median(shares[host]):.0%} "
-            "of the usual rate."
-        )
+        text = gettext(_NO_SLOW_NODE[operation], host=host, share=share)
         return self.finding(identifier, text, "measured", evidence, shown)
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how many nodes are enough for each operation."""
         return [
             question
-            for operation in (*_DATA, "create")
-            for question in ask_level(
-                self.name, operation, f"nodes, {operation}s", results.where(operation=operation), "nodes"
-            )
+            for operation, title in _TITLES.items()
+            for question in ask_level(self.name, operation, gettext(title), results.where(operation=operation), "nodes")
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the read and write rates with the most nodes."""
         return [
-            Headline(f"{operation} by {level_text('nodes', cells[-1].settings['nodes'])}", cells[-1].id)
+            Headline(ngettext(*_HEADLINES[operation], int(cells[-1].settings["nodes"])), cells[-1].id)
             for operation in _DATA
             if (cells := results.where(operation=operation))
         ]

@@ -8,15 +8,21 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Headline, Reference, SkippedCell
 from strakes.findings.results import Results
+from strakes.language import gettext, ngettext
 from strakes.plan import MetadataPhase, Plan
 from strakes.studies.compose import ask, series
 from strakes.studies.study import Context, Study
-from strakes.units import counted
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
 # The inner level that a short budget still measures.
 _MIDDLE = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_CREATE, _OPEN = "create and close", "open and close"
+# The question on each operation: part of its id, and its title.
+_QUESTIONS = {
+    _CREATE: ("create", "time to create and close a file each"),
+    _OPEN: ("open", "time to open and close a file each"),
+}
 
 
 class OpenClose(Study):
@@ -49,8 +55,8 @@ class OpenClose(Study):
             {"ranks": ranks},
             Plan(ranks, (create, reopen), context.seed),
             (
-                Measure("create", "seconds_per_item", {"operation": "create and close"}),
-                Measure("reopen", "seconds_per_item", {"operation": "open and close"}),
+                Measure("create", "seconds_per_item", {"operation": _CREATE}),
+                Measure("reopen", "seconds_per_item", {"operation": _OPEN}),
             ),
             priority=1 if outer else 3 if ranks == _MIDDLE else 4,
         )
@@ -59,23 +65,27 @@ class OpenClose(Study):
         """Return the time to open and close by number of ranks, with S1's observation."""
         lines = [
             line
-            for operation in ("create and close", "open and close")
-            for line in series(operation, results.where(operation=operation), "ranks")
+            for operation in (_CREATE, _OPEN)
+            for line in series(gettext(operation), results.where(operation=operation), "ranks")
         ]
-        theirs = Reference("S1", "S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
-        return [self.figure(lines, ("ranks", "", "log"), ("time for all ranks, one file each", "s"), theirs)]
+        theirs = Reference("S1", gettext("S1: the cost grew fast above 1,024 processes on its machine (off this axis)"))
+        y = gettext("time for all ranks, one file each"), "s"
+        return [self.figure(lines, (gettext("ranks"), "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how much longer the most ranks take than the fewest, to create and to open."""
         return [
             question
-            for operation in ("create and close", "open and close")
+            for operation, (name, title) in _QUESTIONS.items()
             if len(cells := results.where(operation=operation)) >= 2
             for question in ask(
                 self.name,
-                operation.split()[0],
-                f"time to {operation} a file each",
-                [(counted(float(cell.settings["ranks"]), "rank"), [cell]) for cell in (cells[0], cells[-1])],
+                name,
+                gettext(title),
+                [
+                    (ngettext("{count} rank", "{count} ranks", int(cell.settings["ranks"])), [cell])
+                    for cell in (cells[0], cells[-1])
+                ],
                 advises=False,
             )
         ]
@@ -83,6 +93,13 @@ class OpenClose(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the time to create and close with the most ranks."""
         return [
-            Headline(f"create and close one file on each of {counted(float(cell.settings['ranks']), 'rank')}", cell.id)
-            for cell in results.where(operation="create and close")[-1:]
+            Headline(
+                ngettext(
+                    "create and close one file on each of {count} rank",
+                    "create and close one file on each of {count} ranks",
+                    int(cell.settings["ranks"]),
+                ),
+                cell.id,
+            )
+            for cell in results.where(operation=_CREATE)[-1:]
         ]

@@ -8,6 +8,7 @@ from strakes.findings.cell import Cell, Measure, Metric
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Series, SkippedCell
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import CACHED_SHARE
+from strakes.language import gettext
 from strakes.plan import MetadataPhase, Plan, ProbePhase, SmallFilesPhase, TrainingPhase, WholePhase
 from strakes.statistics.interval import median, smallest_runs
 from strakes.studies.study import Context, Study
@@ -58,12 +59,15 @@ class PlanRun(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures of the phases' rates, one in B/s and one in op/s."""
         figures = []
-        for unit, label in (("B/s", "bandwidth"), ("op/s", "operations per second")):
+        for unit, label, title in (
+            ("B/s", gettext("bandwidth"), gettext("The plan's phases: bandwidth")),
+            ("op/s", gettext("operations per second"), gettext("The plan's phases: operations per second")),
+        ):
             measured = [cell for cell in results.where() if cell.unit == unit]
             if measured:
                 points = tuple(Point(str(cell.settings["phase"]), cell.id) for cell in measured)
-                title, lines = f"{self.title}: {label}", (Series(label, points),)
-                figures.append(self.figure(lines, ("phase", "", "category"), (label, unit), title=title))
+                x, lines = gettext("phase"), (Series(label, points),)
+                figures.append(self.figure(lines, (x, "", "category"), (label, unit), title=title))
         return figures
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -76,17 +80,19 @@ class PlanRun(Study):
         for cell in results.beside("utilisation"):
             estimate = cell.estimate
             assert estimate is not None
-            text = (
-                f"In {cell.settings['phase']} accelerators would have computed {estimate.median:.1f} % of the time "
-                "(AU as MLPerf Storage defines it: time to compute over running time, without the first step)."
-                f"{_cached(cell)}"
+            computed = gettext(
+                "In {phase} accelerators would have computed {share} % of the time (AU as MLPerf Storage defines it: "
+                "time to compute over running time, without the first step).",
+                phase=cell.settings["phase"],
+                share=f"{estimate.median:.1f}",
             )
+            text = " ".join(filter(None, (computed, _cached(cell))))
             identifier = f"fed-{cell.settings['phase']}"
             if estimate.low is None or estimate.high is None:
-                needs = f"at least {smallest_runs(results.confidence)} blocks"
+                needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
                 findings.append(Finding(identifier, self.name, text, "inconclusive", (cell.id,), needs=needs))
                 continue
-            of = "time that accelerators would have computed"
+            of = gettext("time that accelerators would have computed")
             interval = IntervalOf(estimate.low, estimate.high, estimate.confidence, of, "%")
             findings.append(Finding(identifier, self.name, text, "measured", (cell.id,), interval))
         return findings
@@ -102,7 +108,11 @@ class PlanRun(Study):
             Finding(
                 f"hints-{index}",
                 self.name,
-                f"Hints in effect in {', '.join(str(figure.settings['phase']) for figure in measured)}: {hints}.",
+                gettext(
+                    "Hints in effect in {phases}: {hints}.",
+                    phases=", ".join(str(figure.settings["phase"]) for figure in measured),
+                    hints=hints,
+                ),
                 "measured",
                 results.ids(measured),
             )
@@ -115,9 +125,9 @@ class PlanRun(Study):
         headlines = []
         for cell in results.where():
             name = str(cell.settings["phase"])
-            headlines.append(Headline(f"{name}: samples" if name in fed else name, cell.id))
+            headlines.append(Headline(gettext("{phase}: samples", phase=name) if name in fed else name, cell.id))
             if name in fed:
-                headlines.append(Headline(f"{name}: accelerators fed", fed[name].id))
+                headlines.append(Headline(gettext("{phase}: accelerators fed", phase=name), fed[name].id))
         return headlines
 
 
@@ -129,11 +139,14 @@ def _cached(cell: Measured) -> str:
         if seen.sample.cache.file_bytes
     ]
     if not shares:
-        return " It is not known how much of its data was in the page cache."
+        return gettext("It is not known how much of its data was in the page cache.")
     share = median(shares)
     if share <= CACHED_SHARE:
         return ""
-    return f" {100 * share:.0f} % of the data were in the page cache before it: memory fed them, at least in part."
+    return gettext(
+        "{share} % of the data were in the page cache before it: memory fed them, at least in part.",
+        share=f"{100 * share:.0f}",
+    )
 
 
 def _metrics(phase: WholePhase) -> tuple[Metric, ...]:

@@ -9,6 +9,7 @@ from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan
 from strakes.statistics.level_shifts import SHORTEST, level_shifts
 from strakes.studies.compose import ask
@@ -19,13 +20,12 @@ from strakes.units import format_value
 _STEPS = 12
 _ROUNDS = 5
 KEPT = "population"
-_FILES: XAxis = ("files in the population", "", "log")
 # S3: after 40 million files the rate had fallen by more than half.
 _THEIR_BEND, _THEIR_SHARE = 4e7, 0.5
-_THEIR_LOAD = {
-    "iowait": "iowait of S3's metadata server: 24 % before tuning, 16 % after",
-    "memory": "memory of S3's metadata server: from 2 to 11 GB, then 16 GB and full",
-}
+_THEIR_IOWAIT = "iowait of S3's metadata server: 24 % before tuning, 16 % after"
+_THEIR_MEMORY = "memory of S3's metadata server: from 2 to 11 GB, then 16 GB and full"
+_WAITING = "Waiting for devices (iowait of this node): {first} at the beginning, {last} with {files} files ({theirs})."
+_MEMORY = "Memory of the metadata servers: {first} at the beginning, {last} with {files} files ({theirs})."
 
 
 class Population(Study):
@@ -84,15 +84,17 @@ class Population(Study):
         assert first is not None
         theirs = Reference(
             "S3",
-            f"S3 (StorNext): {AFTER_PER_HOUR / 1e6:g} million files an hour, falling by more than half after some 40 "
-            "million files",
-            label="S3, published: 10 and 40 million files",
+            gettext(
+                "S3 (StorNext): {rate} million files an hour, falling by more than half after some 40 million files",
+                rate=f"{AFTER_PER_HOUR / 1e6:g}",
+            ),
+            label=gettext("{source}, published: {what}", source="S3", what=gettext("10 and 40 million files")),
             points=((1e7, AFTER_PER_HOUR / HOUR_S), (_THEIR_BEND, _THEIR_SHARE * AFTER_PER_HOUR / HOUR_S)),
         )
         rates = self.figure(
-            (Series("created and written", _points(cells)),),
-            _FILES,
-            ("files made a second", "op/s"),
+            (Series(gettext("created and written"), _points(cells)),),
+            _by_files(),
+            (gettext("files made a second"), "op/s"),
             theirs,
         )
         return [rates, *self._meanwhile(results)]
@@ -102,8 +104,11 @@ class Population(Study):
         cells = results.where()
         # A last step that the budget cut short has too few rounds.
         whole = [cell for cell in cells[1:] if len(cell.by_block()) >= _ROUNDS]
-        options = [(f"{int(cell.settings['files']):,} files", [cell]) for cell in (*cells[:1], *whole[-1:])]
-        return ask(self.name, "end-to-start", "creating with", options, advises=False)
+        options = [
+            (gettext("{files} files", files=f"{int(cell.settings['files']):,}"), [cell])
+            for cell in (*cells[:1], *whole[-1:])
+        ]
+        return ask(self.name, "end-to-start", gettext("creating with"), options, advises=False)
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the number of files, the level shifts of the rate, the load, and the removal rate."""
@@ -122,29 +127,35 @@ class Population(Study):
     def _meanwhile(self, results: Results) -> list[Figure]:
         """Return figures of iowait and memory of this node and the servers, by size of the population."""
         figures = []
-        for name, question, label, unit, metrics in (
+        for title, question, label, unit, theirs, metrics in (
             (
-                "waiting for devices",
-                "Does this node wait for its devices as the number of files grows?",
-                "iowait",
+                gettext("A growing population of files: waiting for devices"),
+                gettext("Does this node wait for its devices as the number of files grows?"),
+                gettext("iowait"),
                 "%",
-                {"iowait": "this node"},
+                gettext(_THEIR_IOWAIT),
+                {"iowait": gettext("this node")},
             ),
             (
-                "memory",
-                "How does memory use change as the number of files grows?",
-                "memory",
+                gettext("A growing population of files: memory"),
+                gettext("How does memory use change as the number of files grows?"),
+                gettext("memory"),
                 "B",
-                {"memory_available": "available on this node", "servers_memory": "used by the metadata servers"},
+                gettext(_THEIR_MEMORY),
+                {
+                    "memory_available": gettext("available on this node"),
+                    "servers_memory": gettext("used by the metadata servers"),
+                },
             ),
         ):
             lines = tuple(
                 Series(text, _points(seen)) for metric, text in metrics.items() if (seen := results.beside(metric))
             )
             if lines:
-                theirs = Reference("S3", _THEIR_LOAD[label])
-                title = f"{self.title}: {name}"
-                figures.append(self.figure(lines, _FILES, (label, unit), theirs, title=title, question=question))
+                reference = Reference("S3", theirs)
+                figures.append(
+                    self.figure(lines, _by_files(), (label, unit), reference, title=title, question=question)
+                )
         return figures
 
     def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
@@ -153,10 +164,14 @@ class Population(Study):
         planned = max(int(cell.settings["files"]) for cell in results.measured)
         evidence = results.ids(cells)
         if made >= planned:
-            text = f"The population grew to its full size: {made:,} files were created."
+            text = gettext("The population grew to its full size: {files} files were created.", files=f"{made:,}")
             return self.finding("size", text, "measured", evidence)
-        text = f"{made:,} of {planned:,} files were created; nothing is known about more."
-        needs = "a larger --budget, or --resume if --keep was given"
+        text = gettext(
+            "{created} of {planned} files were created; nothing is known about more.",
+            created=f"{made:,}",
+            planned=f"{planned:,}",
+        )
+        needs = gettext("a larger --budget, or --resume if --keep was given")
         return self.finding("size", text, "inconclusive", evidence, needs=needs)
 
     def _bends(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
@@ -166,17 +181,25 @@ class Population(Study):
         where = [float(cell.settings["files"]) for cell in whole for _ in cell.by_block()]
         evidence = results.ids(cells)
         if len(values) < 2 * SHORTEST:
-            text = "There are too few rounds to find a change of the rate."
-            return [self.finding("bend", text, "inconclusive", evidence, needs="more rounds")]
+            text = gettext("There are too few rounds to find a change of the rate.")
+            return [self.finding("bend", text, "inconclusive", evidence, needs=gettext("more rounds"))]
         changes = level_shifts(values)
         if not changes:
-            text = f"No change of the rate is found up to {where[-1]:,.0f} files; S3's came at 40 million."
+            text = gettext(
+                "No change of the rate is found up to {files} files; S3's came at 40 million.",
+                files=f"{where[-1]:,.0f}",
+            )
             return [self.finding("bend", text, "measured", evidence)]
         return [
             self.finding(
                 f"bend-{number}",
-                f"From about {where[change.index]:,.0f} files on, {change.after:,.0f} instead of {change.before:,.0f} "
-                f"are created per second (p = {change.p_value:.2g}).",
+                gettext(
+                    "From about {files} files on, {after} instead of {before} are created per second (p = {p}).",
+                    files=f"{where[change.index]:,.0f}",
+                    after=f"{change.after:,.0f}",
+                    before=f"{change.before:,.0f}",
+                    p=f"{change.p_value:.2g}",
+                ),
                 "measured",
                 evidence,
                 tone="bad" if change.after < 0.8 * change.before else "neutral",
@@ -187,9 +210,9 @@ class Population(Study):
     def _load(self, results: Results) -> list[Finding]:
         """Compare iowait and the servers' memory at the first and at the last step."""
         findings = []
-        for metric, what in (
-            ("iowait", "Waiting for devices (iowait of this node)"),
-            ("servers_memory", "Memory of the metadata servers"),
+        for metric, message, theirs in (
+            ("iowait", _WAITING, _THEIR_IOWAIT),
+            ("servers_memory", _MEMORY, _THEIR_MEMORY),
         ):
             seen = [cell for cell in results.beside(metric) if cell.estimate is not None]
             if len(seen) > 1:
@@ -198,12 +221,11 @@ class Population(Study):
                     for cell in (seen[0], seen[-1])
                     if cell.estimate is not None
                 )
-                files = int(seen[-1].settings["files"])
-                theirs = _THEIR_LOAD["iowait" if metric == "iowait" else "memory"]
-                text = f"{what}: {first} at the beginning, {last} with {files:,} files ({theirs})."
+                files = f"{int(seen[-1].settings['files']):,}"
+                text = gettext(message, first=first, last=last, files=files, theirs=gettext(theirs))
                 few = min(len(cell.by_block()) for cell in (seen[0], seen[-1])) < _ROUNDS
                 verdict: Verdict = "inconclusive" if few else "measured"
-                evidence, needs = (seen[0].id, seen[-1].id), "more rounds" if few else ""
+                evidence, needs = (seen[0].id, seen[-1].id), gettext("more rounds") if few else ""
                 findings.append(self.finding(metric.replace("_", "-"), text, verdict, evidence, needs=needs))
         return findings
 
@@ -212,21 +234,26 @@ class Population(Study):
         done = results.facts.get("clean_up")
         evidence = results.ids(cells)
         if not done:
-            text = "The removal rate of the population is unknown."
-            return [self.finding("clean-up", text, "unknown", evidence, needs="a complete run without --keep")]
+            text = gettext("The removal rate of the population is unknown.")
+            needs = gettext("a complete run without --keep")
+            return [self.finding("clean-up", text, "unknown", evidence, needs=needs)]
         made_s = sum(seen.sample.elapsed_s for cell in cells for seen in cell.observations)
         removed, made = done["files"] / done["elapsed_s"], done["files"] / made_s if made_s else 0.0
         ratio = removed / made if made else 0.0
-        text = (
-            f"All {done['files']:,} files were removed in {done['elapsed_s']:.3g} s, {ratio:.2f} times as fast as "
-            "they were created (one removal)."
+        text = gettext(
+            "All {files} files were removed in {time} s, {ratio} times as fast as they were created (one removal).",
+            files=f"{done['files']:,}",
+            time=f"{done['elapsed_s']:.3g}",
+            ratio=f"{ratio:.2f}",
         )
         return [self.finding("clean-up", text, "measured", evidence, tone="good" if ratio > 1 else "bad")]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the creation rate of the last step."""
         return [
-            Headline(f"files made a second, the last of {int(cell.settings['files']):,}", cell.id)
+            Headline(
+                gettext("files made a second, the last of {files}", files=f"{int(cell.settings['files']):,}"), cell.id
+            )
             for cell in results.where()[-1:]
         ]
 
@@ -241,6 +268,10 @@ def _steps(files: int) -> list[int]:
     """
     steps = min(_STEPS, files)
     return [files // steps + (step >= steps - files % steps) for step in range(steps)]
+
+
+def _by_files() -> XAxis:
+    return gettext("files in the population"), "", "log"
 
 
 def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:

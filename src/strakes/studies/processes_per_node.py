@@ -9,6 +9,7 @@ from strakes.findings.answers import Claim, Part, Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan
 from strakes.studies.compose import (
     WRITE_AND_READ,
@@ -32,6 +33,7 @@ _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
 _NEARLY = 0.9
 # Levels of the setting "on": the two cells of the bottleneck test.
 _ALONE, _TOGETHER = "one data target", "all data targets"
+_TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}
 
 
 class ProcessesPerNode(Study):
@@ -122,39 +124,46 @@ class ProcessesPerNode(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the bandwidth of the node by ranks, for the fixed total and for each amount per process."""
         lines = [
-            line for operation in ("write", "read") for line in series(operation, _of_node(results, operation), "ranks")
+            line
+            for operation in ("write", "read")
+            for line in series(gettext(operation), _of_node(results, operation), "ranks")
         ]
         lines += [
             line
             for operation in ("write", "read")
             for each in results.levels("data_bytes")
             for line in series(
-                f"{operation}, {format_bytes(float(each))} per process",
+                gettext(
+                    "{operation}, {size} per process", operation=gettext(operation), size=format_bytes(float(each))
+                ),
                 results.where(operation=operation, data_bytes=each),
                 "ranks",
             )
         ]
         theirs = Reference(
             "S1",
-            "S1: 8 processes always good, 8 - 32 fine; its node link (9.785 GB/s) was full from 8 on",
+            gettext("S1: 8 processes always good, 8 - 32 fine; its node link (9.785 GB/s) was full from 8 on"),
             8,
             32,
-            label=f"S1, published: best write, {_BEST_RANKS} processes of 8 MiB",
+            label=gettext(
+                "{source}, published: {what}",
+                source="S1",
+                what=gettext("best write, {processes} processes of 8 MiB", processes=_BEST_RANKS),
+            ),
             points=((float(_BEST_RANKS), _BEST_BYTES_PER_S),) if results.levels("data_bytes") else (),
         )
-        return [self.figure(lines, ("processes on this node", "", "log"), ("bandwidth of the node", "B/s"), theirs)]
+        y = gettext("bandwidth of the node"), "B/s"
+        return [self.figure(lines, (gettext("processes on this node"), "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how many processes of this node are enough, for the fixed total and for each amount per process."""
         questions = [
             question
-            for operation in ("write", "read")
-            for question in ask_level(
-                self.name, operation, f"processes per node, {operation}s", _of_node(results, operation), "ranks"
-            )
+            for operation, title in _TITLES.items()
+            for question in ask_level(self.name, operation, gettext(title), _of_node(results, operation), "ranks")
         ]
         for each in results.levels("data_bytes"):
-            title = f"processes per node, writes of {format_bytes(float(each))} each"
+            title = gettext("processes per node, writes of {size} each", size=format_bytes(float(each)))
             cells = results.where(operation="write", data_bytes=each)
             questions += ask_level(self.name, f"write-{each}", title, cells, "ranks")
         return questions
@@ -165,12 +174,13 @@ class ProcessesPerNode(Study):
         if not written or results.where(operation="write", on=_ALONE):
             return []
         if not results.facts.get("remote", False):
-            statement = (
+            statement = gettext(
                 "The test x < y*n does not apply: this file system is local, without a network link in its path."
             )
-            return [self.finding("bottleneck", statement, "unknown", written, needs="a file system on the network")]
-        statement = "The test x < y*n was not made: no data target was measured alone."
-        needs = "a file system where files can be put on one data target"
+            needs = gettext("a file system on the network")
+            return [self.finding("bottleneck", statement, "unknown", written, needs=needs)]
+        statement = gettext("The test x < y*n was not made: no data target was measured alone.")
+        needs = gettext("a file system where files can be put on one data target")
         return [self.finding("bottleneck", statement, "unknown", written, needs=needs)]
 
     def claims(self, results: Results) -> Sequence[Claim]:
@@ -179,11 +189,13 @@ class ProcessesPerNode(Study):
         if not alone or not together:
             return []
         number = int(together[0].settings["data_targets"])
-        text = (
-            f"S1's test x < y*n, writes: this node, not its {number} data targets, is the bottleneck "
-            f"(writes to all are less than {_NEARLY * number:.3g} times as fast as to one)"
+        text = gettext(
+            "S1's test x < y*n, writes: this node, not its {targets} data targets, is the bottleneck (writes to all "
+            "are less than {ratio} times as fast as to one)",
+            targets=number,
+            ratio=f"{_NEARLY * number:.3g}",
         )
-        ratio = f"{number} data targets to one"
+        ratio = gettext("{targets} data targets to one", targets=number)
         part = Part(ratio, (together[0].id,), (alone[0].id,), 0.0, _NEARLY * number)
         return [Claim(f"{self.name}-bottleneck", self.name, text, (part,))]
 

@@ -10,12 +10,12 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure, Metric
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext, ngettext
 from strakes.plan import MetadataPhase, Phase, Plan
 from strakes.statistics.interval import smallest_runs
 from strakes.statistics.straight_line import FEWEST, forecast
 from strakes.studies.compose import ask, series
 from strakes.studies.study import Context, Study
-from strakes.units import counted
 
 # Priority by number of clients; the smallest and the largest number come first. A client is a libcephfs session, which
 # takes 12 threads and 1.6 MB.
@@ -90,28 +90,31 @@ class RecoveryStudy(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the wait after a fault in seconds by number of clients, with S2's results."""
-        lines = [line for who, _ in _WHO for line in series(who, _by_clients(results, who), "clients")]
+        lines = [line for who, _ in _WHO for line in series(gettext(who), _by_clients(results, who), "clients")]
         theirs = Reference(
             "S2",
-            "S2 (Lustre on Tianhe-2): in proportion to the clients, 10 s for 50 and 420 s for 2,000",
+            gettext("S2 (Lustre on Tianhe-2): in proportion to the clients, 10 s for 50 and 420 s for 2,000"),
             label="S2",
             points=_S2,
         )
-        axis = "from the fault to the end of the wait"
-        return [self.figure(lines, ("clients", "", "log"), (axis, "s"), theirs)]
+        y = gettext("from the fault to the end of the wait"), "s"
+        return [self.figure(lines, (gettext("clients"), "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how the wait grows with the number of clients, and with newly created files."""
         last = _by_clients(results, _LAST)
-        ends = [(counted(float(cell.settings["clients"]), "client"), [cell]) for cell in (*last[:1], *last[1:][-1:])]
+        ends = [
+            (ngettext("{count} client", "{count} clients", int(cell.settings["clients"])), [cell])
+            for cell in (*last[:1], *last[1:][-1:])
+        ]
         in_flight = [
-            (f"{counted(float(cell.settings['files']), 'file')} just created", [cell])
+            (ngettext("{count} file just created", "{count} files just created", int(cell.settings["files"])), [cell])
             for cell in results.where(who=_LAST, clients=_CREATORS)
         ]
-        title = "wait of the last client"
+        of_several = gettext("wait of the last client of {clients}", clients=_CREATORS)
         return [
-            *ask(self.name, "growth", title, ends, advises=False),
-            *ask(self.name, "in-flight", f"{title} of {_CREATORS}", in_flight, advises=False),
+            *ask(self.name, "growth", gettext("wait of the last client"), ends, advises=False),
+            *ask(self.name, "in-flight", of_several, in_flight, advises=False),
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -128,16 +131,23 @@ class RecoveryStudy(Study):
         evidence = results.ids(cells)
         drills = [(float(cell.settings["clients"]), seen.value) for cell in cells for seen in cell.observations]
         found = forecast(drills, _FORECAST_CLIENTS, results.confidence)
-        subject = f"The last of {_FORECAST_CLIENTS:,} clients is served again"
+        clients = f"{_FORECAST_CLIENTS:,}"
         if found is None:
-            text = f"When the last of {_FORECAST_CLIENTS:,} clients is served again is not known."
-            needs = f"{FEWEST} drills with the fewest and with the most clients: give a larger --budget"
+            text = gettext("When the last of {clients} clients is served again is not known.", clients=clients)
+            needs = gettext(
+                "{drills} drills with the fewest and with the most clients: give a larger --budget", drills=FEWEST
+            )
             return [self.finding("forecast", text, "inconclusive", evidence, needs=needs)]
-        text = (
-            f"{subject} {found.value:.1f} s after the fault (straight line through {counted(len(drills), 'drill')} "
-            f"with up to {cells[-1].settings['clients']} clients; S2, published: {dict(_S2)[_FORECAST_CLIENTS]:.0f} s)."
+        text = gettext(
+            "The last of {clients} clients is served again {time} s after the fault (straight line through {drills} "
+            "drills with up to {most} clients; S2, published: {published} s).",
+            clients=clients,
+            time=f"{found.value:.1f}",
+            drills=f"{len(drills):,}",
+            most=cells[-1].settings["clients"],
+            published=f"{dict(_S2)[_FORECAST_CLIENTS]:.0f}",
         )
-        of = f"wait of the last of {_FORECAST_CLIENTS:,} clients"
+        of = gettext("wait of the last of {clients} clients", clients=clients)
         interval = IntervalOf(max(0.0, found.low), found.high, found.confidence, of, "s")
         return [self.finding("forecast", text, "forecast", evidence, interval)]
 
@@ -149,24 +159,32 @@ class RecoveryStudy(Study):
             key: sum(int(getattr(drill, key)) for drill in drills)
             for key in ("acknowledged", "lost", "failed", "repeated")
         }
-        text = (
-            f"Every acknowledged file survives a fail-over: {total['lost']:,} of {total['acknowledged']:,} are "
-            f"missing, in {counted(len(drills), 'drill')} ({total['failed']:,} creations failed, {total['repeated']:,} "
-            "were repeated)."
+        text = ngettext(
+            "Every acknowledged file survives a fail-over: {lost} of {acknowledged} are missing, in {count} drill "
+            "({failed} creations failed, {repeated} were repeated).",
+            "Every acknowledged file survives a fail-over: {lost} of {acknowledged} are missing, in {count} drills "
+            "({failed} creations failed, {repeated} were repeated).",
+            len(drills),
+            **{key: f"{number:,}" for key, number in total.items()},
         )
         identifier, evidence = "nothing-lost", results.ids(cells)
         if total["lost"]:
             return self.finding(identifier, text, "does-not", evidence, tone="bad")
         least = smallest_runs(results.confidence)
         if any(len(cell.observations) < least for cell in cells):
-            needs = f"at least {least} drills with each number of clients: give a larger --budget"
+            needs = gettext(
+                "at least {drills} drills with each number of clients: give a larger --budget", drills=least
+            )
             return self.finding(identifier, text, "inconclusive", evidence, needs=needs)
         return self.finding(identifier, text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the wait of the last client with the most clients."""
         return [
-            Headline(f"fail-over until the last of {cell.settings['clients']} clients is back", cell.id)
+            Headline(
+                gettext("fail-over until the last of {clients} clients is back", clients=cell.settings["clients"]),
+                cell.id,
+            )
             for cell in _by_clients(results, _LAST)[-1:]
         ]
 

@@ -21,18 +21,27 @@ from strakes.findings.portrait import (
     SkippedCell,
 )
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext, ngettext
 from strakes.literature.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
 from strakes.plan import MetadataPhase, Plan
 from strakes.statistics.interval import median, median_interval
 from strakes.statistics.straight_line import forecast
 from strakes.studies.compose import interval_of
 from strakes.studies.study import NARROWER, Context, Study, Verdict
-from strakes.units import counted
 
 SENT = "data.replicated_bytes"
 _BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB file, synced"
 _SMALL_BYTES = 4096
 _WAIT = "wait for the batch"
+# By whether bytes sent were counted, and whether S2 published the time for as many files.
+_MADE = {
+    (False, False): "{files} files are made and on the device after {time} s.",
+    (True, False): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer.",
+    (False, True): "{files} files are made and on the device after {time} s (S2, published: {published} s for {amount} "
+    "MiB).",
+    (True, True): "{files} files are made and on the device after {time} s, {sent} MiB of them sent to the peer (S2, "
+    "published: {published} s for {amount} MiB).",
+}
 # Rows of S2's table to measure. Larger ones take minutes and need --files.
 _ROWS = (10_000, 100_000)
 _FORECAST_FILES = 10_000_000
@@ -93,11 +102,16 @@ class ReplicationCost(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return synchronised files per second by operation and number of ranks."""
         lines = [
-            Series(counted(float(ranks), "rank"), tuple(Point(str(one.settings["operation"]), one.id) for one in cells))
+            Series(
+                ngettext("{count} rank", "{count} ranks", int(ranks)),
+                tuple(Point(gettext(str(one.settings["operation"])), one.id) for one in cells),
+            )
             for ranks in results.levels("ranks")
             if (cells := [one for name in (_SYNCED, _WRITTEN) for one in results.where(ranks=ranks, operation=name)])
         ]
-        return [self.figure(lines, ("operation", "", "category"), ("files a second", "op/s"))]
+        return [
+            self.figure(lines, (gettext("operation"), "", "category"), (gettext("files a second"), "op/s")),
+        ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the summaries, and a note that the cost as a ratio needs ``--against``."""
@@ -105,10 +119,10 @@ class ReplicationCost(Study):
             *self.summaries(results),
             self.finding(
                 "ratio",
-                "The speed-up without replication is unknown.",
+                gettext("The speed-up without replication is unknown."),
                 "unknown",
                 (),
-                needs="--against a directory on a device of the same kind without replication",
+                needs=gettext("--against a directory on a device of the same kind without replication"),
             ),
         ]
 
@@ -124,8 +138,8 @@ class ReplicationCost(Study):
             }
         )
         if not devices and results.where():
-            text = "This directory is not on a replicated device with a counter of bytes sent."
-            needs = "a DRBD 8.4 device on this machine"
+            text = gettext("This directory is not on a replicated device with a counter of bytes sent.")
+            needs = gettext("a DRBD 8.4 device on this machine")
             return [
                 self.finding("device", text, "unknown", results.ids(results.where()), needs=needs),
                 *self._table(results),
@@ -138,22 +152,25 @@ class ReplicationCost(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of synchronised empty files for each number of ranks."""
-        return [
-            Headline(f"{_SYNCED}, {counted(float(cell.settings['ranks']), 'rank')}", cell.id)
-            for cell in results.where(operation=_SYNCED)
-        ]
+        return [Headline(_by_ranks(cell), cell.id) for cell in results.where(operation=_SYNCED)]
 
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
-        what = f"{cell.settings['operation']}, {counted(float(cell.settings['ranks']), 'rank')}"
+        what = _by_ranks(cell)
         if "files" in cell.settings:
-            what = f"{cell.settings['operation']} of {cell.settings['files']:,}"
+            operation = gettext(str(cell.settings["operation"]))
+            what = gettext("{operation} of {files}", operation=operation, files=f"{cell.settings['files']:,}")
         identifier = f"bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
         each = _bytes_per_file(cell)
         interval = median_interval(each, confidence)
-        text = f"{median(each):,.0f} bytes are replicated for a file ({what}); S2: {BYTES_PER_FILE:,.0f}, published."
+        text = gettext(
+            "{bytes} bytes are replicated for a file ({what}); S2: {published}, published.",
+            bytes=f"{median(each):,.0f}",
+            what=what,
+            published=f"{BYTES_PER_FILE:,.0f}",
+        )
         if interval is None:
-            return self.finding(identifier, text, "inconclusive", (cell.id,), needs=NARROWER)
-        shown = interval_of(interval, "replicated for a file", "bytes")
+            return self.finding(identifier, text, "inconclusive", (cell.id,), needs=gettext(NARROWER))
+        shown = interval_of(interval, gettext("replicated for a file"), "bytes")
         return self.finding(identifier, text, "measured", (cell.id,), shown)
 
     def _arithmetic(self, results: Results) -> list[Finding]:
@@ -165,11 +182,16 @@ class ReplicationCost(Study):
         files, measured_s = MEASURED[0]
         expected_s = predicted(files)[1]
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
-        text = (
-            f"{files:,} files at {CONFIGURED_MB_PER_S:.0f} MB/s: {own_s:.3f} s by the bytes of a synced file counted "
-            f"here; published, S2: {expected_s:.3f} s predicted, {measured_s} s measured. {' '.join(disagreements())}"
+        text = gettext(
+            "{files} files at {rate} MB/s: {time} s by the bytes of a synced file counted here; published, S2: "
+            "{predicted} s predicted, {measured} s measured.",
+            files=f"{files:,}",
+            rate=f"{CONFIGURED_MB_PER_S:.0f}",
+            time=f"{own_s:.3f}",
+            predicted=f"{expected_s:.3f}",
+            measured=measured_s,
         )
-        return [self.finding("arithmetic", text.strip(), "measured", results.ids(synced))]
+        return [self.finding("arithmetic", " ".join((text, *disagreements())), "measured", results.ids(synced))]
 
     def _table(self, results: Results) -> list[Finding]:
         """Return the rows of S2's table: the time until all files of a batch are on the device and its peer."""
@@ -188,26 +210,44 @@ class ReplicationCost(Study):
             ]
             batches += [(float(files), seconds) for seconds in times]
             evidence += [create.id, wait.id]
-            text = f"{files:,} files are made and on the device after {median(times):.3g} s"
-            if sent := _bytes_per_file(create):
-                text += f", {median(sent) * files / MIB:,.1f} MiB of them sent to the peer"
-            if files in published:
-                text += f" (S2, published: {published[files]} s for {predicted(files)[0]:,.1f} MiB)"
+            sent = _bytes_per_file(create)
+            text = gettext(
+                _MADE[bool(sent), files in published],
+                files=f"{files:,}",
+                time=f"{median(times):.3g}",
+                sent=f"{median(sent) * files / MIB:,.1f}" if sent else "",
+                published=published.get(files),
+                amount=f"{predicted(files)[0]:,.1f}",
+            )
             interval = median_interval(times, results.confidence)
-            shown = interval_of(interval, f"time of {files:,} files", "s") if interval else None
+            of = gettext("time of {files} files", files=f"{files:,}")
+            shown = interval_of(interval, of, "s") if interval else None
             verdict: Verdict = "measured" if interval else "inconclusive"
-            needs = "" if interval else NARROWER
-            rows.append(self.finding(f"table-{files}", f"{text}.", verdict, (create.id, wait.id), shown, needs))
+            needs = "" if interval else gettext(NARROWER)
+            rows.append(self.finding(f"table-{files}", text, verdict, (create.id, wait.id), shown, needs))
         found = forecast(batches, _FORECAST_FILES, results.confidence)
         if found is not None:
-            text = (
-                f"{_FORECAST_FILES:,} files would take {found.value:,.0f} s (straight line through "
-                f"{counted(len(batches), 'batch', 'batches')}; S2, published: {published[_FORECAST_FILES]} s)."
+            text = gettext(
+                "{files} files would take {time} s (straight line through {batches} batches; S2, published: "
+                "{published} s).",
+                files=f"{_FORECAST_FILES:,}",
+                time=f"{found.value:,.0f}",
+                batches=f"{len(batches):,}",
+                published=published[_FORECAST_FILES],
             )
-            of = f"time of {_FORECAST_FILES:,} files"
+            of = gettext("time of {files} files", files=f"{_FORECAST_FILES:,}")
             shown = IntervalOf(max(0.0, found.low), found.high, found.confidence, of, "s")
             rows.append(self.finding("table-forecast", text, "forecast", tuple(evidence), shown))
         return rows
+
+
+def _by_ranks(cell: Measured) -> str:
+    return ngettext(
+        "{operation}, {count} rank",
+        "{operation}, {count} ranks",
+        int(cell.settings["ranks"]),
+        operation=gettext(str(cell.settings["operation"])),
+    )
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:

@@ -9,15 +9,22 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan, TransferPhase
 from strakes.studies.compose import uncached
-from strakes.studies.scenario import ask_way
+from strakes.studies.scenario import ask_way, way_of
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB
 
 _BEFORE, _OWN = "every rank writes for itself", "a file for each process"
 _WRITERS = (1, 2, 4, 8)
+# Labels of ways: of every rank, by the key of the cell, and of few writers of a node.
+_EVERYBODY = {"0": _BEFORE, "own": _OWN}
+_FEW = {
+    False: ("{count} writer of this node", "{count} writers of this node"),
+    True: ("{count} writer of each node", "{count} writers of each node"),
+}
 
 
 class RestartDump(Study):
@@ -86,29 +93,35 @@ class RestartDump(Study):
         """Return the bandwidth of dump and restart for each way, with S1's gain."""
         lines = tuple(
             Series(
-                operation,
-                tuple(Point(str(cell.settings["way"]), cell.id) for cell in results.where(operation=operation)),
+                gettext(operation),
+                tuple(Point(_way(cell, results), cell.id) for cell in results.where(operation=operation)),
             )
             for operation in ("dump", "restart")
         )
         theirs = Reference(
             "S1",
-            "S1: stripe count 4 to 16 and 8 writers per node took 15 % off the time at 8,192 processes (1.18 times)",
+            gettext(
+                "S1: stripe count 4 to 16 and 8 writers per node took 15 % off the time at 8,192 processes (1.18 times)"
+            ),
         )
-        return [self.figure(lines, ("way", "", "category"), BANDWIDTH, theirs)]
+        return [self.figure(lines, (gettext("way"), "", "category"), BANDWIDTH, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask which way is fastest to dump and to restart, and how much faster each way is than the usual one."""
         return [
             question
             for operation, title in (("dump", "writing restart dumps"), ("restart", "reading restart dumps"))
-            for question in ask_way(f"{self.name}", title, *_sides(results, operation))
+            for question in ask_way(self.name, title, *_sides(results, operation), lambda cell: _way(cell, results))
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of a dump that every rank writes itself."""
         before, _ = _sides(results, "dump")
-        return [Headline("restart dump, every rank for itself", cell.id) for cell in before]
+        return [Headline(gettext("restart dump, every rank for itself"), cell.id) for cell in before]
+
+
+def _way(cell: Measured, results: Results) -> str:
+    return way_of(cell, results, _EVERYBODY, _FEW)
 
 
 def _sides(results: Results, operation: str) -> tuple[list[Measured], list[Measured]]:

@@ -8,6 +8,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext, ngettext
 from strakes.plan import Plan
 from strakes.studies.compose import ask, ask_level
 from strakes.studies.pools import (
@@ -19,7 +20,6 @@ from strakes.studies.pools import (
     pool_phase,
 )
 from strakes.studies.study import NARROWER, Context, Study
-from strakes.units import counted
 
 _PHASES = {"fill": "create and write", "transactions": "transactions", "remove": "remove"}
 
@@ -56,34 +56,37 @@ class SmallFiles(Study):
         """Return the rate of each step by number of ranks, with S3's results."""
         lines = []
         for ranks in results.levels("ranks"):
-            points = tuple(Point(str(cell.settings["operation"]), cell.id) for cell in results.where(ranks=ranks))
-            lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks", points))
+            points = tuple(
+                Point(gettext(str(cell.settings["operation"])), cell.id) for cell in results.where(ranks=ranks)
+            )
+            lines.append(Series(ngettext("{count} rank", "{count} ranks", int(ranks)), points))
         theirs = tuple(
             Reference(
                 "S3",
-                f"S3 (StorNext, Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate / 1e6:g} million "
-                "files an hour",
-                label=f"S3, published: {when}",
-                points=(("create and write", rate / HOUR_S),),
+                gettext(
+                    "S3 (StorNext, Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate} million files "
+                    "an hour",
+                    when=when,
+                    rate=f"{rate / 1e6:g}",
+                ),
+                label=gettext("{source}, published: {what}", source="S3", what=when),
+                points=((gettext(_PHASES["fill"]), rate / HOUR_S),),
             )
-            for when, rate in (("before tuning", BEFORE_PER_HOUR), ("after tuning", AFTER_PER_HOUR))
+            for when, rate in (
+                (gettext("before tuning"), BEFORE_PER_HOUR),
+                (gettext("after tuning"), AFTER_PER_HOUR),
+            )
         )
-        return [self.figure(lines, ("operation", "", "category"), ("operations a second", "op/s"), *theirs)]
+        x, y = gettext("operation"), gettext("operations a second")
+        return [self.figure(lines, (x, "", "category"), (y, "op/s"), *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Compare files per hour with the rate that S3 required."""
         ranks = results.levels("ranks")
         if not ranks:
             return []
-        findings = []
-        fill = results.where(ranks=ranks[-1], operation="create and write")
-        if fill:
-            findings.append(
-                self._per_hour(
-                    fill[0], f"{counted(float(ranks[-1]), 'rank')} of one node write{'s' if ranks[-1] == 1 else ''}"
-                )
-            )
-        return findings
+        fill = results.where(ranks=ranks[-1], operation=_PHASES["fill"])
+        return [self._per_hour(fill[0], int(ranks[-1]))] if fill else []
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how many ranks are enough, and whether removing is as fast as writing."""
@@ -93,32 +96,59 @@ class SmallFiles(Study):
         fill, remove = (results.where(ranks=ranks[-1], operation=_PHASES[name]) for name in ("fill", "remove"))
         writing = results.where(operation=_PHASES["fill"])
         return [
-            *ask_level(self.name, "scaling", "ranks that write small files", writing, "ranks"),
-            *ask(self.name, "remove-to-fill", "small files", [("write", fill), ("remove", remove)], advises=False),
+            *ask_level(self.name, "scaling", gettext("ranks that write small files"), writing, "ranks"),
+            *ask(
+                self.name,
+                "remove-to-fill",
+                gettext("small files"),
+                [(gettext("write"), fill), (gettext("remove"), remove)],
+                advises=False,
+            ),
         ]
 
-    def _per_hour(self, cell: Measured, what: str) -> Finding:
+    def _per_hour(self, cell: Measured, ranks: int) -> Finding:
         """Compare one cell's files per hour with the rate that S3 required."""
         assert cell.estimate is not None
-        rate = cell.estimate.median * HOUR_S
-        statement = f"{what}: {rate / 1e6:,.3g} million files an hour"
+        rate = f"{cell.estimate.median * HOUR_S / 1e6:,.3g}"
         if cell.estimate.low is None or cell.estimate.high is None:
-            needs = "more runs: give a larger --budget"
-            return self.finding("per-hour", f"{statement}.", "inconclusive", (cell.id,), needs=needs)
+            statement = ngettext(
+                "{count} rank of one node writes: {rate} million files an hour.",
+                "{count} ranks of one node write: {rate} million files an hour.",
+                ranks,
+                rate=rate,
+            )
+            needs = gettext("more runs: give a larger --budget")
+            return self.finding("per-hour", statement, "inconclusive", (cell.id,), needs=needs)
         low, high = cell.estimate.low * HOUR_S / 1e6, cell.estimate.high * HOUR_S / 1e6
-        interval = IntervalOf(low, high, cell.estimate.confidence, "rate of files", "million files/h")
+        interval = IntervalOf(low, high, cell.estimate.confidence, gettext("rate of files"), "million files/h")
         needed = NEEDED_PER_HOUR / 1e6
-        statement += f"; S3 needed {needed:g} million, from 100 clients or more."
+        statement = ngettext(
+            "{count} rank of one node writes: {rate} million files an hour; S3 needed {needed} million, from 100 "
+            "clients or more.",
+            "{count} ranks of one node write: {rate} million files an hour; S3 needed {needed} million, from 100 "
+            "clients or more.",
+            ranks,
+            rate=rate,
+            needed=f"{needed:g}",
+        )
         if low >= needed:
             return self.finding("per-hour", statement, "holds", (cell.id,), interval, tone="good")
         if high < needed:
             return self.finding("per-hour", statement, "does-not", (cell.id,), interval, tone="bad")
-        return self.finding("per-hour", statement, "inconclusive", (cell.id,), interval, NARROWER)
+        return self.finding("per-hour", statement, "inconclusive", (cell.id,), interval, gettext(NARROWER))
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of each step with the most ranks."""
         ranks = results.levels("ranks")
         return [
-            Headline(f"small files: {cell.settings['operation']}, {counted(float(ranks[-1]), 'rank')}", cell.id)
+            Headline(
+                ngettext(
+                    "small files: {operation}, {count} rank",
+                    "small files: {operation}, {count} ranks",
+                    int(ranks[-1]),
+                    operation=gettext(str(cell.settings["operation"])),
+                ),
+                cell.id,
+            )
             for cell in (results.where(ranks=ranks[-1]) if ranks else ())
         ]

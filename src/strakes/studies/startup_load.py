@@ -8,15 +8,23 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan, TransferPhase
 from strakes.plan.phases import StagePhase
 from strakes.studies.compose import bypasses_cache
-from strakes.studies.scenario import ask_way
+from strakes.studies.scenario import ask_way, way_of
 from strakes.studies.study import Context, Study
 from strakes.targets.description import Layout
 from strakes.units import KIB, MIB
 
+_TITLE = "reading the input of all ranks"
 _BEFORE = "every rank reads"
+# Labels of ways: of every rank, by the key of the cell, and of few readers of a node.
+_EVERYBODY = {"0": _BEFORE}
+_FEW = {
+    False: ("{count} reader of this node, passed on", "{count} readers of this node, passed on"),
+    True: ("{count} reader of each node, passed on", "{count} readers of each node, passed on"),
+}
 
 
 class StartupLoad(Study):
@@ -69,24 +77,30 @@ class StartupLoad(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the input delivered per second for each way, with S1's gain."""
-        lines = (
-            Series("input to all ranks", tuple(Point(str(cell.settings["way"]), cell.id) for cell in results.where())),
-        )
+        points = tuple(Point(_way(cell, results), cell.id) for cell in results.where())
         theirs = Reference(
             "S1",
-            "S1: stripe count 1 to 16 and one reader per node: 10 minutes became 5 seconds, 4,096 cores (120 times)",
+            gettext(
+                "S1: stripe count 1 to 16 and one reader per node: 10 minutes became 5 seconds, 4,096 cores (120 times)"
+            ),
         )
-        return [self.figure(lines, ("way", "", "category"), ("input delivered", "B/s"), theirs)]
+        x, y = gettext("way"), gettext("input delivered")
+        lines = (Series(gettext("input to all ranks"), points),)
+        return [self.figure(lines, (x, "", "category"), (y, "B/s"), theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask which way is fastest, and how much faster each way is than every rank reading for itself."""
         before, others = _sides(results)
-        return ask_way(self.name, "reading the input of all ranks", before, others)
+        return ask_way(self.name, _TITLE, before, others, lambda cell: _way(cell, results))
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate if every rank reads the input itself."""
         before, _ = _sides(results)
-        return [Headline("input to all ranks, each reading it", cell.id) for cell in before]
+        return [Headline(gettext("input to all ranks, each reading it"), cell.id) for cell in before]
+
+
+def _way(cell: Measured, results: Results) -> str:
+    return way_of(cell, results, _EVERYBODY, _FEW)
 
 
 def _sides(results: Results) -> tuple[list[Measured], list[Measured]]:

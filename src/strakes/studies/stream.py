@@ -8,15 +8,24 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Results
+from strakes.language import gettext, ngettext
 from strakes.plan import Plan, StreamPhase
 from strakes.studies.compose import ask_level
 from strakes.studies.study import BANDWIDTH, Context, Study
-from strakes.units import KIB, MIB, counted, format_bytes
+from strakes.units import KIB, MIB, format_bytes
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
 # S3's rates in B/s for blocks of 1 KB and of 16 MB, each as (one client of five, all five together).
 _THEIRS = {"write": ((214e6, 1070e6), (274e6, 1370e6)), "read": ((117e6, 585e6), (395e6, 1975e6))}
+# Texts by operation.
+_FIGURES = {"write": "Streams, as dd makes them: writes", "read": "Streams, as dd makes them: reads"}
+_BLOCKS = {"write": "block size, writes", "read": "block size, reads"}
+_RANKS = {"write": "ranks, writes of {size}", "read": "ranks, reads of {size}"}
+_HEADLINES = {
+    "write": ("stream write, {size} blocks, {count} rank", "stream write, {size} blocks, {count} ranks"),
+    "read": ("stream read, {size} blocks, {count} rank", "stream read, {size} blocks, {count} ranks"),
+}
 
 
 class Stream(Study):
@@ -66,20 +75,28 @@ class Stream(Study):
                     Point(format_bytes(float(cell.settings["block_bytes"])), cell.id)
                     for cell in results.where(operation=operation, ranks=ranks)
                 )
-                lines.append(Series("1 rank" if ranks == 1 else f"{ranks} ranks together", points))
+                lines.append(Series(ngettext("{count} rank", "{count} ranks together", int(ranks)), points))
             small, large = _THEIRS[operation]
             theirs = tuple(
                 Reference(
                     "S3",
-                    f"S3 (StorNext, dd, 5 clients), {who}: {a / 1e6:.0f} MB/s in blocks of 1 KB, {b / 1e6:.0f} MB/s "
-                    "in blocks of 16 MB",
-                    label=f"S3, published: {who}",
+                    gettext(
+                        "S3 (StorNext, dd, 5 clients), {who}: {small} MB/s in blocks of 1 KB, {large} MB/s in blocks "
+                        "of 16 MB",
+                        who=who,
+                        small=f"{a / 1e6:.0f}",
+                        large=f"{b / 1e6:.0f}",
+                    ),
+                    label=gettext("{source}, published: {what}", source="S3", what=who),
                     points=(("1 KiB", a), ("16 MiB", b)),
                 )
-                for who, a, b in (("one client", small[0], large[0]), ("five clients together", small[1], large[1]))
+                for who, a, b in (
+                    (gettext("one client"), small[0], large[0]),
+                    (gettext("five clients together"), small[1], large[1]),
+                )
             )
-            title = f"{self.title}: {operation}s"
-            figures.append(self.figure(lines, ("block size", "", "category"), BANDWIDTH, *theirs, title=title))
+            title, x = gettext(_FIGURES[operation]), gettext("block size")
+            figures.append(self.figure(lines, (x, "", "category"), BANDWIDTH, *theirs, title=title))
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -88,9 +105,10 @@ class Stream(Study):
         questions: list[Question] = []
         for operation in ("write", "read") if ranks else ():
             cells = results.where(operation=operation, ranks=ranks[-1])
-            questions += ask_level(self.name, f"{operation}-block", f"block size, {operation}s", cells, "block_bytes")
+            title = gettext(_BLOCKS[operation])
+            questions += ask_level(self.name, f"{operation}-block", title, cells, "block_bytes")
             for block in dict.fromkeys((blocks[0], blocks[-1])):
-                title = f"ranks, {operation}s of {format_bytes(float(block))}"
+                title = gettext(_RANKS[operation], size=format_bytes(float(block)))
                 cells = results.where(operation=operation, block_bytes=block)
                 questions += ask_level(self.name, f"{operation}-{block}-ranks", title, cells, "ranks")
         return questions
@@ -100,8 +118,11 @@ class Stream(Study):
         ranks = results.levels("ranks")
         return [
             Headline(
-                f"stream {operation}, {format_bytes(float(cell.settings['block_bytes']))} blocks, "
-                f"{counted(float(ranks[-1]), 'rank')}",
+                ngettext(
+                    *_HEADLINES[operation],
+                    int(ranks[-1]),
+                    size=format_bytes(float(cell.settings["block_bytes"])),
+                ),
                 cell.id,
             )
             for operation in ("write", "read")

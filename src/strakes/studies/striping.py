@@ -9,6 +9,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Headline, Reference, Series, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan
 from strakes.studies.compose import (
     WRITE_AND_READ,
@@ -28,6 +29,17 @@ _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
 # Stop a phase after this multiple of the time that the file takes at the pilot's rate.
 _PATIENCE = 3.0
+# Titles of questions, by operation and factor.
+_TITLES = {
+    ("write", "stripe_count"): "stripe count, writes of files of {size}",
+    ("write", "stripe_bytes"): "stripe size, writes of files of {size}",
+    ("read", "stripe_count"): "stripe count, reads of files of {size}",
+    ("read", "stripe_bytes"): "stripe size, reads of files of {size}",
+}
+_HEADLINES = {
+    "write": "best write by layout ({count} x {size} stripes)",
+    "read": "best read by layout ({count} x {size} stripes)",
+}
 
 
 @dataclass(frozen=True)
@@ -84,14 +96,16 @@ class StripingStudy(Study):
         """Return two figures: bandwidth by stripe count and by stripe size, with S1's advice."""
         theirs = Reference(
             "S1",
-            "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB "
-            "stripes for all",
+            gettext(
+                "S1 (96 OSTs) advises a stripe count of 1 for small, 4 for medium and 16 for large files, and 1 MiB "
+                "stripes for all"
+            ),
         )
         return [
-            self.figure(lines, (label, unit, "log"), BANDWIDTH, theirs, title=f"{self.title}: {title}")
+            self.figure(lines, (label, unit, "log"), BANDWIDTH, theirs, title=title)
             for factor, title, label, unit in (
-                ("stripe_count", "how many stripes", "stripe count", ""),
-                ("stripe_bytes", "how large", "stripe size", "B"),
+                ("stripe_count", gettext("Striping: how many stripes"), gettext("stripe count"), ""),
+                ("stripe_bytes", gettext("Striping: how large"), gettext("stripe size"), "B"),
             )
             if (
                 lines := tuple(
@@ -105,7 +119,9 @@ class StripingStudy(Study):
             line
             for size in results.levels("file_bytes")
             for line in series(
-                f"{operation}, files of {format_bytes(float(size))}", _along(results, operation, size, factor), factor
+                gettext("{operation}, files of {size}", operation=gettext(operation), size=format_bytes(float(size))),
+                _along(results, operation, size, factor),
+                factor,
             )
         ]
 
@@ -115,11 +131,11 @@ class StripingStudy(Study):
             question
             for operation in ("write", "read")
             for size in results.levels("file_bytes")
-            for factor, what in (("stripe_count", "stripe count"), ("stripe_bytes", "stripe size"))
+            for factor in ("stripe_count", "stripe_bytes")
             for question in ask_level(
                 self.name,
                 f"{operation}-{size}-{factor}",
-                f"{what}, {operation}s of files of {format_bytes(float(size))}",
+                gettext(_TITLES[operation, factor], size=format_bytes(float(size))),
                 _along(results, operation, size, factor),
                 factor,
             )
@@ -134,8 +150,8 @@ class StripingStudy(Study):
             cells = [cell for cell in cells if cell.estimate and not from_own_cache(cell, results.facts)]
             if cells:
                 best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
-                stripes = f"{best.settings['stripe_count']} x {format_bytes(float(best.settings['stripe_bytes']))}"
-                lines.append(Headline(f"best {operation} by layout ({stripes} stripes)", best.id))
+                count, size = best.settings["stripe_count"], format_bytes(float(best.settings["stripe_bytes"]))
+                lines.append(Headline(gettext(_HEADLINES[operation], count=count, size=size), best.id))
         return lines
 
 

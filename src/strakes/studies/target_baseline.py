@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 from strakes.findings.answers import Claim, Part
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.place import Place
 from strakes.findings.portrait import Figure, Point, Reference, Series, SkippedCell
 from strakes.findings.results import Results
+from strakes.language import gettext
 from strakes.plan import AMOUNT, MetadataPhase, Plan
 from strakes.plan.phases import MetadataOperation
 from strakes.studies.compose import WRITE_AND_READ, write_and_read
@@ -24,7 +24,10 @@ _PAIR = 2
 # Phases stop after this multiple of their planned time, so that a slow target does not use up the time of the others.
 _STOP = 1
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
-_TRANSFERS: tuple[Literal["write", "read"], ...] = ("write", "read")
+_STATEMENTS = {
+    "metadata": "The metadata target {target} is at least {share} times as fast as the others",
+    "data": "The data target {target} is at least {share} times as fast as the others",
+}
 
 
 class TargetBaseline(Study):
@@ -100,11 +103,20 @@ class TargetBaseline(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return one figure of the metadata targets and one of the data targets."""
         figures = []
-        for kind, label, unit in (("metadata", "operations a second", "op/s"), ("data", "bandwidth", "B/s")):
+        for kind, title, x, label, unit in (
+            (
+                "metadata",
+                gettext("Each target alone: metadata targets"),
+                gettext("metadata target"),
+                gettext("operations a second"),
+                "op/s",
+            ),
+            ("data", gettext("Each target alone: data targets"), gettext("data target"), gettext("bandwidth"), "B/s"),
+        ):
             cells = results.where(kind=kind)
             lines = tuple(
                 Series(
-                    str(operation),
+                    gettext(str(operation)),
                     tuple(
                         Point(str(cell.settings["target"]), cell.id)
                         for cell in cells
@@ -114,13 +126,9 @@ class TargetBaseline(Study):
                 for operation in dict.fromkeys(cell.settings["operation"] for cell in cells)
             )
             if lines:
-                theirs = Reference(
-                    "S4", "S4 found its five metadata targets equally fast before it compared placements"
-                )
-                title = f"{self.title}: {kind} targets"
-                figures.append(
-                    self.figure(lines, (f"{kind} target", "", "category"), (label, unit), theirs, title=title)
-                )
+                text = gettext("S4 found its five metadata targets equally fast before it compared placements")
+                theirs = Reference("S4", text)
+                figures.append(self.figure(lines, (x, "", "category"), (label, unit), theirs, title=title))
         return figures
 
     def claims(self, results: Results) -> Sequence[Claim]:
@@ -143,8 +151,8 @@ class TargetBaseline(Study):
                     cell.id for cell in of_operation if len(targets) > _PAIR or cell.settings["target"] != target
                 )
                 if own and others:
-                    parts.append(Part(operation, own, others, SLOW_SHARE, math.inf))
-            statement = f"The {kind} target {target} is at least {SLOW_SHARE} times as fast as the others"
+                    parts.append(Part(gettext(operation), own, others, SLOW_SHARE, math.inf))
+            statement = gettext(_STATEMENTS[kind], target=target, share=SLOW_SHARE)
             claims.append(Claim(f"{self.name}-{kind}-{target}", self.name, statement, tuple(parts)))
         return claims
 

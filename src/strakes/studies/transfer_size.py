@@ -8,6 +8,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan
 from strakes.studies.compose import (
     WRITE_AND_READ,
@@ -33,6 +34,19 @@ FEWEST_CALLS = 4
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}
 _STRIPED_TRANSFERS = (64 * KIB, 8 * MIB)
 _FULL_LEVELS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 8 * MIB, 16 * MIB, 64 * MIB)
+# Titles of figures and questions, by operation.
+_FIGURES = {"write": "Transfer size: writes", "read": "Transfer size: reads"}
+_LEVELS = {
+    ("write", "buffered"): "transfer size, buffered writes",
+    ("write", "O_DIRECT"): "transfer size, O_DIRECT writes",
+    ("read", "buffered"): "transfer size, buffered reads",
+    ("read", "O_DIRECT"): "transfer size, O_DIRECT reads",
+}
+_OF_SIZE = {"write": "writes of {size}", "read": "reads of {size}"}
+_STRIPES = {
+    "write": "stripe size, writes of {size}",
+    "read": "stripe size, reads of {size}",
+}
 
 
 class TransferSize(Study):
@@ -116,27 +130,35 @@ class TransferSize(Study):
             line
             for operation in operations
             for io in ("buffered", "direct")
-            for line in series(f"{operation}, {io}", _usual(results, operation, io), "transfer_bytes")
+            for line in series(
+                gettext("{operation}, {io}", operation=gettext(operation), io=gettext(io)),
+                _usual(results, operation, io),
+                "transfer_bytes",
+            )
         ]
         lines += [
             line
             for operation in operations
             for stripe in results.levels("stripe_bytes")
             for line in series(
-                f"{operation}, stripes of {format_bytes(float(stripe))}",
+                gettext(
+                    "{operation}, stripes of {size}", operation=gettext(operation), size=format_bytes(float(stripe))
+                ),
                 results.where(operation=operation, stripe_bytes=stripe),
                 "transfer_bytes",
             )
         ]
-        title = self.title if len(operations) > 1 else f"{self.title}: {operations[0]}s"
+        title = "" if len(operations) > 1 else gettext(_FIGURES[operations[0]])
         theirs = Reference(
             "S1",
-            "S1 advises 64 KiB - 8 MiB on its machine (96 OSTs, Lustre 2.10): writes grew throughout, reads peaked "
-            "near 8 MiB",
+            gettext(
+                "S1 advises 64 KiB - 8 MiB on its machine (96 OSTs, Lustre 2.10): writes grew throughout, reads peaked "
+                "near 8 MiB"
+            ),
             64 * KIB,
             8 * MIB,
         )
-        return self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH, theirs, title=title)
+        return self.figure(lines, (gettext("transfer size"), "B", "log"), BANDWIDTH, theirs, title=title)
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
@@ -144,12 +166,13 @@ class TransferSize(Study):
         for operation in ("write", "read"):
             both = [_usual(results, operation, io) for io in ("buffered", "direct")]
             for io, cells in zip(("buffered", "O_DIRECT"), both, strict=True):
-                title = f"transfer size, {io} {operation}s"
+                title = gettext(_LEVELS[operation, io])
                 questions += ask_level(self.name, f"{operation}-{io}", title, cells, "transfer_bytes")
             largest = [cells[-1:] for cells in both]
             if all(largest):
-                title = f"{operation}s of {format_bytes(float(largest[0][0].settings['transfer_bytes']))}"
-                options = list(zip(("buffered", "O_DIRECT"), largest, strict=True))
+                size = format_bytes(float(largest[0][0].settings["transfer_bytes"]))
+                title = gettext(_OF_SIZE[operation], size=size)
+                options = list(zip((gettext("buffered"), "O_DIRECT"), largest, strict=True))
                 questions += ask(self.name, f"{operation}-io", title, options)
             questions += self._on_stripes(operation, results)
         return questions
@@ -164,7 +187,7 @@ class TransferSize(Study):
             for question in ask_level(
                 self.name,
                 f"{operation}-stripe-{transfer:.0f}",
-                f"stripe size, {operation}s of {format_bytes(transfer)}",
+                gettext(_STRIPES[operation], size=format_bytes(transfer)),
                 [cell for cell in striped if float(cell.settings["transfer_bytes"]) == transfer],
                 "stripe_bytes",
             )
@@ -180,8 +203,14 @@ class TransferSize(Study):
                     # Do not choose the fastest: the maximum of many noisy rates is biased upwards.
                     largest = max(cells, key=lambda cell: float(cell.settings["transfer_bytes"]))
                     size = format_bytes(float(largest.settings["transfer_bytes"]))
-                    how = "to fsync" if operation == "write" else read_from(largest, results.facts)
-                    lines.append(Headline(f"{operation}, {io} ({size} calls, {how})", largest.id))
+                    label = gettext(
+                        "{operation}, {io} ({size} calls, {how})",
+                        operation=gettext(operation),
+                        io=gettext(io),
+                        size=size,
+                        how=gettext("to fsync") if operation == "write" else read_from(largest, results.facts),
+                    )
+                    lines.append(Headline(label, largest.id))
         return lines
 
 

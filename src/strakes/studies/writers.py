@@ -8,6 +8,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan, TransferPhase
 from strakes.studies.compose import WRITE_AND_READ, ask_level, series
 from strakes.studies.study import Context, Study, power_of_two_at_most
@@ -71,45 +72,54 @@ class Writers(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by number of writers, with S1's advice."""
-        lines = tuple(line for title, cells in _groups(results).items() for line in series(title, cells, "writers"))
+        lines = tuple(line for cells in _groups(results) for line in series(_title(cells[0]), cells, "writers"))
         theirs = Reference(
             "S1",
-            "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each "
-            "process 256 were best",
+            gettext(
+                "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each "
+                "process 256 were best"
+            ),
             8,
             32,
         )
-        writers = "writers of each node" if results.facts.get("nodes") else "writers of this node"
-        return [self.figure(lines, (writers, "", "log"), ("bandwidth of all ranks", "B/s"), theirs)]
+        writers = gettext("writers of each node") if results.facts.get("nodes") else gettext("writers of this node")
+        y = gettext("bandwidth of all ranks"), "B/s"
+        return [self.figure(lines, (writers, "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how many writers are enough for each amount of data, and how many ranks are enough if all write."""
-        questions = [
-            question
-            for title, cells in _groups(results).items()
-            for question in ask_level(
-                self.name,
-                cells[0].id.split("/")[1] + title.partition(",")[2].replace(" ", "-"),
-                f"writers, {title}",
-                cells,
-                "writers",
-            )
-        ]
+        questions = []
+        for cells in _groups(results):
+            of, name = cells[0].settings, cells[0].id.split("/")[1]
+            if "stripe_count" in of:
+                name += f"-stripe-count-{of['stripe_count']}"
+            title = gettext("writers, {work}", work=_title(cells[0]))
+            questions += ask_level(self.name, name, title, cells, "writers")
         everybody = [
             cell
             for cell in results.where(data_bytes=_TEAM_BYTES)
             if cell.settings["writers"] == cell.settings["ranks"] and "stripe_count" not in cell.settings
         ]
-        title = f"ranks, {format_bytes(_TEAM_BYTES)} of each, all write"
+        title = gettext("ranks, {size} of each, all write", size=format_bytes(_TEAM_BYTES))
         return [*questions, *ask_level(self.name, "all-ranks", title, everybody, "ranks")]
 
 
-def _groups(results: Results) -> dict[str, list[Measured]]:
-    """Return the cells that differ only in the number of writers, by a title of their other settings."""
-    groups: dict[str, list[Measured]] = {}
+def _groups(results: Results) -> list[list[Measured]]:
+    """Return the cells that differ only in the number of writers."""
+    groups: dict[tuple[Setting | None, ...], list[Measured]] = {}
     for cell in results.where():
-        title = f"{format_bytes(float(cell.settings['data_bytes']))} of each of {cell.settings['ranks']} ranks"
-        if "stripe_count" in cell.settings:
-            title += f", stripe count {cell.settings['stripe_count']}"
-        groups.setdefault(title, []).append(cell)
-    return groups
+        others = tuple(cell.settings.get(name) for name in ("data_bytes", "ranks", "stripe_count"))
+        groups.setdefault(others, []).append(cell)
+    return list(groups.values())
+
+
+def _title(cell: Measured) -> str:
+    """Return the work of a cell without its number of writers."""
+    return gettext(
+        "{size} of each of {ranks} ranks, stripe count {stripe_count}"
+        if "stripe_count" in cell.settings
+        else "{size} of each of {ranks} ranks",
+        size=format_bytes(float(cell.settings["data_bytes"])),
+        ranks=cell.settings["ranks"],
+        stripe_count=cell.settings.get("stripe_count"),
+    )

@@ -9,17 +9,18 @@ from strakes.findings.answers import Claim, Part, Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Headline, Reference, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext, ngettext
 from strakes.plan import Plan, TransferPhase
 from strakes.report.words import PATTERNS
 from strakes.studies.compose import WRITE_AND_READ, ask, bypasses_cache, first, series, write_and_read
 from strakes.studies.study import BANDWIDTH, Context, Study
-from strakes.units import KIB, MIB, counted, format_bytes
+from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
 # S5's clients wrote and read 32 objects each.
 _OBJECTS = 32
-_NAMES = {name: f"{name}: {PATTERNS[name]}" for name in ("SFWA", "MFWA", "SFSA", "SFSA strided")}
+_PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
 # S5 repeated to 10 % relative error, whole reads of one file to 5 %; ratios within that count as equal.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
 _SLOWER, _FASTER, _NOT_SLOWER = (0.0, 1 / 1.1), (1.0, math.inf), (1 / 1.1, math.inf)
@@ -29,6 +30,23 @@ _THEIRS = {
     "strided worse the finer",
     "write": "S5 (Lustre, 40 clients): request size does not matter when contiguous; strided worse the finer",
 }
+# Titles of figures by axis and operation.
+_TITLES = {
+    "requests": {
+        "write": "Access patterns: writes by request size",
+        "read": "Access patterns: reads by request size",
+    },
+    "clients": {
+        "write": "Access patterns: writes by clients (ranks of this node)",
+        "read": "Access patterns: reads by clients (ranks of this node)",
+    },
+}
+# Titles of questions.
+_STRIDED = {"write": "shared file, writes of {size}", "read": "shared file, reads of {size}"}
+_FILES = {"write": "files, writes of {size}", "read": "files, reads of {size}"}
+# Ratios of claims: of one request size to another, and of one number of clients to another.
+_OF_SIZES = {"write": "writes, {first} to {second}", "read": "reads, {first} to {second}"}
+_OF_CLIENTS = {"write": "writes, {first} to {second} clients", "read": "reads, {first} to {second} clients"}
 _WITH_CLIENTS = "S5 (1 - 40 clients): a file per client settles; contiguous segments are better, but lose with clients"
 
 
@@ -46,7 +64,7 @@ class AccessPatterns(Study):
         amount -= amount % _SIZES[-1] if amount > _SIZES[-1] else 0
         cells: list[Cell | SkippedCell] = []
         for size in _SIZES:
-            for pattern in _NAMES:
+            for pattern in _PATTERNS:
                 if size <= amount:
                     cells.append(self._cell(context, pattern, size, amount, context.team, "requests"))
                 else:
@@ -58,7 +76,7 @@ class AccessPatterns(Study):
         return cells + [
             self._cell(context, pattern, size, each, clients, "clients")
             for clients in _CLIENTS
-            for pattern in _NAMES
+            for pattern in _PATTERNS
             if pattern != "SFWA"
         ]
 
@@ -94,17 +112,21 @@ class AccessPatterns(Study):
             self.figure(
                 [
                     line
-                    for pattern, name in _NAMES.items()
-                    for line in series(name, results.where(operation=operation, pattern=pattern, axis=axis), factor)
+                    for pattern in _PATTERNS
+                    for line in series(
+                        gettext("{pattern}: {meaning}", pattern=gettext(pattern), meaning=gettext(PATTERNS[pattern])),
+                        results.where(operation=operation, pattern=pattern, axis=axis),
+                        factor,
+                    )
                 ],
                 (label, unit, "log"),
                 BANDWIDTH,
-                Reference("S5", theirs or _THEIRS[operation]),
-                title=f"{self.title}: {operation}s by {label}",
+                Reference("S5", gettext(theirs or _THEIRS[operation])),
+                title=gettext(_TITLES[axis][operation]),
             )
             for axis, factor, label, unit, theirs in (
-                ("requests", "transfer_bytes", "request size", "B", ""),
-                ("clients", "ranks", "clients (ranks of this node)", "", _WITH_CLIENTS),
+                ("requests", "transfer_bytes", gettext("request size"), "B", ""),
+                ("clients", "ranks", gettext("clients (ranks of this node)"), "", _WITH_CLIENTS),
             )
             for operation in _BOTH
         ]
@@ -124,15 +146,15 @@ class AccessPatterns(Study):
             for name, title, options, alike in (
                 (
                     "strided",
-                    f"shared file, {operation}s of {small}",
-                    [("contiguous", contiguous), ("strided", strided)],
-                    "strides cost nothing",
+                    gettext(_STRIDED[operation], size=small),
+                    [(gettext("contiguous"), contiguous), (gettext("strided"), strided)],
+                    gettext("strides cost nothing"),
                 ),
                 (
                     "files",
-                    f"files, {operation}s of {large}",
-                    [("one per process", own), ("one shared file", shared)],
-                    "sharing one costs nothing",
+                    gettext(_FILES[operation], size=large),
+                    [(gettext("one per process"), own), (gettext("one shared file"), shared)],
+                    gettext("sharing one costs nothing"),
                 ),
             ):
                 questions += ask(self.name, f"{name}-{operation}", title, options, alike=alike)
@@ -147,6 +169,8 @@ class AccessPatterns(Study):
         most = clients[-1] if clients else 0.0
         fewer = clients[-2] if len(clients) > 1 else 0.0
         few = clients[len(clients) // 2] if clients else 0.0
+        down = {"first": format_bytes(coarse), "second": format_bytes(fine)}
+        up = {"first": format_bytes(fine), "second": format_bytes(coarse)}
 
         def size(pattern: str, level: float, operation: str = "read") -> Measured | None:
             return first(_pick(results, "requests", pattern, operation, level))
@@ -156,20 +180,15 @@ class AccessPatterns(Study):
 
         stated: Mapping[str, Sequence[tuple[str, Measured | None, Measured | None, tuple[float, float]]]] = {
             "whole reads of one shared file do not depend on the block size": [
-                (f"{_shown(coarse)} to {_shown(fine)}", size("SFWA", coarse), size("SFWA", fine), _SAME_WHOLE)
+                (gettext("{first} to {second}", **down), size("SFWA", coarse), size("SFWA", fine), _SAME_WHOLE)
             ],
             "with a file per client the number of requests does not matter at equal amounts of data": [
-                (
-                    f"{each}s, {_shown(coarse)} to {_shown(fine)}",
-                    size("MFWA", coarse, each),
-                    size("MFWA", fine, each),
-                    _SAME,
-                )
+                (gettext(_OF_SIZES[each], **down), size("MFWA", coarse, each), size("MFWA", fine, each), _SAME)
                 for each in _BOTH
             ],
             "with a file per client the rate settles as clients are added, and does not fall": [
                 (
-                    f"{each}s, {most:.0f} to {fewer:.0f} clients",
+                    gettext(_OF_CLIENTS[each], first=f"{most:.0f}", second=f"{fewer:.0f}"),
                     count("MFWA", most, each),
                     count("MFWA", fewer, each),
                     _NOT_SLOWER,
@@ -178,34 +197,49 @@ class AccessPatterns(Study):
             ],
             "strided access to a shared file is the slower the finer, contiguous segments are not": [
                 (
-                    f"strided, {_shown(fine)} to {_shown(coarse)}",
+                    gettext("strided, {first} to {second}", **up),
                     size("SFSA strided", fine),
                     size("SFSA strided", coarse),
                     _SLOWER,
                 ),
-                (f"contiguous, {_shown(fine)} to {_shown(coarse)}", size("SFSA", fine), size("SFSA", coarse), _SAME),
+                (
+                    gettext("contiguous, {first} to {second}", **up),
+                    size("SFSA", fine),
+                    size("SFSA", coarse),
+                    _SAME,
+                ),
             ],
             "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)": [
-                ("shared to own", size("SFSA", coarse), size("MFWA", coarse), _FASTER)
+                (gettext("shared to own"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
             ],
             "contiguous segments are faster than strided ones with many clients, but lose as clients are added": [
                 (
-                    f"contiguous to strided, {most:.0f} clients",
+                    gettext("contiguous to strided, {clients} clients", clients=f"{most:.0f}"),
                     count("SFSA", most),
                     count("SFSA strided", most),
                     _FASTER,
                 ),
-                (f"contiguous, {most:.0f} to {few:.0f} clients", count("SFSA", most), count("SFSA", few), _SLOWER),
+                (
+                    gettext("contiguous, {first} to {second} clients", first=f"{most:.0f}", second=f"{few:.0f}"),
+                    count("SFSA", most),
+                    count("SFSA", few),
+                    _SLOWER,
+                ),
             ],
             "reads are faster than writes (S5: by about 20 %)": [
-                ("reads to writes, a file per client", size("MFWA", coarse), size("MFWA", coarse, "write"), _FASTER)
+                (
+                    gettext("reads to writes, a file per client"),
+                    size("MFWA", coarse),
+                    size("MFWA", coarse, "write"),
+                    _FASTER,
+                )
             ],
         }
         return [
             Claim(
                 f"{self.name}-s5-{number}",
                 self.name,
-                f"S5's statement {number}, {text}",
+                gettext("S5's statement {number}, {statement}", number=number, statement=gettext(text)),
                 tuple(Part(what, (a.id,), (b.id,), *bounds) for what, a, b, bounds in parts if a and b),
             )
             for number, (text, parts) in enumerate(stated.items(), 1)
@@ -217,7 +251,13 @@ class AccessPatterns(Study):
         clients = _levels(results, "clients", "ranks")
         return [
             Headline(
-                f"{cell.settings['pattern']}, {cell.settings['operation']}, {counted(clients[-1], 'client')} (ranks)",
+                ngettext(
+                    "{pattern}, {operation}, {count} client (ranks)",
+                    "{pattern}, {operation}, {count} clients (ranks)",
+                    int(clients[-1]),
+                    pattern=gettext(str(cell.settings["pattern"])),
+                    operation=gettext(str(cell.settings["operation"])),
+                ),
                 cell.id,
             )
             for cell in (results.where(axis="clients", ranks=clients[-1]) if clients else ())
@@ -231,7 +271,3 @@ def _pick(results: Results, axis: str, pattern: str, operation: str, level: floa
 
 def _levels(results: Results, axis: str, factor: str) -> list[float]:
     return sorted({float(cell.settings[factor]) for cell in results.where(axis=axis)})
-
-
-def _shown(size: float) -> str:
-    return format_bytes(size)

@@ -9,12 +9,12 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext, ngettext
 from strakes.plan import Plan
 from strakes.statistics.usl import FEWEST_LEVELS, Scalability, fit
 from strakes.studies.compose import ask_level, interval_of, series
 from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
 from strakes.studies.study import Context, Study
-from strakes.units import counted
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -24,6 +24,16 @@ _NEEDED_CLIENTS, _NEEDED_EACH_PER_HOUR = 100, 20_000
 _WORST_RESIDUAL = 0.25
 # Extrapolate to at most this multiple of the measured number of clients.
 _FURTHEST = 8
+_PARAMETERS = {
+    "contention": "Scalability law, contention (the share of the work that has to queue): {value}.",
+    "coherency": "Scalability law, coherency (the cost of agreement between two clients): {value}.",
+}
+_BOOTSTRAP = {"contention": "contention, bootstrap over runs", "coherency": "coherency, bootstrap over runs"}
+_SERVED = {
+    "yes": "By the law, {need} would be served; this extrapolates to {times} times the clients measured.",
+    "no": "By the law, {need} would be not served; this extrapolates to {times} times the clients measured.",
+    "perhaps": "By the law, {need} would be perhaps served; this extrapolates to {times} times the clients measured.",
+}
 
 
 class ClientScaling(Study):
@@ -57,9 +67,13 @@ class ClientScaling(Study):
         references = [
             Reference(
                 "S3",
-                f"S3 needed {_NEEDED_EACH_PER_HOUR:,} files an hour from each of {_NEEDED_CLIENTS} clients: the dotted "
-                "line through the origin; at 1 client 5.6 a second",
-                label="S3, published: what its clients needed",
+                gettext(
+                    "S3 needed {files} files an hour from each of {clients} clients: the dotted line through the "
+                    "origin; at 1 client 5.6 a second",
+                    files=f"{_NEEDED_EACH_PER_HOUR:,}",
+                    clients=_NEEDED_CLIENTS,
+                ),
+                label=gettext("S3, published: what its clients needed"),
                 points=tuple(
                     (float(cell.settings["clients"]), float(cell.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)
                     for cell in cells
@@ -74,14 +88,14 @@ class ClientScaling(Study):
             references.append(
                 Reference(
                     "law",
-                    "The universal scalability law fitted to the medians.",
-                    label="scalability law, fitted",
+                    gettext("The universal scalability law fitted to the medians."),
+                    label=gettext("scalability law, fitted"),
                     points=points,
                 )
             )
-        lines = tuple(series("files created and written", cells, "clients"))
-        title, label = "Clients against rate", "files a second, all clients"
-        return [self.figure(lines, ("clients", "", "log"), (label, "op/s"), *references, title=title)]
+        lines = tuple(series(gettext("files created and written"), cells, "clients"))
+        title, x, y = gettext("Clients against rate"), gettext("clients"), gettext("files a second, all clients")
+        return [self.figure(lines, (x, "", "log"), (y, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the parameters and the peak of the fitted law, and whether it predicts the rate that S3 needed."""
@@ -91,34 +105,36 @@ class ClientScaling(Study):
         law = scalability(cells, results.confidence)
         evidence = results.ids(cells)
         if law is None:
-            needs = f"at least {FEWEST_LEVELS} numbers of clients, each with enough runs"
-            return [self.finding("law", "No scalability law was fitted.", "inconclusive", evidence, needs=needs)]
+            needs = gettext("at least {levels} numbers of clients, each with enough runs", levels=FEWEST_LEVELS)
+            statement = gettext("No scalability law was fitted.")
+            return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         return [*self._law(law, evidence), self._need(law, evidence)]
 
     def _law(self, law: Scalability, evidence: tuple[str, ...]) -> list[Finding]:
         if law.worst_residual > _WORST_RESIDUAL:
-            statement = (
-                "The universal scalability law does not fit this system: it misses a median by "
-                f"{law.worst_residual:.0%}."
+            statement = gettext(
+                "The universal scalability law does not fit this system: it misses a median by {share}.",
+                share=f"{law.worst_residual:.0%}",
             )
-            needs = "more runs, or a system that nobody else uses meanwhile"
+            needs = gettext("more runs, or a system that nobody else uses meanwhile")
             return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         findings = []
-        for name, value, interval, what in (
-            ("contention", law.law.contention, law.contention, "the share of the work that has to queue"),
-            ("coherency", law.law.coherency, law.coherency, "the cost of agreement between two clients"),
+        for name, value, interval in (
+            ("contention", law.law.contention, law.contention),
+            ("coherency", law.law.coherency, law.coherency),
         ):
-            statement = f"Scalability law, {name} ({what}): {value:.3g}."
-            of = f"{name}, bootstrap over runs"
+            statement = gettext(_PARAMETERS[name], value=f"{value:.3g}")
+            of = gettext(_BOOTSTRAP[name])
             findings.append(self.finding(name, statement, "measured", evidence, interval_of(interval, of, "")))
         peak = law.peak
         if math.isfinite(peak.high):
-            statement = f"By the law, the rate is highest at {law.law.peak:,.0f} clients and falls beyond."
-            shown = interval_of(peak, "clients at the peak", "clients")
+            message = "By the law, the rate is highest at {clients} clients and falls beyond."
+            statement = gettext(message, clients=f"{law.law.peak:,.0f}")
+            shown = interval_of(peak, gettext("clients at the peak"), "clients")
             findings.append(self.finding("peak", statement, "measured", evidence, shown))
         else:
-            statement = "By the law, the rate is not shown to fall at any number of clients."
-            needs = f"more clients than {law.measured_up_to}"
+            statement = gettext("By the law, the rate is not shown to fall at any number of clients.")
+            needs = gettext("more clients than {clients}", clients=law.measured_up_to)
             findings.append(self.finding("peak", statement, "unknown", evidence, needs=needs))
         return findings
 
@@ -126,35 +142,40 @@ class ClientScaling(Study):
         """Return whether the law predicts the rate that S3 needed; unknown with a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
         identifier = "need"
-        what = (
-            f"{_NEEDED_CLIENTS} clients with {_NEEDED_EACH_PER_HOUR:,} files an hour each ({needed:,.0f} a "
-            "second; S3's need)"
+        need = gettext(
+            "{clients} clients with {files} files an hour each ({rate} a second; S3's need)",
+            clients=_NEEDED_CLIENTS,
+            files=f"{_NEEDED_EACH_PER_HOUR:,}",
+            rate=f"{needed:,.0f}",
         )
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
-            needs = f"rates of at least {math.ceil(_NEEDED_CLIENTS / _FURTHEST)} clients, and a law that fits them"
-            return self.finding(
-                identifier, f"It is unknown whether the system can serve {what}.", "unknown", evidence, needs=needs
-            )
+            message = "rates of at least {clients} clients, and a law that fits them"
+            needs = gettext(message, clients=math.ceil(_NEEDED_CLIENTS / _FURTHEST))
+            statement = gettext("It is unknown whether the system can serve {need}.", need=need)
+            return self.finding(identifier, statement, "unknown", evidence, needs=needs)
         rate = law.rate(_NEEDED_CLIENTS)
-        interval = interval_of(rate, f"rate of {_NEEDED_CLIENTS} clients, extrapolated", "files/s")
-        holds = rate.low >= needed
-        verdict = "served" if holds else "not served" if rate.high < needed else "perhaps served"
-        statement = (
-            f"By the law, {what} would be {verdict}; this extrapolates to {beyond:.0f} times the clients measured."
+        interval = interval_of(
+            rate, gettext("rate of {clients} clients, extrapolated", clients=_NEEDED_CLIENTS), "files/s"
         )
-        return self.finding(
-            identifier, statement, "inconclusive", evidence, interval, "rates of that many clients on separate nodes"
-        )
+        served = "yes" if rate.low >= needed else "no" if rate.high < needed else "perhaps"
+        statement = gettext(_SERVED[served], need=need, times=f"{beyond:.0f}")
+        needs = gettext("rates of that many clients on separate nodes")
+        return self.finding(identifier, statement, "inconclusive", evidence, interval, needs)
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Return how many clients are enough."""
-        return ask_level(self.name, "saturation", "clients that write small files", results.where(), "clients")
+        return ask_level(self.name, "saturation", gettext("clients that write small files"), results.where(), "clients")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate at the largest number of clients."""
         return [
-            Headline(f"small files by {counted(float(cell.settings['clients']), 'client')}", cell.id)
+            Headline(
+                ngettext(
+                    "small files by {count} client", "small files by {count} clients", int(cell.settings["clients"])
+                ),
+                cell.id,
+            )
             for cell in results.where()[-1:]
         ]
 

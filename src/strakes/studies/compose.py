@@ -204,7 +204,7 @@ def level_text(factor: str, value: Setting) -> str:
     ('64 KiB transfers', '2 ranks', 'direct')
     """
     if isinstance(value, str):
-        return gettext(value)
+        return gettext(_FILES.get(value, value) if factor == "files" else value)
     if factor in _SIZES:
         return gettext(_SIZES[factor], size=format_value(float(value), "B"))
     if factor == "stripe_count":
@@ -215,6 +215,7 @@ def level_text(factor: str, value: Setting) -> str:
     return str(value)
 
 
+_FILES = {"own": "own files", "segmented": "segmented files", "strided": "strided files"}
 _COUNTED = {
     "ranks": ("{count} rank", "{count} ranks"),
     "files": ("{count} file", "{count} files"),

@@ -9,6 +9,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Finding, Reference, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan, TransferPhase
 from strakes.statistics.interval import median
 from strakes.studies.compose import ask, ask_level, series, uncached
@@ -65,28 +66,31 @@ class DataPerProcess(Study):
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by data per rank, with separate lines for cached and uncached reads, and S1's advice."""
         lines = [
-            *series("write (to fsync)", results.where(operation="write"), "data_bytes"),
-            *series("read, cache as written", results.where(cache="as written"), "data_bytes"),
-            *series("read, cache dropped", results.where(cache="dropped"), "data_bytes"),
+            *series(gettext("write (to fsync)"), results.where(operation="write"), "data_bytes"),
+            *series(gettext("read, cache as written"), results.where(cache="as written"), "data_bytes"),
+            *series(gettext("read, cache dropped"), results.where(cache="dropped"), "data_bytes"),
         ]
         theirs = Reference(
             "S1",
-            "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from "
-            "the page cache",
+            gettext(
+                "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from "
+                "the page cache"
+            ),
             64 * MIB,
             GIB,
         )
-        return [self.figure(lines, ("data per process", "B", "log"), BANDWIDTH, theirs)]
+        return [self.figure(lines, (gettext("data per process"), "B", "log"), BANDWIDTH, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how much data per process is enough for writes, and how much faster cached reads are."""
         questions = ask_level(
-            self.name, "write", "data per process, writes", results.where(operation="write"), "data_bytes"
+            self.name, "write", gettext("data per process, writes"), results.where(operation="write"), "data_bytes"
         )
         cached, dropped = results.where(cache="as written"), results.where(cache="dropped")
         if cached and dropped:
-            title = f"reads of {format_bytes(float(cached[-1].settings['data_bytes']))} per rank"
-            options = [("cache dropped", dropped[-1:]), ("as written", cached[-1:])]
+            size = format_bytes(float(cached[-1].settings["data_bytes"]))
+            title = gettext("reads of {size} per rank", size=size)
+            options = [(gettext("cache dropped"), dropped[-1:]), (gettext("as written"), cached[-1:])]
             questions += ask(self.name, "cache", title, options, advises=False)
         return questions
 
@@ -105,29 +109,39 @@ class DataPerProcess(Study):
         left = next((index for index, (_, share) in enumerate(shares) if share < _OUT_OF_CACHE), None)
         if left is None:
             memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
-            needs = f"a study with more than {memory} of data (S3 asks for twice the memory)"
+            needs = gettext("a study with more than {memory} of data (S3 asks for twice the memory)", memory=memory)
             if not shares:
-                text = (
+                text = gettext(
                     "Where reads leave the cache is unknown, because this file system does not report its cached data."
                 )
             else:
                 largest, share = shares[-1]
                 each = format_bytes(float(largest.settings["data_bytes"]))
-                text = (
-                    f"Where reads leave the cache is unknown: with {each} per rank {share:.0%} of the written "
-                    "data was still cached."
+                text = gettext(
+                    "Where reads leave the cache is unknown: with {size} per rank {share} of the written data was "
+                    "still cached.",
+                    size=each,
+                    share=f"{share:.0%}",
                 )
             return self.finding(identifier, text, "unknown", evidence, needs=needs)
         cell, share = shares[left]
         at = format_bytes(float(cell.settings["data_bytes"]))
         if left == 0:
-            text = f"Hardly any newly written data is in this node's page cache even with {at} per rank: {share:.0%}."
+            text = gettext(
+                "Hardly any newly written data is in this node's page cache even with {size} per rank: {share}.",
+                size=at,
+                share=f"{share:.0%}",
+            )
         else:
             before, share_before = shares[left - 1]
             fits = format_bytes(float(before.settings["data_bytes"]))
-            text = (
-                f"Reads leave the page cache between {fits} and {at} per rank: {share_before:.0%} of the newly "
-                f"written data was still cached, then {share:.0%} (S1: below 1 GiB reads came from the cache)."
+            text = gettext(
+                "Reads leave the page cache between {low} and {high} per rank: {before} of the newly written data was "
+                "still cached, then {after} (S1: below 1 GiB reads came from the cache).",
+                low=fits,
+                high=at,
+                before=f"{share_before:.0%}",
+                after=f"{share:.0%}",
             )
         return self.finding(identifier, text, "measured", evidence)
 

@@ -8,6 +8,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell
 from strakes.findings.portrait import Figure, Headline, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import Plan
 from strakes.studies.compose import WRITE_AND_READ, ask, series, write_and_read
 from strakes.studies.study import BANDWIDTH, Context, Study
@@ -15,6 +16,14 @@ from strakes.units import MIB, format_bytes
 
 KNOB = "llite.hybrid_io"
 _STATES = {"on": "1", "off": "0"}
+# By operation: title of a question; by operation and state: name of a line and label of a headline.
+_TITLES = {"write": "{setting}, buffered writes of {size}", "read": "{setting}, buffered reads of {size}"}
+_LINES = {
+    ("write", "on"): ("write, hybrid I/O on", "writes of {size}, hybrid on"),
+    ("write", "off"): ("write, hybrid I/O off", "writes of {size}, hybrid off"),
+    ("read", "on"): ("read, hybrid I/O on", "reads of {size}, hybrid on"),
+    ("read", "off"): ("read, hybrid I/O off", "reads of {size}, hybrid off"),
+}
 # Sizes around Lustre's default thresholds: 2 MiB for writes, 8 MiB for reads.
 _TRANSFERS = (MIB, 2 * MIB, 8 * MIB, 16 * MIB)
 
@@ -56,35 +65,33 @@ class HybridIo(Study):
         """Return one figure: bandwidth by call size."""
         lines = tuple(
             line
-            for operation in ("write", "read")
-            for state in _STATES
-            for line in series(f"{operation}, hybrid I/O {state}", _cells(results, operation, state), "transfer_bytes")
+            for (operation, state), (name, _) in _LINES.items()
+            for line in series(gettext(name), _cells(results, operation, state), "transfer_bytes")
         )
         if not lines:
             return []
-        return [self.figure(lines, ("transfer size", "B", "log"), BANDWIDTH)]
+        return [self.figure(lines, (gettext("transfer size"), "B", "log"), BANDWIDTH)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask for each call size whether hybrid I/O is faster."""
         questions: list[Question] = []
-        for operation in ("write", "read"):
+        for operation, title in _TITLES.items():
             without = {cell.settings["transfer_bytes"]: cell for cell in _cells(results, operation, "off")}
             for cell in _cells(results, operation, "on"):
                 size = cell.settings["transfer_bytes"]
-                title = f"{KNOB}, buffered {operation}s of {format_bytes(float(size))}"
-                options = [("off", [without[size]] if size in without else []), ("on", [cell])]
-                questions += ask(self.name, f"{operation}-{size}", title, options)
+                options = [(gettext("off"), [without[size]] if size in without else []), (gettext("on"), [cell])]
+                asked = gettext(title, setting=KNOB, size=format_bytes(float(size)))
+                questions += ask(self.name, f"{operation}-{size}", asked, options)
         return questions
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest calls with hybrid I/O on and off."""
         return [
             Headline(
-                f"{operation}s of {format_bytes(float(cells[-1].settings['transfer_bytes']))}, hybrid {state}",
+                gettext(label, size=format_bytes(float(cells[-1].settings["transfer_bytes"]))),
                 cells[-1].id,
             )
-            for operation in ("write", "read")
-            for state in _STATES
+            for (operation, state), (_, label) in _LINES.items()
             if (cells := _cells(results, operation, state))
         ]
 

@@ -8,9 +8,10 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Headline, Point, Series, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import MetadataPhase, Plan
 from strakes.studies.compose import ask, write_and_read
-from strakes.studies.study import Context, Study, power_of_two_at_most
+from strakes.studies.study import BANDWIDTH, OPERATIONS, Context, Study, XAxis, power_of_two_at_most
 from strakes.targets.lustre.layouts import layout_from
 from strakes.units import KIB, MIB
 
@@ -78,12 +79,11 @@ class Layouts(Study):
         for operation, words in _OPERATIONS.items():
             cells = results.where(operation=operation)
             if cells:
-                small = operation.startswith("small")
-                label, unit = ("operations a second", "op/s") if small else ("bandwidth", "B/s")
-                line = Series(words, tuple(Point(str(cell.settings["layout"]), cell.id) for cell in cells))
-                figures.append(
-                    self.figure((line,), ("layout", "", "category"), (label, unit), title=f"{self.title}: {words}")
-                )
+                points = tuple(Point(gettext(str(cell.settings["layout"])), cell.id) for cell in cells)
+                x: XAxis = (gettext("layout"), "", "category")
+                y = OPERATIONS if operation.startswith("small") else BANDWIDTH
+                title = gettext("Kinds of layouts: {files}", files=gettext(words))
+                figures.append(self.figure((Series(gettext(words), points),), x, y, title=title))
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -94,9 +94,9 @@ class Layouts(Study):
             for question in ask(
                 self.name,
                 operation,
-                f"layout, {words}",
+                gettext("layout, {files}", files=gettext(words)),
                 [
-                    (f"{name} ({cell.settings['setstripe']})", [cell])
+                    (gettext("{layout} ({options})", layout=gettext(name), options=cell.settings["setstripe"]), [cell])
                     for name, cell in _by_layout(results, operation).items()
                 ],
             )
@@ -105,7 +105,7 @@ class Layouts(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates with one stripe."""
         return [
-            Headline(f"{words}, one stripe", cell.id)
+            Headline(gettext("{files}, one stripe", files=gettext(words)), cell.id)
             for operation, words in _OPERATIONS.items()
             if (cell := _by_layout(results, operation).get(_ONE_STRIPE))
         ]

@@ -8,6 +8,7 @@ from strakes.findings.answers import Question
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext
 from strakes.plan import MetadataPhase, Plan
 from strakes.plan.phases import Access, MetadataOperation, Sharing
 from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, series, write_and_read
@@ -20,7 +21,29 @@ _USUAL = MIB
 # Ranks of the cells with many writing processes and with many creating processes.
 _MANY_WRITERS, _MANY_CREATORS = 8, 16
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
-_DOING = {"file-create": "creating", "file-stat": "looking up", "file-remove": "removing"}
+# Titles of questions, by operation.
+_TITLES = {
+    "request-size": {"write": "request size, writes", "read": "request size, reads"},
+    "direct": {"write": "{size} requests, writes", "read": "{size} requests, reads"},
+    "processes": {"write": "processes per node, writes", "read": "processes per node, reads"},
+    "files": {"write": "files, writes", "read": "files, reads"},
+    "strides": {"write": "shared file, writes", "read": "shared file, reads"},
+    "stripes": {"write": "stripe count, writes", "read": "stripe count, reads"},
+    "directories": {
+        "file-create": "directories, creating files",
+        "file-stat": "directories, looking up files",
+        "file-remove": "directories, removing files",
+    },
+}
+# Labels of headlines, by operation.
+_USUALLY = {
+    "write": "write, {size} requests to fsync",
+    "read": "read, {size} requests",
+    "file-create": "create",
+    "file-stat": "stat",
+    "file-remove": "remove",
+}
+_DIRECTLY = {"write": "write, {size} O_DIRECT", "read": "read, {size} O_DIRECT"}
 
 
 class Overview(Study):
@@ -132,26 +155,33 @@ class Overview(Study):
             usual_cells(results, operation, transfer_bytes=_SIZES[-1], io=io) for io in ("buffered", "direct")
         )
         stripes = along(results, operation, "stripe_count", files="segmented")
-        asked: list[tuple[str, str, list[tuple[str, list[Measured]]], str]] = [
-            ("request-size", "request size", [(format_bytes(level), cell) for level, cell in sizes], ""),
+        asked: list[tuple[str, list[tuple[str, list[Measured]]], str]] = [
+            ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
             (
                 "direct",
-                f"{format_bytes(_SIZES[-1])} requests",
-                [("buffered", buffered), ("O_DIRECT", direct)],
-                "buffered and O_DIRECT are alike",
+                [(gettext("buffered"), buffered), ("O_DIRECT", direct)],
+                gettext("buffered and O_DIRECT are alike"),
             ),
-            ("processes", "processes per node", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
-            ("files", "files", [("one per process", own), ("one shared file", shared)], "sharing one costs nothing"),
-            ("strides", "shared file", [("contiguous", shared), ("strided", strided)], "strides cost nothing"),
-            ("stripes", "stripe count", [(f"{level:.0f}", cell) for level, cell in stripes], ""),
+            ("processes", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
+            (
+                "files",
+                [(gettext("one per process"), own), (gettext("one shared file"), shared)],
+                gettext("sharing one costs nothing"),
+            ),
+            (
+                "strides",
+                [(gettext("contiguous"), shared), (gettext("strided"), strided)],
+                gettext("strides cost nothing"),
+            ),
+            ("stripes", [(f"{level:.0f}", cell) for level, cell in stripes], ""),
         ]
         return [
             question
-            for name, title, options, alike in asked
+            for name, options, alike in asked
             for question in ask(
                 self.name,
                 f"{name}-{operation}",
-                f"{title}, {operation}s",
+                gettext(_TITLES[name][operation], size=format_bytes(_SIZES[-1])),
                 options,
                 ordered=not alike,
                 alike=alike,
@@ -160,7 +190,7 @@ class Overview(Study):
 
     def _on_names(self, results: Results) -> list[Question]:
         asked = []
-        for operation, doing in _DOING.items():
+        for operation, title in _TITLES["directories"].items():
             own, shared = (
                 results.where(operation=operation, ranks=_usual_ranks(results), directory=directory)
                 for directory in ("unique", "shared")
@@ -168,46 +198,51 @@ class Overview(Study):
             asked += ask(
                 self.name,
                 f"directories-{operation}",
-                f"directories, {doing} files",
-                [("one per process", own), ("one shared directory", shared)],
-                alike="sharing one costs nothing",
+                gettext(title),
+                [(gettext("one per process"), own), (gettext("one shared directory"), shared)],
+                alike=gettext("sharing one costs nothing"),
             )
         creators = results.where(operation="file-create", directory="unique")
-        return asked + ask_level(self.name, "creators", "processes that create files", creators, "ranks")
+        return asked + ask_level(self.name, "creators", gettext("processes that create files"), creators, "ranks")
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures: bandwidth by request size, and by number of processes."""
-        drawn = (("transfer_bytes", "request size", "B"), ("ranks", "processes per node", ""))
+        drawn = (
+            ("transfer_bytes", gettext("Request size"), gettext("request size"), "B"),
+            ("ranks", gettext("Processes per node"), gettext("processes per node"), ""),
+        )
         return [
             self.figure(
                 [
                     line
                     for operation in ("write", "read")
-                    for line in series(operation, [cells[0] for _, cells in along(results, operation, factor)], factor)
+                    for line in series(
+                        gettext(operation), [cells[0] for _, cells in along(results, operation, factor)], factor
+                    )
                 ],
                 (label, unit, "log"),
                 BANDWIDTH,
-                title=label.capitalize(),
+                title=title,
             )
-            for factor, label, unit in drawn
+            for factor, title, label, unit in drawn
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the usual rates of writes, reads, creates, stats and removes, and the rates with O_DIRECT."""
         size, ranks = format_bytes(_USUAL), _usual_ranks(results)
         lines = [
-            Headline(f"{operation}, {size} requests{' to fsync' if operation == 'write' else ''}", cell.id)
+            Headline(gettext(_USUALLY[operation], size=size), cell.id)
             for operation in ("write", "read")
             for cell in usual_cells(results, operation)
             if not from_own_cache(cell, results.facts)
         ]
         lines += [
-            Headline(f"{operation}, {format_bytes(_SIZES[-1])} O_DIRECT", cell.id)
+            Headline(gettext(_DIRECTLY[operation], size=format_bytes(_SIZES[-1])), cell.id)
             for operation in ("write", "read")
             for cell in usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         ]
         return lines + [
-            Headline(operation.removeprefix("file-"), cell.id)
+            Headline(gettext(_USUALLY[operation]), cell.id)
             for operation in _OPERATIONS
             for cell in results.where(operation=operation, ranks=ranks, directory="unique")
         ]

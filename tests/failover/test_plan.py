@@ -98,7 +98,7 @@ def test_the_run_book_explains_every_protective_setting(name: str) -> None:
 
 def test_the_run_book_names_the_replacement_of_the_serial_line() -> None:
     files = {file.path: file.text for file in plan_files(read_description(EXAMPLES["tianhe2"]))}
-    assert "it stands in for: the serial heartbeat line" in files["RUNBOOK.md"]
+    assert "it replaces: the serial heartbeat line" in files["RUNBOOK.md"]
 
 
 def test_lustre_targets_and_clients_name_both_servers() -> None:

@@ -201,8 +201,8 @@ def _table(comment: str, parts: Mapping[str, str]) -> str:
 def main() -> None:
     TABLES.mkdir(exist_ok=True)
     about = (
-        "Name, ! where it is required, * where no two may have it, and what it takes; @ROW stands for its words. "
-        "Written by tests/failover/options_of_programs.py."
+        "Options by section: name, ! if required, * if the value must be unique, and the valid values; @ROW stands for "
+        "the words of that row. Written by tests/failover/options_of_programs.py from"
     )
     agents = versions("resource-agents", "pacemaker-resource-agents", "drbd-utils")
     for name, parts, packages in (
@@ -210,15 +210,18 @@ def main() -> None:
         ("resource_agents", resource_agents(), agents),
         ("pacemaker", cluster_properties(), versions("pacemaker")),
     ):
-        (TABLES / f"{name}.toml").write_text(_table(f"{about} Of {packages}.", parts))
-    times = "Seconds that each agent advises for its operations. Written by tests/failover/options_of_programs.py."
-    (TABLES / "advised_times.toml").write_text(_table(f"{times} Of {agents}.", advised_times()))
+        (TABLES / f"{name}.toml").write_text(_table(f"{about} {packages}.", parts))
+    times = (
+        "Time-outs in seconds that each agent advises for its operations. "
+        "Written by tests/failover/options_of_programs.py from"
+    )
+    (TABLES / "advised_times.toml").write_text(_table(f"{times} {agents}.", advised_times()))
     drbd = {
         f"{version} {section}": words
         for version, program in _DRBD_PROGRAMS.items()
         for section, words in drbd_options(program).items()
     }
-    (TABLES / "drbd.toml").write_text(_table(f"{about} Of {versions('drbd-utils')}.", drbd))
+    (TABLES / "drbd.toml").write_text(_table(f"{about} {versions('drbd-utils')}.", drbd))
 
 
 if __name__ == "__main__":

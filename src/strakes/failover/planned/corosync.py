@@ -13,11 +13,9 @@ def corosync_file(cluster: Cluster) -> PlannedFile:
         f"cluster_name: {cluster.name}",
         Line("transport: knet", "one broken link: knet carries the heartbeat over all of them"),
         Line("link_mode: passive", "one link at a time, the next one takes over when it fails"),
-        Line("crypto_cipher: aes256", "messages of strangers, or of another cluster on the same network"),
+        Line("crypto_cipher: aes256", "messages of other senders or of another cluster on the same network"),
         Line("crypto_hash: sha256", "the same; the key is /etc/corosync/authkey, made by corosync-keygen"),
-        Line(
-            f"token: {round(cluster.token_s * 1000)}", "a short pause of a busy node that would be taken for its death"
-        ),
+        Line(f"token: {round(cluster.token_s * 1000)}", "a busy node that pauses briefly and is declared dead"),
         *(
             block("interface", [f"linknumber: {number}", "knet_transport: udp"])
             for number in range(len(cluster.heartbeats))
@@ -56,23 +54,23 @@ def _quorum(cluster: Cluster) -> tuple[Line | str, ...]:
             "provider: corosync_votequorum",
             Line(
                 device,
-                f"split brain: a third machine gives its vote to one side only, {cluster.survivor}'s where both ask",
+                f"split brain: a third machine votes for one side only; if both ask, for that of {cluster.survivor}",
             ),
         )
     if len(cluster.nodes) > 2:
         majority = Line(
-            "provider: corosync_votequorum", "split brain: only the side with more than half of the nodes goes on"
+            "provider: corosync_votequorum", "split brain: only the side with more than half of the nodes continues"
         )
         if len(cluster.nodes) % 2:
             return (majority,)
         first = f"auto_tie_breaker_node: {1 + [node.name for node in cluster.nodes].index(cluster.survivor)}"
         return (
             majority,
-            Line("auto_tie_breaker: 1", f"two halves that both stop: the one with {cluster.survivor} goes on"),
+            Line("auto_tie_breaker: 1", f"two halves that both stop: the one with {cluster.survivor} continues"),
             first,
         )
     return (
         "provider: corosync_votequorum",
-        Line("two_node: 1", "a survivor that stops because one of two is no majority; fencing decides instead"),
+        Line("two_node: 1", "a survivor that stops because one of two is not a majority; fencing decides instead"),
         Line("wait_for_all: 1", "a fencing loop: a node that starts alone waits, instead of powering the other off"),
     )

@@ -44,12 +44,12 @@ def _resource(cluster: Cluster, target: ServedTarget) -> PlannedFile:
             "after-sb-0pri discard-zero-changes;",
             "lost data: only a side that wrote nothing is overwritten automatically",
         ),
-        Line("after-sb-1pri consensus;", "lost data: the same, where one of them serves; else a person decides"),
+        Line("after-sb-1pri consensus;", "lost data: the same if one side serves; otherwise a person decides"),
         Line("after-sb-2pri disconnect;", "lost data: when both sides served, a person decides"),
         Line("verify-alg sha256;", "silent difference of the two copies: drbdadm verify finds it; run it monthly"),
     )
     disk = (
-        Line("on-io-error detach;", "a bad disk: the node goes on with the disk of its peer"),
+        Line("on-io-error detach;", "a bad disk: the node continues with the disk of its peer"),
         Line(f"c-max-rate {cluster.resync_mib_per_s}M;", "a resynchronisation that starves the service"),
     )
     handlers = (
@@ -62,7 +62,7 @@ def _resource(cluster: Cluster, target: ServedTarget) -> PlannedFile:
             f'{"unfence-peer" if cluster.drbd == "9" else "after-resync-target"} "{_UNFENCE[cluster.drbd]}";',
             "a standby that stays locked out after it has caught up",
         ),
-        Line('split-brain "/usr/lib/drbd/notify-split-brain.sh root";', "a split brain that nobody hears of"),
+        Line('split-brain "/usr/lib/drbd/notify-split-brain.sh root";', "a split brain that nobody notices"),
     )
     if cluster.drbd == "9":
         parts = [

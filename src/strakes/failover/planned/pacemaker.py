@@ -132,7 +132,7 @@ def _fencing(build: _Builder, node: Node) -> None:
         f"a power cycle that is reported as done before {node.name} is off",
     )
     build.explain(
-        f"fence-{node.name}: password_script={bmc.password_script}", "a password that everybody reads in the CIB"
+        f"fence-{node.name}: password_script={bmc.password_script}", "a password that everybody can read in the CIB"
     )
     if delay:
         build.explain(
@@ -246,7 +246,7 @@ def _copies(build: _Builder, target: ServedTarget) -> None:
     )
     build.explain(
         f"{drbd}: monitor 29s Promoted, 31s Unpromoted",
-        "one role without monitoring: two with the same interval are one",
+        "one role without monitoring: Pacemaker treats two monitors with the same interval as one",
     )
     promoted = {"with-rsc": f"{drbd}-clone", "with-rsc-role": "Promoted", "score": "INFINITY"}
     Xml.SubElement(build.constraints, "rsc_colocation", {"id": f"{group}-on-primary", "rsc": group, **promoted})
@@ -307,9 +307,7 @@ def _management_first(build: _Builder) -> None:
                 first, then = f"serve-{manager.name}", f"serve-{target.name}"
                 order = {"id": f"{then}-after-mgs", "first": first, "then": then, "kind": "Optional"}
                 Xml.SubElement(build.constraints, "rsc_order", order)
-                build.explain(
-                    f"start {first}, then {then} (where both start)", "a target that looks for its MGS in vain"
-                )
+                build.explain(f"start {first}, then {then} (if both start)", "a target that does not find its MGS")
 
 
 def _defaults(build: _Builder) -> None:

@@ -13,8 +13,7 @@ import pytest
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
 from strakes.failover.description import read_description
-from strakes.failover.plan import plan_files
-from strakes.failover.planned.lustre import recovery_limits
+from strakes.failover.plan import plan_files, recovery_limits
 
 
 def run(*words: str | Path) -> subprocess.CompletedProcess[str]:

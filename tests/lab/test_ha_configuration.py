@@ -9,8 +9,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from strakes.failover.planned.alerts import alert_files
-from strakes.failover.planned.drbd import drbd_files
+from strakes.failover.plan import alert_files, drbd_files
 from strakes.lab.ha.configuration import cluster, machine_cib, namespace_cib
 
 KINDS = ("namespaces", "machines")

@@ -1,23 +1,68 @@
-"""Turns a description into all files of a plan, and writes them."""
+"""Files of a plan, from a description and templates, and onto disk.
+
+A template line ``#: SETTING | RISK`` becomes a row of the run-book.
+"""
 
 from __future__ import annotations
 
+import html
+import math
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as Xml
 
 from strakes.errors import BadInputError
-from strakes.failover.cluster import Cluster
+from strakes.failover.cluster import Cluster, ServedTarget
 from strakes.failover.description import read_description
-from strakes.failover.planned.alerts import alert_files
-from strakes.failover.planned.corosync import corosync_file
-from strakes.failover.planned.drbd import drbd_files
-from strakes.failover.planned.lustre import lustre_files
-from strakes.failover.planned.pacemaker import pacemaker_file
-from strakes.failover.planned.planned_file import PlannedFile
-from strakes.failover.planned.runbook import runbook
 from strakes.files import write_below
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 DESCRIPTION = "cluster.toml"
+# Published for one site (S2: 420 s with 2,000 clients); nothing more is known before a drill.
+_PUBLISHED_S_PER_CLIENT = 0.21
+# Lustre's own defaults.
+_SOFT_S, _HARD_S = 300, 900
+_STONITH_TIMEOUT_S = 120
+# DRBD waits for the fencing of its peer longer than Pacemaker tries.
+_FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
+# Exceeds the stickiness of all members of a group.
+_WATCHED = "20000"
+_DRBD_CONF = """\
+include "drbd.d/global_common.conf";
+# The shared secret, readable by root alone; RUNBOOK.md says how it is made.
+include "drbd.d/*.secret";
+include "drbd.d/*.res";
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One setting, and the risk that it averts."""
+
+    text: str
+    why: str
+
+
+@dataclass(frozen=True)
+class PlannedFile:
+    """One file. ``goes_to``: its path on each node. ``lines``: lines that the run-book explains."""
+
+    path: str
+    text: str
+    goes_to: str = ""
+    mode: int = 0o644
+    lines: tuple[Line, ...] = ()
+
+    @property
+    def executable(self) -> bool:
+        """Return whether the file is a program."""
+        return bool(self.mode & 0o111)
 
 
 def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
@@ -27,9 +72,169 @@ def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
         corosync_file(cluster),
         pacemaker_file(cluster),
         *alert_files(cluster),
-        *lustre_files(cluster),
+        *_lustre_files(cluster),
     )
-    return (*files, runbook(cluster, files))
+    return (*files, _runbook(cluster, files))
+
+
+def drbd_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
+    """Return the configuration of DRBD 8.4 or 9; empty if the nodes share their disks."""
+    replicated = [target for target in cluster.targets if target.replicated]
+    if not replicated:
+        return ()
+    common = "/etc/drbd.d/global_common.conf"
+    resources = [
+        _rendered("drbd.res", f"/etc/drbd.d/{one.name}.res", cluster=cluster, target=one, fence_peer_s=_FENCE_PEER_S)
+        for one in replicated
+    ]
+    return (
+        PlannedFile("etc/drbd.conf", _DRBD_CONF, "/etc/drbd.conf"),
+        PlannedFile(common[1:], "global { usage-count no; }\n", common),
+        *resources,
+    )
+
+
+def corosync_file(cluster: Cluster) -> PlannedFile:
+    """Return corosync.conf."""
+    return _rendered("corosync.conf", "/etc/corosync/corosync.conf", cluster=cluster)
+
+
+def pacemaker_file(cluster: Cluster) -> PlannedFile:
+    """Return the CIB with resources, constraints, fencing and alerts."""
+    given = {
+        "watchers": list(_watchers(cluster)),
+        "recipients": _recipients(cluster),
+        "import_options": _import_options,
+        "stonith_timeout_s": _STONITH_TIMEOUT_S,
+    }
+    file = _rendered("cib.xml", "pacemaker/cib.xml", cluster=cluster, **given)
+    root = Xml.fromstring(file.text)
+    Xml.indent(root)
+    lines = tuple(Line(html.unescape(line.text), html.unescape(line.why)) for line in file.lines)
+    return PlannedFile(file.path, Xml.tostring(root, encoding="unicode") + "\n", lines=lines)
+
+
+def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]]:
+    """Yield name, provider, type and parameters of the agents that move services away from a lost network."""
+    hosts = cluster.file_system.watch
+    watched = {"host_list": " ".join(hosts), "multiplier": _WATCHED}
+    name = "clients-network"
+    if hosts and "@" in hosts[0]:
+        yield name, "lustre", "healthLNET", {"lctl": "true", **watched, "name": name}
+    elif hosts:
+        yield name, "pacemaker", "ping", {**watched, "dampen": "5s", "name": name}
+    for network in cluster.client_networks:
+        if network.interface:
+            card = f"card-{network.name}"
+            values = {"interface": network.interface, "multiplier": _WATCHED, "name": card}
+            yield card, "heartbeat", "ethmonitor", values
+
+
+def _recipients(cluster: Cluster) -> dict[str, str]:
+    """Return the recipient of each kind of alert that the cluster asks for."""
+    wanted = {"mail": cluster.alerts.mail_to, "webhook": cluster.alerts.webhook_url_file}
+    return {kind: recipient for kind, recipient in wanted.items() if recipient}
+
+
+def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
+    """Return the alert programs; the address of a webhook is a secret, and in a file of its own."""
+    return tuple(
+        _rendered("alert.sh", f"/etc/strakes/alert-{kind}", mode=0o755, kind=kind) for kind in _recipients(cluster)
+    )
+
+
+def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
+    """Return the commands that make the targets and mount them on clients; empty for other file systems."""
+    if cluster.file_system.kind != "lustre":
+        return ()
+    manager = next((target for target in cluster.targets if "mgs" in target.role), None)
+    managers = _nids(cluster, manager) if manager else list(cluster.file_system.mgs)
+    soft_s, hard_s = recovery_limits(cluster)
+    given = {"managers": managers, "nids": _nids, "create_pool": _create_pool, "soft_s": soft_s, "hard_s": hard_s}
+    name = cluster.file_system.name
+    mounting = (
+        "#!/bin/sh\n"
+        "# On every client; both servers are named, so that a client can also start while one is down.\n"
+        f"mount -t lustre {':'.join(managers)}:/{name} /mnt/{name}\n"
+    )
+    return (
+        _rendered("make-targets.sh", "lustre/make-targets.sh", mode=0o755, cluster=cluster, **given),
+        PlannedFile("lustre/mount-clients.sh", mounting, mode=0o755),
+    )
+
+
+def recovery_limits(cluster: Cluster) -> tuple[int, int]:
+    """Return the soft and the hard recovery limit in seconds, from the description or from the number of clients.
+
+    From the number of clients, the hard limit is twice the published recovery time, and the soft limit a third of the
+    hard one; neither is below Lustre's default.
+    """
+    needed = math.ceil(2 * _PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
+    hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
+    return round(cluster.file_system.recovery_soft_s) or max(_SOFT_S, hard // 3), hard
+
+
+def _nids(cluster: Cluster, target: ServedTarget) -> list[str]:
+    """Return the NIDs of the nodes that can serve the target."""
+    name, net = cluster.file_system.lnet_network, cluster.file_system.lnet
+    return [f"{cluster.node(node).addresses[name]}@{net}" for node in target.nodes]
+
+
+def _create_pool(target: ServedTarget) -> str:
+    """Return the command that makes the pool of a target, with the options that let only one node import it."""
+    options = ["-o multihost=on", "-o cachefile=none", "-o failmode=panic"]
+    mounting = "-O canmount=off" if target.file_system == "lustre" else f"-O mountpoint={target.mount}"
+    return " \\\n        ".join(["zpool create", *options, mounting, target.pool, " ".join(target.vdevs)])
+
+
+def _import_options(target: ServedTarget) -> str:
+    """Return options that make ``zpool import`` search the directories of the disks that the description gives."""
+    places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
+    return " ".join(f"-d {place}" for place in places)
+
+
+def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
+    """Write the run-book. Its steps are blocks of shell commands; ``on=A,B`` names the nodes for a block."""
+    soft_s, hard_s = recovery_limits(cluster)
+    scripts = {node.bmc.password_script for node in cluster.nodes}
+    scripts |= {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}
+    return _rendered(
+        "runbook.md",
+        "RUNBOOK.md",
+        cluster=cluster,
+        files=files,
+        first=cluster.nodes[0],
+        second=cluster.nodes[1],
+        password_scripts=sorted(scripts),
+        authentication="/etc/drbd.d/authentication.secret",
+        create_pool=_create_pool,
+        s_per_client=_PUBLISHED_S_PER_CLIENT,
+        soft_s=soft_s,
+        hard_s=hard_s,
+    )
+
+
+def _rendered(template: str, path: str, mode: int = 0o644, **given: Any) -> PlannedFile:
+    """Return the file that a template gives; an absolute ``path`` is its place on each node."""
+    text = _environment().get_template(f"{template}.j2").render(given)
+    rows = text.splitlines(keepends=True)
+    lines = tuple(Line(*row[3:].strip().split(" | ", 1)) for row in rows if row.startswith("#: "))
+    kept = "".join(row for row in rows if not row.startswith("#: "))
+    return PlannedFile(path.removeprefix("/"), kept, path if path.startswith("/") else "", mode, lines)
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("strakes.failover"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=lambda name: name == "cib.xml.j2",
+    )
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, ServedTarget
-from strakes.failover.planned.pacemaker import pacemaker_file
+from strakes.failover.plan import pacemaker_file
 
 NODES = ("a", "b")
 TARGET = "journal"

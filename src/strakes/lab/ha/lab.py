@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.failover.planned.alerts import alert_files
-from strakes.failover.planned.corosync import corosync_file
+from strakes.failover.plan import alert_files, corosync_file
 from strakes.files import write_kept
 from strakes.lab.ha.configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
 from strakes.lab.ha.machines import PACKAGES as MACHINE_PACKAGES

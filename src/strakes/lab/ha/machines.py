@@ -10,7 +10,7 @@ from pathlib import Path
 
 from strakes.errors import EnvironmentLacksError
 from strakes.failover.cluster import Cluster
-from strakes.failover.planned.drbd import drbd_files
+from strakes.failover.plan import drbd_files
 from strakes.files import open_directory, write_kept
 from strakes.lab.device import make_file, require_space
 from strakes.lab.ha.configuration import NODES, cluster, machine_cib

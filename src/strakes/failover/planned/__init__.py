@@ -1,1 +1,0 @@
-"""Files of a plan: one module for each program that is configured."""

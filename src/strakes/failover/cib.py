@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
-from xml.parsers import expat
 
 from strakes.errors import BadInputError
 from strakes.failover.cib_ties import Ties
@@ -22,7 +21,6 @@ from strakes.failover.pacemaker_resources import (
     Operation,
     Order,
     Primitive,
-    Source,
 )
 from strakes.failover.patterns import matches
 
@@ -38,14 +36,11 @@ _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fe
 class Cib:
     """The cluster information base. Raises BadInputError when the text is no CIB."""
 
-    def __init__(self, text: str, where: str, lines: Mapping[str, int] | None = None) -> None:
-        self._where, self._lines = where, dict[str, int]()
+    def __init__(self, text: str, where: str) -> None:
         try:
-            self.root = self._parsed(text)
-        except expat.ExpatError as error:
+            self.root = Xml.fromstring(text.encode(errors="replace"))
+        except Xml.ParseError as error:
             raise BadInputError("the CIB is not valid XML", where=where, why=str(error)) from error
-        # A CIB that was built from another file has the lines of that file.
-        self._lines = self._lines if lines is None else dict(lines)
         if why := too_much(self.root):
             raise BadInputError("this CIB cannot be checked", where=where, why=why)
         many = next((each for each in self.root.iter() if len(each.attrib) > _MOST_ATTRIBUTES), None)
@@ -58,24 +53,6 @@ class Cib:
         own = (element for element in self.root.iter() if element.tag not in _NAME_OTHERS)
         self._sets_of: dict[str, list[Xml.Element]] = {}
         self._by_id = {element.get("id", ""): element for element in own if element.get("id")}
-
-    def _parsed(self, text: str) -> Xml.Element:
-        """Parse the text, and note the line of each id."""
-        builder, parser = Xml.TreeBuilder(), expat.ParserCreate()
-
-        def start(tag: str, attributes: dict[str, str]) -> None:
-            builder.start(tag, attributes)
-            identity = attributes.get("uname") or attributes.get("id", "")
-            self._lines.setdefault(identity, parser.CurrentLineNumber)
-
-        parser.StartElementHandler, parser.EndElementHandler = start, builder.end
-        parser.CharacterDataHandler = builder.data
-        parser.Parse(text.encode(errors="replace"), True)
-        return builder.close()
-
-    def source_of(self, identity: str) -> Source:
-        """Return the file and the line of the element with this id, or of the node with this name."""
-        return Source(self._where, self._lines.get(identity, 0))
 
     @cached_property
     def properties(self) -> dict[str, str]:
@@ -397,7 +374,6 @@ class Cib:
             clone,
             group,
             self._default_timeout_s,
-            self.source_of(element.get("id", "")),
         )
 
     @cached_property

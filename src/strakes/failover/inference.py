@@ -24,7 +24,7 @@ def inferred_cluster(model: ClusterModel) -> Cluster:
         name="",
         drbd="9" if any(one.dialect9 for one in model.replicated) else "8.4",
         survivor=names[0] if names else "",
-        quorum_host=model.quorum.device,
+        quorum_host=model.quorum_host,
         token_s=0.0,
         resync_mib_per_s=0,
         networks=networks,
@@ -62,9 +62,12 @@ def _networks(model: ClusterModel) -> Iterator[Network]:
     """Yield a network for each Corosync link, and separate ones for replication and fencing if needed."""
     addresses = [address for one in model.replicated for host in one.hosts for address in host.addresses]
     replication = [_ip(address) for address in addresses]
-    numbers = [link.number for link in model.links] or [0, 1]
-    given = {link.number: list(link.addresses.values()) for link in model.links}
-    links = [Network(f"link {number}", _subnet(given.get(number, [])), heartbeat=True) for number in numbers]
+    given: dict[int, list[str]] = {}
+    for node in model.nodes:
+        for number, address in node.addresses.items():
+            given.setdefault(number, []).append(address)
+    rows = sorted((given or {0: [], 1: []}).items())
+    links = [Network(f"link {number}", _subnet(ends), heartbeat=True) for number, ends in rows]
     carrier = next((link for link in links if any(map(link.holds, replication))), None)
     if not replication and any(service.replicated for service in model.services):
         carrier = links[-1]
@@ -99,7 +102,7 @@ def _node(model: ClusterModel, name: str, networks: tuple[Network, ...]) -> Node
     own = next(node.addresses for node in model.nodes if node.name == name)
     addresses = {network.name: "" for network in networks if network.name != _FENCING}
     addresses |= {f"link {number}": address for number, address in own.items()}
-    devices = model.fenced_by(name)
+    devices = [device for device in model.devices if name in device.targets]
     bmc = next((Bmc(one.address, _FENCING, "", "", _port(one)) for one in devices if is_bmc(one.resource)), _NO_BMC)
     outlets = [one for one in devices if is_outlet(one.resource)]
     together = any(len(set(level) & {one.resource.id for one in outlets}) > 1 for level in model.levels.get(name, ()))

@@ -1,17 +1,17 @@
-"""One model of a cluster from any source: nodes, links, services, fencing devices, replicated devices, quorum.
+"""One model of a cluster from any source: nodes, services, fencing devices, replicated devices, quorum device.
 
 The files of a cluster become a ``Setup`` (the Pacemaker configuration as ``Cib``, corosync.conf as ``Block``, DRBD's
 files as ``Resource``). Readers turn other sources into these forms: ``crm configure`` text, lists of ``pcs`` commands,
-``pcs config`` output and haresources become a CIB. ``model_of`` then derives the facts that check, rehearse, plan and
-drill share. Roles follow from resources and constraints, never from names. Settings have their Pacemaker 2 names;
-``options/renamed.toml`` is the only table of other names. Each fact has a ``source``, its file and line. ``assumed``
-lists the facts that no file gives, each with its assumed value.
+``pcs config`` output and haresources become a CIB. ``model_of`` then derives the facts that a rehearsal needs. Roles
+follow from resources and constraints, never from names. Settings have their Pacemaker 2 names;
+``options/renamed.toml`` is the only table of other names. ``assumed`` lists the facts that no file gives, each with its
+assumed value.
 
 Example::
 
     model = model_of(read_plan(Path("etc-of-the-pair")))
     for service in model.services:
-        print(service.name, service.nodes, service.replicated, service.source)
+        print(service.name, service.nodes, service.replicated)
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from strakes.failover.cib import Cib
-from strakes.failover.pacemaker_resources import Primitive, Source
-from strakes.failover.readers.source_kind import POOLS
-from strakes.failover.readers.zpool_status import read_pools
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
-from strakes.failover.rules.fencing_devices import address_of, fencing_enabled
+from strakes.failover.rules.fencing_devices import address_of
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
 from strakes.failover.setup import Setup
 
@@ -37,16 +35,6 @@ class ModelNode:
 
     name: str
     addresses: Mapping[int, str]
-    attributes: Mapping[str, str]
-    source: Source
-
-
-@dataclass(frozen=True)
-class Link:
-    """One Corosync link, with the address of each node on it."""
-
-    number: int
-    addresses: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -66,7 +54,6 @@ class Service:
     pools: tuple[str, ...]
     devices: tuple[str, ...]
     addresses: tuple[str, ...]
-    source: Source
 
     @property
     def parts(self) -> tuple[Primitive, ...]:
@@ -81,66 +68,30 @@ class FencingDevice:
     resource: Primitive
     address: str
     targets: tuple[str, ...]
-    source: Source
-
-
-@dataclass(frozen=True)
-class Quorum:
-    """The settings of votequorum; ``device`` is the host of the quorum device."""
-
-    two_node: bool
-    wait_for_all: bool
-    device: str
-    source: Source
 
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster.
-
-    ``fencing`` is False where Pacemaker never powers off a node; ``levels`` has the fencing levels of each node,
-    ``pools`` the disks of each ZFS pool.
-    """
+    """The cluster. ``levels`` has the fencing levels of each node; ``quorum_host`` is the host of the quorum device."""
 
     nodes: tuple[ModelNode, ...]
-    links: tuple[Link, ...]
     services: tuple[Service, ...]
     devices: tuple[FencingDevice, ...]
     replicated: tuple[Resource, ...]
-    pools: Mapping[str, tuple[str, ...]]
-    quorum: Quorum
-    fencing: bool
-    properties: Mapping[str, str]
+    quorum_host: str
     levels: Mapping[str, tuple[tuple[str, ...], ...]]
     assumed: tuple[str, ...] = ()
-
-    def fenced_by(self, node: str) -> tuple[FencingDevice, ...]:
-        """Return the devices that power off a node."""
-        return tuple(device for device in self.devices if node in device.targets)
-
-    def service(self, name: str) -> Service:
-        """Return the service with this name, or raise StopIteration."""
-        return next(service for service in self.services if service.name == name)
 
 
 def model_of(setup: Setup) -> ClusterModel:
     """Return the model of a setup; parts without a file are empty."""
     cib, nodes = setup.cib, tuple(_nodes(setup))
-    numbers = dict.fromkeys(number for node in nodes for number in node.addresses)
-    links = tuple(
-        Link(number, {node.name: node.addresses[number] for node in nodes if number in node.addresses})
-        for number in sorted(numbers)
-    )
     return ClusterModel(
         nodes,
-        links,
         services_of(cib, setup.drbd, [node.name for node in nodes]) if cib else (),
-        tuple(FencingDevice(one, address_of(one), cib.fences(one), one.source) for one in cib.devices) if cib else (),
+        tuple(FencingDevice(one, address_of(one), cib.fences(one)) for one in cib.devices) if cib else (),
         setup.drbd,
-        _pools(setup),
-        _quorum(setup),
-        cib is not None and fencing_enabled(cib),
-        cib.properties if cib else {},
+        setup.corosync.one("quorum").one("device").one("net").get("host") if setup.corosync else "",
         {node.name: tuple(cib.levels_of(node.name)) for node in nodes} if cib else {},
         tuple(_assumed(setup)),
     )
@@ -155,32 +106,11 @@ def _nodes(setup: Setup) -> Iterator[ModelNode]:
         # Pacemaker knows a node without a name by its host name, so only the order of the ids can match them.
         listed = dict(zip(named, map(links_of, nodes_of(setup)), strict=False))
     for name in named or dict.fromkeys(hosts):
-        source = cib.source_of(name) if cib else Source("etc/corosync/corosync.conf")
-        attributes = cib.node_attributes.get(name, {}) if cib else {}
-        yield ModelNode(name, listed.get(name, {}), attributes, source)
-
-
-def _pools(setup: Setup) -> dict[str, tuple[str, ...]]:
-    """Return the pools of ``zpool status``, of ZFS resources and of cluster.toml, with their disks where known."""
-    targets = setup.cluster.targets if setup.cluster else ()
-    named: dict[str, tuple[str, ...]] = {one.values.get("pool", ""): () for one in setup.services if one.agent == "ZFS"}
-    planned = {one.pool: tuple(word for word in one.vdevs if word.startswith("/")) for one in targets}
-    found = named | planned | read_pools(setup.texts.get(POOLS, ""))
-    return {name: disks for name, disks in found.items() if name}
-
-
-def _quorum(setup: Setup) -> Quorum:
-    if setup.corosync is None:
-        return Quorum(len(setup.node_names) == 2, False, "", Source(""))
-    quorum = setup.corosync.one("quorum")
-    two_node = quorum.get("two_node") in ("1", "yes")
-    waits = quorum.get("wait_for_all", "1" if two_node or quorum.get("auto_tie_breaker") in ("1", "yes") else "0")
-    host = quorum.one("device").one("net").get("host") if quorum.all("device") else ""
-    return Quorum(two_node, waits in ("1", "yes"), host, Source("etc/corosync/corosync.conf"))
+        yield ModelNode(name, listed.get(name, {}))
 
 
 def _assumed(setup: Setup) -> Iterator[str]:
-    if setup.cib and setup.cib.nodes and not any(setup.cib.source_of(name).line for name in setup.cib.nodes):
+    if setup.cib and setup.nodes_assumed:
         yield f"no list of nodes: the cluster consists of {' and '.join(setup.cib.nodes)}"
     if setup.corosync is None:
         yield "no corosync.conf: two independent links between all nodes, and quorum as votequorum counts it"
@@ -256,5 +186,4 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
         tuple(one.values["pool"] for one in members if one.agent == "ZFS" and one.values.get("pool")),
         devices,
         tuple(one.values["ip"] for one in members if one.agent in ("IPaddr2", "IPaddr") and one.values.get("ip")),
-        cib.source_of(name),
     )

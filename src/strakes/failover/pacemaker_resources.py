@@ -11,17 +11,6 @@ WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "
 
 
 @dataclass(frozen=True)
-class Source:
-    """The place of a fact: a file and a line, 0 without a line."""
-
-    file: str
-    line: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}" if self.line else self.file
-
-
-@dataclass(frozen=True)
 class Operation:
     """One operation with its effective values: configured, from ``op_defaults``, or Pacemaker's defaults."""
 
@@ -56,7 +45,6 @@ class Primitive:
     clone: str = ""
     group: str = ""
     default_timeout_s: float = DEFAULT_TIMEOUT_S
-    source: Source = Source("")
 
     def operation(self, name: str, role: str = "") -> Operation | None:
         """Return the first operation with this name and, if given, this role, or None."""

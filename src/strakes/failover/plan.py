@@ -101,7 +101,7 @@ def corosync_file(cluster: Cluster) -> PlannedFile:
 
 def pacemaker_file(cluster: Cluster) -> PlannedFile:
     """Return the CIB with resources, constraints, fencing and alerts."""
-    given = {
+    given: dict[str, Any] = {
         "watchers": list(_watchers(cluster)),
         "recipients": _recipients(cluster),
         "import_options": _import_options,
@@ -150,7 +150,13 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     manager = next((target for target in cluster.targets if "mgs" in target.role), None)
     managers = _nids(cluster, manager) if manager else list(cluster.file_system.mgs)
     soft_s, hard_s = recovery_limits(cluster)
-    given = {"managers": managers, "nids": _nids, "create_pool": _create_pool, "soft_s": soft_s, "hard_s": hard_s}
+    given: dict[str, Any] = {
+        "managers": managers,
+        "nids": _nids,
+        "create_pool": _create_pool,
+        "soft_s": soft_s,
+        "hard_s": hard_s,
+    }
     name = cluster.file_system.name
     mounting = (
         "#!/bin/sh\n"

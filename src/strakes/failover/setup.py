@@ -46,7 +46,7 @@ class Setup:
     """The files to check.
 
     Missing parts are None or empty, and their rules are skipped. ``root``: the directory with ``etc``. ``behaviour``:
-    results of the policy engine, if it was asked. ``node``: owner of the files, empty for files of all nodes.
+    results of the policy engine, if it was asked. ``nodes_assumed``: no file lists the nodes of the CIB.
     """
 
     where: str
@@ -59,7 +59,7 @@ class Setup:
     fstab: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     behaviour: Behaviour | None = None
-    node: str = ""
+    nodes_assumed: bool = False
 
     @property
     def pacemaker(self) -> Cib:
@@ -184,7 +184,6 @@ def views_of_nodes(setup: Setup) -> dict[str, Setup]:
         node: replace(
             setup_of(setup.where, setup.root, common | files, setup.cluster),
             behaviour=setup.behaviour,
-            node=node,
         )
         for node, files in own.items()
     }
@@ -275,10 +274,9 @@ def _answer(runner: Runner, *words: str) -> str:
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
     """Make a setup of texts by their names below ``root``. Raises BadInputError for unreadable texts."""
     corosync = texts.get("etc/corosync/corosync.conf")
-    cib, cib_file, lines = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml"), None
+    cib, cib_file, nodes_assumed = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml"), False
     if cib is None and (built := built_cib(texts)):
-        cib_file, builder = str(root / built[0]), built[1]
-        cib, lines = builder.text, builder.lines
+        cib_file, cib, nodes_assumed = str(root / built[0]), built[1].text, built[1].nodes_assumed
         texts = {**texts, "pacemaker/cib.xml": cib}
     drbd = [read_drbd(text, str(root / name)) for name, text in texts.items() if name.startswith("etc/drbd")]
     resources = resources_of(drbd)
@@ -294,10 +292,11 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         cluster=cluster,
         corosync=read_corosync(corosync, str(root / "etc/corosync/corosync.conf")) if corosync is not None else None,
         drbd=resources,
-        cib=Cib(cib, cib_file, lines) if cib is not None else None,
+        cib=Cib(cib, cib_file) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
         fstab=texts.get("etc/fstab", ""),
         texts=texts,
+        nodes_assumed=nodes_assumed,
     )
 
 

@@ -1,9 +1,9 @@
-"""Build a CIB from the statements of ``crm``, ``pcs`` and haresources, with the line of each."""
+"""Build a CIB from the statements of ``crm``, ``pcs`` and haresources."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from xml.etree import ElementTree as Xml
 
 from strakes.failover.known_options import resource_agents
@@ -53,14 +53,11 @@ def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
     return Words(tuple(plain), settings, tuple(found))
 
 
-@dataclass
 class CibBuilder:
-    """A CIB under construction; ``lines`` has the line of each id."""
+    """A CIB under construction."""
 
-    lines: dict[str, int] = field(default_factory=dict)
-    line: int = 0
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
+        self.nodes_assumed = False
         self._root = Xml.Element(
             "cib", {"validate-with": "pacemaker-3.7", "epoch": "1", "num_updates": "0", "admin_epoch": "0"}
         )
@@ -93,7 +90,6 @@ class CibBuilder:
         found = next((one for one in nodes if one.get("uname") == name), None)
         if found is None:
             found = Xml.SubElement(nodes, "node", id=str(len(nodes) + 1), uname=name)
-            self.lines.setdefault(name, self.line)
         if attributes:
             self._set(found, "instance_attributes", f"node-{name}", attributes)
 
@@ -180,7 +176,6 @@ class CibBuilder:
         return f"{tag.removeprefix('rsc_')}-{len(self._sections['constraints']) + 1}"
 
     def _add(self, parent: Xml.Element, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
-        self.lines.setdefault(identity, self.line)
         return Xml.SubElement(parent, tag, {"id": identity} | dict(attributes or {}))
 
     def _adopt(self, parent: Xml.Element, members: Iterable[str]) -> None:

@@ -23,33 +23,19 @@ STATEMENT = re.compile(
 def read_crm(text: str) -> CibBuilder:
     """Return the CIB that the statements describe; unknown statements are skipped."""
     builder = CibBuilder()
-    later = list[tuple[int, str, list[str]]]()
-    for line, words in _statements(text):
-        keyword, rest = words[0], words[1:]
-        if keyword in _READERS and rest:
-            # Members of groups and clones may follow them.
-            later.append((line, keyword, rest))
+    statements = [words for words in _statements(text) if words[0] in _READERS and len(words) > 1]
+    # Members of groups and clones may follow them.
     for stage in _STAGES:
-        for line, keyword, rest in later:
+        for keyword, *rest in statements:
             if keyword in stage:
-                builder.line = line
                 with suppress(ValueError, IndexError):
                     _READERS[keyword](builder, rest)
     return builder
 
 
-def joined_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a script with their numbers; a backslash continues a line."""
-    held, first = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        first = first or number
-        if line.rstrip().endswith("\\"):
-            held += f"{line.rstrip()[:-1]} "
-            continue
-        yield first, held + line
-        held, first = "", 0
-    if held:
-        yield first, held
+def joined_lines(text: str) -> list[str]:
+    """Return the lines of a script; a backslash continues a line."""
+    return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
 def split_words(line: str) -> list[str]:
@@ -62,8 +48,8 @@ def split_words(line: str) -> list[str]:
         return line.split()
 
 
-def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
-    for number, line in joined_lines(text):
+def _statements(text: str) -> Iterator[list[str]]:
+    for line in joined_lines(text):
         # In crm's own syntax a sign such as #uname is no comment.
         bare = _PREFIX.sub("", line, count=1)
         if len(bare) > _MOST_LINE:
@@ -73,7 +59,7 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
         except ValueError:
             words = bare.split()
         if words:
-            yield number, words
+            yield words
 
 
 def _infinite(score: str) -> str:

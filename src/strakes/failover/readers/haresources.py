@@ -27,21 +27,21 @@ def read_haresources(text: str, ha_cf: str = "") -> CibBuilder:
         host, agent = (parts[0], parts[1]) if len(parts) > 1 else ("*", parts[0])
         values = {} if host == "*" else {"hostlist": host}
         builder.primitive(f"stonith-{number}", agent, Words((), values, ()), standard="stonith")
-    for number, line in joined_lines(text):
+    for number, line in enumerate(joined_lines(text), 1):
         node, *entries = line.partition("#")[0].split() or [""]
-        builder.line = number
         if entries:
             builder.node(node)
-            _group(builder, f"line-{number}", node, entries)
+            _group(builder, number, node, entries)
     return builder
 
 
-def _group(builder: CibBuilder, group: str, node: str, entries: list[str]) -> None:
+def _group(builder: CibBuilder, line: int, node: str, entries: list[str]) -> None:
     """Add the resources of a line; they start in its order, and DRBD is promoted before them."""
+    group = f"line-{line}"
     members, copies = list[str](), list[str]()
     for number, entry in enumerate(entries, 1):
         agent, *values = entry.split("::")
-        identity = f"{agent if values else 'ip' if entry[0].isdigit() else agent}-{builder.line}-{number}"
+        identity = f"{agent if values else 'ip' if entry[0].isdigit() else agent}-{line}-{number}"
         if entry[0].isdigit():
             agent, values = "IPaddr2", entry.split("/")
         if agent in ("drbddisk", "drbdupper"):

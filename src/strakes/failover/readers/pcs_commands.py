@@ -20,7 +20,7 @@ _FLAGS = ("--force", "--skip-offline", "--debug", "--no-default-ops", "--start",
 def read_pcs_commands(text: str) -> CibBuilder:
     """Return the CIB that the commands make; commands that change no configuration are skipped."""
     builder = CibBuilder()
-    for builder.line, words in _commands(text):
+    for words in _commands(text):
         for length in (3, 2, 1):
             reader = _READERS.get(" ".join(words[:length]))
             if reader and len(words) > length:
@@ -30,8 +30,8 @@ def read_pcs_commands(text: str) -> CibBuilder:
     return builder
 
 
-def _commands(text: str) -> Iterator[tuple[int, list[str]]]:
-    for number, line in joined_lines(text):
+def _commands(text: str) -> Iterator[list[str]]:
+    for line in joined_lines(text):
         words = split_words(re.sub(r"&&|;(?=\s)", "\n", line).split("\n")[0] if "pcs" not in line else line)
         while "pcs" in words:
             words = words[words.index("pcs") + 1 :]
@@ -39,7 +39,7 @@ def _commands(text: str) -> Iterator[tuple[int, list[str]]]:
             own = [word for word in words[:end] if word not in _FLAGS and not word.startswith("--wait=")]
             if own[:1] == ["-f"]:
                 own = own[2:]
-            yield number, own
+            yield own
 
 
 def _setup(builder: CibBuilder, words: list[str]) -> None:

@@ -14,12 +14,10 @@ HEADS = re.compile(r"(?m)^(?:Stonith Devices|Pacemaker Nodes|Fencing Levels|Clus
 _RESOURCE = re.compile(r"Resource: (\S+) \(class=(\S+?)(?: provider=(\S+?))? type=(\S+?)\)")
 _SCORED = re.compile(r"\((?:score:)?([+-]?(?:\d+|INFINITY))\)|score=([+-]?\w+)")
 _OPTIONS = re.compile(r"\(([\w-]+):([^()]*)\)")
-_ACTIONS = ("start", "stop", "promote", "demote")
 
 
 @dataclass
 class _Line:
-    number: int
     text: str
     children: list[_Line] = field(default_factory=list)
 
@@ -31,7 +29,6 @@ def read_pcs_config(text: str) -> CibBuilder:
     """Return the CIB that the output describes."""
     builder = CibBuilder()
     for section in _tree(text).children:
-        builder.line = section.number
         head, _, rest = section.text.partition(":")
         if head == "Pacemaker Nodes":
             for name in (rest + " " + " ".join(child.text for child in section.children)).split():
@@ -53,15 +50,15 @@ def read_pcs_config(text: str) -> CibBuilder:
 
 
 def _tree(text: str) -> _Line:
-    top = _Line(0, "")
+    top = _Line("")
     stack = [(-1, top)]
-    for number, raw in enumerate(text.splitlines(), 1):
+    for raw in text.splitlines():
         if not raw.strip():
             continue
         indent = len(raw) - len(raw.lstrip())
         while stack[-1][0] >= indent:
             stack.pop()
-        line = _Line(number, raw.strip())
+        line = _Line(raw.strip())
         stack[-1][1].children.append(line)
         stack.append((indent, line))
     return top
@@ -73,46 +70,41 @@ def _pairs(line: _Line) -> dict[str, str]:
     return {key: value for text in texts for key, value in read_words(split_words(text), ()).settings.items()}
 
 
-def _meta(line: _Line) -> dict[str, str]:
-    return {key: value for head in ("Meta Attr",) for child in line.all(head) for key, value in _pairs(child).items()}
+def _below(line: _Line, head: str) -> dict[str, str]:
+    return {key: value for child in line.all(head) for key, value in _pairs(child).items()}
 
 
 def _resource(builder: CibBuilder, line: _Line) -> list[str]:
     """Add a resource, or a group or clone with its members; return its id."""
-    builder.line = line.number
     kind, _, rest = line.text.partition(": ")
     identity = rest.split()[0] if rest.split() else ""
     if found := _RESOURCE.match(line.text):
         agent = ":".join(filter(None, found.group(2, 3, 4)))
-        values = {key: value for child in line.all("Attributes:") for key, value in _pairs(child).items()}
-        builder.primitive(identity, agent, Words((), values, (("meta", "", _meta(line)),)))
-        element = builder.find(identity)
+        words = Words((), _below(line, "Attributes:"), (("meta", "", _below(line, "Meta Attr")),))
+        element = builder.primitive(identity, agent, words)
         for child in line.all("Operations:"):
-            for number, name, pairs in _operations(child):
-                builder.line = number
-                assert element is not None
+            for name, pairs in _operations(child):
                 builder.operation(element, name, pairs)
         return [identity]
     if kind not in ("Group", "Clone", "Master", "Bundle"):
         return []
     members = [name for child in line.children for name in _resource(builder, child)]
-    builder.line = line.number
     if kind == "Group":
-        builder.group(identity, members, _meta(line))
+        builder.group(identity, members, _below(line, "Meta Attr"))
     elif members and kind != "Bundle":
-        builder.clone(identity, members[0], _meta(line), promotable=kind == "Master")
+        builder.clone(identity, members[0], _below(line, "Meta Attr"), promotable=kind == "Master")
     return [identity]
 
 
-def _operations(line: _Line) -> Iterator[tuple[int, str, dict[str, str]]]:
+def _operations(line: _Line) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield operations: ``monitor: ID`` with settings below it, or ``monitor interval=9s (ID)`` of older releases."""
-    old = _Line(line.number, line.text.partition(":")[2].strip())
+    old = _Line(line.text.partition(":")[2].strip())
     for child in (old, *line.children):
         name, _, rest = child.text.partition(" ")
         if name:
             body = re.sub(r"\([^)]*\)", "", rest) if not name.endswith(":") else ""
-            pairs = read_words(split_words(body), ()).settings | _pairs(_Line(0, "", child.children))
-            yield child.number, name.rstrip(":"), dict(pairs)
+            pairs = read_words(split_words(body), ()).settings | _pairs(_Line("", child.children))
+            yield name.rstrip(":"), pairs
 
 
 def _levels(builder: CibBuilder, section: _Line) -> None:
@@ -120,25 +112,19 @@ def _levels(builder: CibBuilder, section: _Line) -> None:
         name = target.text.partition(": ")[2] or target.text
         for child in target.children:
             if found := re.match(r"Level (\d+)(?:: | - )?\s*(.*)", child.text):
-                builder.line = child.number
                 names = found[2] or " ".join(inner.text for inner in child.children)
                 builder.level(name.split()[0], found[1], re.split(r"[,\s]+", names.strip()))
 
 
 def _settings(builder: CibBuilder, section: _Line, kind: str) -> None:
-    def walk(line: _Line) -> Iterator[tuple[int, str, str]]:
-        for child in line.children:
-            found = re.match(r"([\w-]+)(?:=|: )(\S.*)", child.text)
-            if found and found[1] not in ("Meta", "Options"):
-                yield child.number, found[1], found[2].removesuffix(" (default)").strip("\"'")
-            yield from walk(child)
-
-    for builder.line, name, value in walk(section):
-        builder.properties({name: value}, kind)
+    for child in section.children:
+        found = re.match(r"([\w-]+)(?:=|: )(\S.*)", child.text)
+        if found and found[1] not in ("Meta", "Options"):
+            builder.properties({found[1]: found[2].removesuffix(" (default)").strip("\"'")}, kind)
+        _settings(builder, child, kind)
 
 
 def _constraint(builder: CibBuilder, kind: str, child: _Line) -> None:
-    builder.line = child.number
     options = dict(_OPTIONS.findall(child.text))
     bare = re.sub(r"\([^()]*\)", "", child.text).replace("'", "")
     words = [word for word in bare.split() if "=" not in word and word != "resource"]
@@ -172,9 +158,8 @@ def _location(builder: CibBuilder, line: _Line) -> None:
         return
     resource = line.text.removeprefix("Resource: ")
     for child in line.children:
-        entries = child.children or [_Line(child.number, child.text.partition(":")[2].strip())]
+        entries = child.children or [_Line(child.text.partition(":")[2].strip())]
         for entry in entries:
-            builder.line = entry.number
             node = re.match(r"(?:Node: )?(\S+) \(score:([+-]?\w+)\)", entry.text)
             identity = dict(_OPTIONS.findall(entry.text)).get("id", "")
             if node:

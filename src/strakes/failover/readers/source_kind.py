@@ -12,18 +12,12 @@ from strakes.failover.readers.pcs_commands import COMMAND, read_pcs_commands
 from strakes.failover.readers.pcs_config import HEADS, read_pcs_config
 
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
-CRM, PCS_COMMANDS, PCS_CONFIG, POOLS = (
-    "pacemaker/crm.txt",
-    "pacemaker/pcs.sh",
-    "pacemaker/pcs-config.txt",
-    "zfs/status.txt",
-)
+CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
 # After "^", blanks within a line only: across lines, the time grows with their square.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
     (re.compile(r"(?m)^[ \t]*(?:resource\s+\S+|common|global)\s*\{"), "etc/drbd.d/{name}"),
-    (re.compile(r"(?m)^[ \t]*pool:\s+\S+\n\s*state:"), POOLS),
     (HEADS, PCS_CONFIG),
     (COMMAND, PCS_COMMANDS),
     (STATEMENT, CRM),
@@ -55,7 +49,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
     """Add nodes if no statement does: from Corosync, DRBD, fencing devices, constraints, or two new ones."""
     if not builder.node_names:
-        builder.line = 0
+        builder.nodes_assumed = True
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
         named = (
             re.findall(r"(?m)^\s*name:\s*(\S+)", texts.get(COROSYNC, ""))

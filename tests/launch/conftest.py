@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from mounts import tmpfs_mounted
 from strakes.errors import EnvironmentLacksError
 from strakes.launch.engine import LocalEngine, find_engine
 from strakes.targets.workspace import Workspace
@@ -47,13 +46,6 @@ def engine(log: Log) -> Iterator[LocalEngine]:
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
     with Workspace.create(tmp_path, "20260101-000000-test-0000") as workspace:
-        yield workspace
-
-
-@pytest.fixture
-def small_workspace() -> Iterator[Workspace]:
-    """Return a workspace on a tmpfs of 4 MiB."""
-    with tmpfs_mounted("4m") as place, Workspace.create(place, "20260101-000000-test-0000") as workspace:
         yield workspace
 
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,9 +55,9 @@ def of(
     return TransferPhase(name, operation, layout, access, **{**sizes, **more})  # type: ignore[arg-type]
 
 
-@pytest.fixture(scope="module")
-def engines() -> Iterator[Callable[[Way], MpiEngine]]:
-    """Return a function that returns the engine of an mpiexec, started at the first call.
+@contextmanager
+def started_engines() -> Iterator[Callable[[Way], MpiEngine]]:
+    """Yield a function that returns the engine of an mpiexec, started at the first call.
 
     It skips the test if the engine lacks the backend.
     """
@@ -67,12 +67,21 @@ def engines() -> Iterator[Callable[[Way], MpiEngine]]:
         def engine_of(way: Way) -> MpiEngine:
             if way[1] not in started:
                 started[way[1]] = stack.enter_context(new_engine(way))
-            engine = started[way[1]]
-            if why := engine.start().absent.get(way[0]):
-                pytest.skip(why["why"])
-            return engine
+            return with_backend(started[way[1]], way)
 
         yield engine_of
+
+
+@pytest.fixture(scope="module")
+def engines() -> Iterator[Callable[[Way], MpiEngine]]:
+    with started_engines() as engines:
+        yield engines
+
+
+def with_backend(engine: MpiEngine, way: Way) -> MpiEngine:
+    if why := engine.start().absent.get(way[0]):
+        pytest.skip(why["why"])
+    return engine
 
 
 def new_engine(way: Way, log: Callable[[str], None] | None = None) -> MpiEngine:
@@ -290,8 +299,7 @@ def test_a_full_file_system_fails_the_phase_whether_the_library_says_so_or_not(w
         Workspace.create(place, "20260101-000000-test-0000") as workspace,
         new_engine(way, log.append) as engine,
     ):
-        if why := engine.start().absent.get(way[0]):
-            pytest.skip(why["why"])
+        with_backend(engine, way)
         for collective in (False, True):
             write = of(
                 way,
@@ -338,8 +346,7 @@ def test_a_file_system_that_becomes_read_only_is_reported(engine: MpiEngine, way
 @pytest.mark.parametrize("way", [WAYS[0], WAYS[2]], ids=["mpiio-mpich", "hdf5-openmpi"], indirect=True)
 def test_a_rank_killed_in_collective_calls_is_named_and_the_run_ends(way: Way, workspace: Workspace) -> None:
     with new_engine(way) as engine:
-        if why := engine.start().absent.get(way[0]):
-            pytest.skip(why["why"])
+        with_backend(engine, way)
         victim = next(int(process.split()[1]) for process, rank in engine.start().ranks.items() if rank == 2)
         calls: list[Progress] = []
 

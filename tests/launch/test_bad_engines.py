@@ -35,29 +35,22 @@ def start_fails(executable: Path) -> EnvironmentLacksError:
     return caught.value
 
 
-def test_an_engine_of_another_version_is_not_used(fake_engine: FakeEngine) -> None:
-    assert "version 0.0.0" in start_fails(fake_engine("hello(engine='0.0.0')\nsys.stdin.read()")).why
-
-
-def test_an_engine_that_exits_at_once_is_quoted(fake_engine: FakeEngine) -> None:
-    error = start_fails(fake_engine("print('no libfmt.so', file=sys.stderr); sys.exit(127)"))
-    assert "exit status 127" in error.why
-    assert "no libfmt.so" in error.why
-
-
-def test_an_engine_that_sends_nothing_is_not_waited_for(fake_engine: FakeEngine) -> None:
-    assert "sent nothing" in start_fails(fake_engine("time.sleep(60)")).why
-
-
-def test_an_engine_whose_first_message_is_not_a_hello_is_not_used(fake_engine: FakeEngine) -> None:
-    assert "not a valid hello" in start_fails(fake_engine("say('done', id='x')\ntime.sleep(60)")).why
-
-
 @pytest.mark.parametrize(
-    "line", ["'{\"type\":' + '[' * 200_000", "'{\"type\": []}'", '\'{"type": "hello", "version": {}}\'']
+    ("body", "why"),
+    [
+        ("hello(engine='0.0.0')\nsys.stdin.read()", "version 0.0.0"),
+        ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "exit status 127"),
+        ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "no libfmt.so"),
+        ("time.sleep(60)", "sent nothing"),
+        ("say('done', id='x')\ntime.sleep(60)", "not a valid hello"),
+        ("print('{\"type\":' + '[' * 200_000)", "exit status 0"),
+        ("print('{\"type\": []}')", "exit status 0"),
+        ('print(\'{"type": "hello", "version": {}}\')', "exit status 0"),
+    ],
+    ids=["version", "exit", "its words", "silence", "no hello", "depth", "type", "number"],
 )
-def test_an_invalid_message_is_a_line_of_the_log(fake_engine: FakeEngine, line: str) -> None:
-    assert "exit status 0" in start_fails(fake_engine(f"print({line})")).why
+def test_an_engine_that_does_not_start_properly_is_not_used(fake_engine: FakeEngine, body: str, why: str) -> None:
+    assert why in start_fails(fake_engine(body)).why
 
 
 def test_a_line_without_end_is_read_in_pieces(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,25 +97,20 @@ def failing_device() -> Iterator[tuple[Path, Path]]:
             unmount(place)
 
 
-def data(name: str, operation: str, **more: object) -> TransferPhase:
-    return TransferPhase(name, operation, "file-per-process", "segmented", MIB, 8 * MIB, **more)  # type: ignore[arg-type]
+def data(name: str, operation: str, block_bytes: int = 8 * MIB, **more: object) -> TransferPhase:
+    return TransferPhase(name, operation, "file-per-process", "segmented", MIB, block_bytes, **more)  # type: ignore[arg-type]
+
+
+def with_backend(engine: LocalEngine, backend: str) -> None:
+    if backend not in engine.start().backends:
+        pytest.skip(f"the engine is without {backend}")
 
 
 @pytest.mark.parametrize("backend", ["posix", "stdio", "mmap", "uring"])
 def test_an_overcommitted_device_ends_the_phase_and_everything_is_removed(engine: LocalEngine, backend: str) -> None:
-    if backend not in engine.start().backends:
-        pytest.skip(f"the engine is without {backend}")
+    with_backend(engine, backend)
     with failing_device() as (place, _):
-        write = TransferPhase(
-            "w",
-            "write",
-            "file-per-process",
-            "segmented",
-            MIB,
-            32 * MIB,
-            sync="fsync",
-            backend=backend,
-        )
+        write = data("w", "write", 32 * MIB, sync="fsync", backend=backend)
         directory = marked(place)
         result = run(engine, Plan(2, (write, data("never", "read", files="data"))), directory)
         # The error that a loop device returns for a full tmpfs depends on the kernel.
@@ -130,10 +125,9 @@ def test_an_overcommitted_device_ends_the_phase_and_everything_is_removed(engine
 def test_a_file_system_that_shuts_down_during_writes_is_reported_with_the_remains(
     engine: LocalEngine, backend: str
 ) -> None:
-    if backend not in engine.start().backends:
-        pytest.skip(f"the engine is without {backend}")
+    with_backend(engine, backend)
     with loop_mounted("ext4") as place:
-        write = TransferPhase("w", "write", "file-per-process", "segmented", MIB, 2 * MIB, stop=LONG, backend=backend)
+        write = data("w", "write", 2 * MIB, stop=LONG, backend=backend)
 
         def shut_down() -> None:
             descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
@@ -152,22 +146,11 @@ def test_a_file_system_that_shuts_down_during_writes_is_reported_with_the_remain
 
 @pytest.mark.parametrize("backend", ["posix", "uring"])
 def test_a_read_error_of_the_device_is_reported_with_the_offset(engine: LocalEngine, backend: str) -> None:
-    if backend not in engine.start().backends:
-        pytest.skip(f"the engine is without {backend}")
+    with_backend(engine, backend)
     with failing_device() as (place, image):
         phases = (
-            TransferPhase("w", "write", "file-per-process", "segmented", MIB, 4 * MIB, sync="fsync"),
-            TransferPhase(
-                "r",
-                "read",
-                "file-per-process",
-                "segmented",
-                MIB,
-                4 * MIB,
-                direct=True,
-                stop=LONG,
-                backend=backend,
-            ),
+            data("w", "write", 4 * MIB, sync="fsync"),
+            data("r", "read", 4 * MIB, direct=True, stop=LONG, backend=backend),
         )
 
         def cut() -> None:
@@ -206,8 +189,7 @@ def test_a_file_system_that_becomes_read_only_is_reported_with_the_remains(engin
 
 @pytest.mark.parametrize("backend", ["posix", "uring"])
 def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspace_path: Path, backend: str) -> None:
-    if backend not in engine.start().backends:
-        pytest.skip(f"the engine is without {backend}")
+    with_backend(engine, backend)
     phases = (
         MetadataPhase("create", "file-create", "unique", items=50),
         MetadataPhase("stat", "file-stat", "unique", items=50, stop=LONG, backend=backend, queue_depth=1),

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import StrakesRunner
-from launch.test_backends_by_mpi import KIB, PAUSE, RANKS, WAYS, Way, check_usable, in_pause, new_engine, of
+from launch.test_backends_by_mpi import KIB, PAUSE, RANKS, WAYS, Way, check_usable, in_pause, of, started_engines
 from launch.test_mpi import pid_of
 from mounts import FaultyMount, faulty_mounted
 from strakes.launch.messages import PlanResult
@@ -37,21 +35,9 @@ def faulty() -> Iterator[FaultyMount]:
 
 @pytest.fixture(scope="module")
 def engines(faulty: FaultyMount) -> Iterator[Callable[[Way], MpiEngine]]:
-    """Return a function that returns the engine of an mpiexec, started at the first call.
-
-    The engines end before the file system is unmounted: a library keeps open the files that it could not close.
-    """
-    with ExitStack() as stack:
-        started: dict[str, MpiEngine] = {}
-
-        def engine_of(way: Way) -> MpiEngine:
-            if way[1] not in started:
-                started[way[1]] = stack.enter_context(new_engine(way))
-            if why := started[way[1]].start().absent.get(way[0]):
-                pytest.skip(why["why"])
-            return started[way[1]]
-
-        yield engine_of
+    """Return the engines, which end before the file system is unmounted: libraries keep files that they cannot close."""
+    with started_engines() as engines:
+        yield engines
 
 
 @pytest.fixture
@@ -168,19 +154,20 @@ def test_the_command_names_rank_path_and_cause_and_ends_with_status_1(
 ) -> None:
     engines(WAYS[0])
     plan = tmp_path / "plan.toml"
-    phase = {
-        "kind": "transfer",
-        "name": "x",
-        "operation": "write",
-        "backend": backend,
-        "layout": "shared-file",
-        "access": "segmented",
-    }
-    rows = [
-        f"{name} = {json.dumps(value)}"
-        for name, value in {**phase, "transfer_bytes": "16KiB", "block_bytes": "64KiB", "segments": 1}.items()
-    ]
-    plan.write_text("\n".join([f"ranks = {RANKS}", "[[phase]]", *rows]))
+    plan.write_text(
+        f"""ranks = {RANKS}
+[[phase]]
+name = "x"
+kind = "transfer"
+operation = "write"
+backend = "{backend}"
+layout = "shared-file"
+access = "segmented"
+transfer_bytes = "16KiB"
+block_bytes = "64KiB"
+segments = 1
+"""
+    )
     # The rank that creates the file succeeds; the others open the existing file and fail.
     faulty.fail("open", errno=errno.EIO)
     done = strakes("run", plan, faulty.place, "--launcher", "mpi", "-n", str(RANKS), "--budget", "5s")

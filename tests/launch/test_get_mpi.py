@@ -47,11 +47,6 @@ def test_launchers_that_are_missing_are_not_offered_without_how_to_get_them(bare
     assert with_launcher("Start the ranks as processes: --launcher mpi.").endswith(GET_MPI)
 
 
-def test_available_launchers_are_offered() -> None:
-    assert offer(("mpi", "command")) == "Add --launcher mpi or command."
-    assert with_launcher("Mount it with noac.") == "Mount it with noac."
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import queue
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +18,6 @@ from strakes.errors import EnvironmentLacksError
 from strakes.launch import mpi, slurm
 from strakes.launch.choice import Launch
 from strakes.launch.nodes import hub as hub_module
-from strakes.launch.nodes.agent import SECRET
 from strakes.launch.nodes.channel import Channel
 from strakes.launch.nodes.hub import Hub, NodeAgent, starts
 
@@ -120,14 +118,6 @@ def test_late_nodes_are_waited_for_as_long_as_the_document_states(
     assert now[0] - began == gives_up_after_s + 0.5
 
 
-def test_nodes_without_given_names_are_sorted_by_name(waiting: Callable[..., Hub]) -> None:
-    hub = waiting((STAYS, ["c", "", ""]))
-    for name in ("b", "c", "a"):
-        hub._proved.put(NodeAgent(name, {}, cast("Channel", SimpleNamespace(close=lambda: None))))
-    hub._start()
-    assert [agent.host for agent in hub.agents] == ["c", "a", "b"]
-
-
 def test_two_that_answer_as_one_node_are_refused(waiting: Callable[..., Hub]) -> None:
     hub = waiting((STAYS, ["", ""]))
     for _ in range(2):
@@ -186,27 +176,6 @@ def test_a_connection_is_counted_until_it_is_authenticated_and_is_accepted_once(
         assert time.monotonic() < until, "nobody was taken"
     assert [agent.host for agent in hub.agents] == ["a"] and not hub._take_one()
     channel.close()
-
-
-def test_the_secret_is_long_and_unique_and_passed_in_both_ways(waiting: Callable[..., Hub], tmp_path: Path) -> None:
-    hub, other = waiting(), waiting()
-    assert len(hub._secret) == 32 and hub._secret != other._secret
-    place = tmp_path / "ways"
-    process = hub._start_agent(["sh", "-c", f'read line; echo "$line ${SECRET}" >{place}'])
-    assert process.wait(LIMIT_S) == 0
-    assert place.read_text().split() == [hub._secret.hex()] * 2
-
-
-def test_threads_of_the_hub_do_not_prevent_the_exit_of_the_program(waiting: Callable[..., Hub]) -> None:
-    before = set(threading.enumerate())
-    hub = waiting((STAYS, ["a"]), (["true"], ["b"]))
-    silent = connect(hub)
-    node = answer_as_later(hub, "a")[0]
-    with pytest.raises(EnvironmentLacksError):
-        hub._start()
-    own = set(threading.enumerate()) - before - {node}
-    assert own and all(thread.daemon for thread in own)
-    silent.close()
 
 
 def test_a_hub_for_hosts_it_does_not_know_listens_at_one_port_of_all_its_addresses(
@@ -285,16 +254,6 @@ def test_one_node_has_no_link_and_nodes_that_cannot_reach_each_other_are_named()
     with pytest.raises(EnvironmentLacksError, match="cannot reach each other") as refused:
         hub.links()
     assert refused.value.where == "n0 to n1" and refused.value.why == "no route"
-    hub.agents = []
-    hub.close()
-
-
-def test_all_nodes_look_at_once() -> None:
-    hub = Hub(Launch("mpi", hosts=("localhost",)))
-    nodes, log = with_nodes(hub, 2, lambda: {"content": "x"})
-    assert hub.look("/d", "f") == {"n0": {"content": "x"}, "n1": {"content": "x"}}
-    assert log == ["tell n0", "tell n1", "hear n0", "hear n1"]
-    assert nodes[0].told == [{"do": "look", "directory": "/d", "file": "f"}]
     hub.agents = []
     hub.close()
 
@@ -378,11 +337,3 @@ def test_mpi_starts_the_nodes_one_by_one_and_slurm_all_at_once(monkeypatch: pyte
     assert words[:6] == ["/srun", "2", "a", "b", "1", "--nodes=2"] and hosts == ["a", "b"]
     monkeypatch.setattr(slurm, "allocation", lambda: SimpleNamespace(nodes=3))
     assert starts(Launch("slurm"), "here:1")[0][1] == ["", "", ""]
-
-
-def test_a_launcher_that_does_not_end_is_killed_and_one_that_ends_is_waited_for(waiting: Callable[..., Hub]) -> None:
-    hub = waiting()
-    hub._started = [subprocess.Popen(["true"]), subprocess.Popen(STAYS)]
-    hub._started[0].wait()
-    hub.close()
-    assert [process.returncode for process in hub._started] == [0, -9]

@@ -74,13 +74,6 @@ def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
 
 
 @needs_mpi
-def test_the_engine_says_who_takes_part(engine: MpiEngine) -> None:
-    hello = engine.start()
-    assert hello.mpi
-    assert dict(hello.nodes) == {hello.host: 4}
-
-
-@needs_mpi
 def test_a_plan_gives_the_samples_that_threads_give(engine: MpiEngine, workspace: Workspace) -> None:
     result = engine.run(SHORT, workspace.path, "c1", 60)
     assert (result.ended, result.errors, result.cleaned, result.left) == ("ok", (), True, ())
@@ -133,19 +126,6 @@ def test_more_ranks_than_processes_are_refused_with_what_to_do(engine: MpiEngine
     result = engine.run(Plan(5, SHORT.phases), workspace.path, "r", 60)
     assert result.ended == "refused"
     assert (result.errors[0].where["key"], "--ranks" in result.errors[0].remedy) == ("team.ranks", True)
-
-
-@needs_mpi
-def test_a_process_reads_the_data_of_another_one(engine: MpiEngine, workspace: Workspace) -> None:
-    write = TransferPhase(
-        "write", "write", "file-per-process", "segmented", 64 * KIB, 256 * KIB, preallocate=True, rank_shift=1
-    )
-    read = TransferPhase(
-        "read", "read", "file-per-process", "segmented", 64 * KIB, 256 * KIB, verify=True, rank_shift=2
-    )
-    result = engine.run(Plan(4, (write, read)), workspace.path, "s", 60)
-    assert (result.ended, result.errors) == ("ok", ())
-    assert result.samples[1].effective["verified_bytes"] == 4 * 256 * KIB
 
 
 @needs_mpi
@@ -378,28 +358,6 @@ def test_a_piece_of_a_stage_may_be_more_than_a_message_can_count(two_nodes: MpiE
 
 
 @needs_mpi
-def test_sixteen_processes_with_two_writers_leave_what_verifies(workspace: Workspace) -> None:
-    phases = []
-    for layout in ("shared-file", "file-per-writer"):
-        same = {
-            "layout": layout,
-            "access": "segmented",
-            "transfer_bytes": 64 * KIB,
-            "block_bytes": 256 * KIB,
-            "files": layout,
-        }
-        again = {"writers": 2} if layout == "file-per-writer" else {}
-        phases.append(TransferPhase(f"w-{layout}", "write", **same, writers=2))  # type: ignore[arg-type]
-        phases.append(TransferPhase(f"r-{layout}", "read", **same, **again, rank_shift=5, verify=True))  # type: ignore[arg-type]
-    with MpiEngine(ranks=16) as engine:
-        result = engine.run(Plan(16, tuple(phases)), workspace.path, "w", 60)
-    assert (result.ended, result.errors) == ("ok", ())
-    for write, read in (result.samples[0:2], result.samples[2:4]):
-        assert [row[0] for row in write.ranks if row[3] > 0] == [0, 8]
-        assert read.effective["verified_bytes"] == write.bytes == 16 * 256 * KIB
-
-
-@needs_mpi
 def test_parts_of_a_mixed_phase_are_what_they_are_with_threads(engine: MpiEngine, workspace: Workspace) -> None:
     dump = TransferPhase("dump", "write", "shared-file", "segmented", 16 * KIB, 64 * KIB, preallocate=True)
     make = MetadataPhase("make", "file-create", "shared", items=20, depth=1, branch=3, file_bytes=100)
@@ -424,16 +382,6 @@ def test_parts_of_a_mixed_phase_are_what_they_are_with_threads(engine: MpiEngine
             assert again.effective["verified_bytes"] == 128 * KIB
             assert seen.operations == 20
             assert [(row.phase, row.rank) for row in result.log] == [("watch", 3)] * 20
-
-
-@needs_mpi
-@pytest.mark.long
-def test_256_processes_on_one_machine_measure_together(workspace: Workspace) -> None:
-    with MpiEngine(ranks=256) as engine:
-        result = engine.run(Plan(256, SHORT.phases), workspace.path, "w", 300)
-    assert (result.ended, result.errors) == ("ok", ())
-    assert [sample.operations for sample in result.samples] == [256 * 20, 256 * 20]
-    assert [row[0] for row in result.samples[0].ranks] == list(range(256))
 
 
 @needs_mpi

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from launch.test_mpi import needs_mpi
-from strakes.launch.engine import Engine, LocalEngine
+from strakes.launch.engine import Engine
 from strakes.launch.mpi import MpiEngine
 from strakes.plan import Plan, TransferPhase
 from strakes.targets.workspace import Workspace
@@ -44,14 +44,6 @@ def places(engine: Engine, plan: Plan, folder: Path, told: Path) -> list[str]:
     return sorted(line.split()[0] for line in told.read_text().splitlines())
 
 
-def test_threads_keep_to_their_processors_for_one_plan(told: Path, tmp_path: Path) -> None:
-    anywhere = ",".join(map(str, HERE))
-    ends = [str(HERE[0]), str(HERE[-1])]
-    with LocalEngine() as engine:
-        assert places(engine, replace(PLAN, processors=",".join(ends)), tmp_path, told) == sorted(ends)
-        assert places(engine, PLAN, tmp_path, told) == [anywhere, anywhere]
-
-
 @needs_mpi
 def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: Path) -> None:
     ends = [str(HERE[0]), str(HERE[-1])]
@@ -59,15 +51,6 @@ def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: P
         before = places(engine, PLAN, tmp_path, told)
         assert places(engine, replace(PLAN, processors=",".join(ends)), tmp_path, told) == sorted(ends)
         assert places(engine, PLAN, tmp_path, told) == before
-
-
-def test_buffers_are_in_large_pages(told: Path, tmp_path: Path) -> None:
-    rule = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if not rule.exists() or "[never]" in rule.read_text():
-        pytest.skip("this kernel has no transparent huge pages")
-    with LocalEngine() as engine:
-        places(engine, replace(PLAN, buffer_pages="transparent"), tmp_path, told)
-        assert all(int(line.split()[1]) >= 2048 for line in told.read_text().splitlines())
 
 
 @needs_mpi

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from launch.test_faults import MIB, check_told, data, marked, run
+from launch.test_faults import MIB, check_told, data, marked, run, with_backend
 from mounts import NOBODY, QUOTAS, faulty_mounted, loop_mounted, quota_mounted
 from strakes.launch.engine import LocalEngine, find_engine
 from strakes.launch.messages import PlanResult
@@ -21,7 +21,7 @@ BACKENDS = pytest.mark.parametrize("backend", ["posix", "stdio", "mmap", "uring"
 
 
 def write(backend: str, **more: object) -> TransferPhase:
-    return data("w", "write", backend=backend, **more)
+    return data("w", "write", backend=backend, **more)  # type: ignore[arg-type]
 
 
 def check_quota(
@@ -37,45 +37,28 @@ def check_quota(
     assert [path.name for path in directory.iterdir()] == [".strakes-marker"]
 
 
-def with_backend(engine: LocalEngine, backend: str) -> None:
-    if backend not in engine.start().backends:
-        pytest.skip(f"the engine is without {backend}")
-
-
+@pytest.mark.parametrize(
+    ("call", "after_bytes", "later", "operations"),
+    [
+        ("write", 6 * MIB, False, {"write", "pwrite", "msync", "fflush"}),
+        ("write", 6 * MIB, True, {"fsync", "msync"}),
+        ("create", 0, False, {"open"}),
+    ],
+    ids=["write", "write-back", "create"],
+)
 @BACKENDS
-def test_a_quota_met_by_a_write_is_reported(engine: LocalEngine, backend: str) -> None:
+def test_a_simulated_quota_is_reported(
+    engine: LocalEngine, backend: str, call: str, after_bytes: int, later: bool, operations: set[str]
+) -> None:
     with_backend(engine, backend)
-    with faulty_mounted() as faulty:
+    with faulty_mounted(writes_later=later) as faulty:
         directory = marked(faulty.place)
-        faulty.fail("write", errno=errno.EDQUOT, after_bytes=6 * MIB)
-        result = run(engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory)
-        check_quota(result, directory, "w", {"write", "pwrite", "msync", "fflush"}, "p/data.")
-
-
-@BACKENDS
-def test_a_quota_met_at_write_back_is_reported(engine: LocalEngine, backend: str) -> None:
-    with_backend(engine, backend)
-    with faulty_mounted(writes_later=True) as faulty:
-        directory = marked(faulty.place)
-        faulty.fail("write", errno=errno.EDQUOT, after_bytes=6 * MIB)
+        faulty.fail(call, errno=errno.EDQUOT, after_bytes=after_bytes)
         result = run(engine, Plan(2, (write(backend, sync="fsync"), data("never", "read", files="data"))), directory)
         # A rank that halts because the other failed closes without fsync; its close then fails with EIO, not EDQUOT.
-        told = [
-            error
-            for error in result.errors
-            if (error.errno, error.where["operation"]) not in (("EIO", "close"), ("EIO", "fclose"))
-        ]
-        check_quota(replace(result, errors=tuple(told)), directory, "w", {"fsync", "msync"}, "p/data.")
-
-
-@BACKENDS
-def test_a_quota_met_by_file_creation_is_reported(engine: LocalEngine, backend: str) -> None:
-    with_backend(engine, backend)
-    with faulty_mounted() as faulty:
-        directory = marked(faulty.place)
-        faulty.fail("create", errno=errno.EDQUOT)
-        result = run(engine, Plan(2, (write(backend),)), directory)
-        check_quota(result, directory, "w", {"open"}, "p/data.")
+        closed = [("EIO", "close"), ("EIO", "fclose")] if later else []
+        told = [error for error in result.errors if (error.errno, error.where["operation"]) not in closed]
+        check_quota(replace(result, errors=tuple(told)), directory, "w", operations, "p/data.")
 
 
 @pytest.fixture

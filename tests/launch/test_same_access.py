@@ -217,28 +217,6 @@ def test_no_byte_of_a_file_is_written_twice_or_missed(traced: Traced, plan: Plan
 
 
 @needs_mpi
-@pytest.mark.parametrize("layout", ["shared-file", "file-per-writer"])
-def test_with_writers_no_byte_is_written_twice_or_missed_and_all_is_read_back(traced: Traced, layout: str) -> None:
-    same = {"transfer_bytes": 1000, "block_bytes": 3000, "segments": 5, "layout": layout, "access": "strided"}
-    write = TransferPhase("w", "write", **same, writers=2)  # type: ignore[arg-type]
-    read = TransferPhase(
-        "r",
-        "read",
-        **same,  # type: ignore[arg-type]
-        writers=2 if layout == "file-per-writer" else 0,
-        rank_shift=1,
-        verify=True,
-    )
-    left = []
-    for engine in (traced.local, traced.processes[MOST_RANKS]):
-        sequences, files = traced.run(Plan(MOST_RANKS, (write, read)), engine)
-        assert all(covered_once(sequences, files, name) for name in files)
-        assert sum(any(op == "w" for op, *_ in sequence) for sequence in sequences.elements()) == 2
-        left.append((sequences, files))
-    assert left[0] == left[1]
-
-
-@needs_mpi
 @pytest.mark.parametrize(("readers", "broadcast"), [(0, False), (1, False), (2, True)])
 def test_a_staged_file_is_whole_for_all_and_read_by_its_readers_only(
     traced: Traced, readers: int, broadcast: bool

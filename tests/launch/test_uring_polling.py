@@ -28,18 +28,6 @@ def engine() -> Iterator[LocalEngine]:
         yield engine
 
 
-def test_requests_are_taken_by_a_thread_of_the_kernel_and_the_data_are_right(
-    engine: LocalEngine, tmp_path: Path
-) -> None:
-    read = replace(WRITE, name="r", operation="read", verify=True)
-    phases = tuple(replace(phase, sqpoll=True) for phase in (WRITE, read))
-    with Workspace.create(tmp_path, "polled") as workspace:
-        result = engine.run(Plan(2, phases), workspace.path, "p", limit_s=60)
-    assert result.errors == ()
-    assert [sample.operations for sample in result.samples] == [128, 128]
-    assert result.samples[1].effective["verified_bytes"] == 2 * 4 * 64 * KIB
-
-
 def test_a_file_system_without_polling_is_named_with_what_to_do(engine: LocalEngine) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         try:

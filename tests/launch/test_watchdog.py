@@ -14,6 +14,7 @@ import pytest
 from conftest import one_in
 from launch.dying_servers import END_S, LCTL, LFS, LOST_FOR_S, SSH, STEPS
 from mounts import faulty_mounted
+from strakes.store import Store
 
 PROGRAM = Path(__file__).with_name("dying_servers.py")
 # Allowance in seconds for status checks and clean-up, and the time-out after which a hanging lctl is killed.
@@ -59,6 +60,9 @@ def test_a_survey_ends_soon_after_its_server_died(step: str, tools: tuple[str, .
     print(f"{step} {tools}: {took_s:.1f} s\n{told}")
     assert command.returncode == 1
     assert took_s < LOST_FOR_S + END_S + MARGIN_S + LCTL_LIMIT_S * ("lctl-hangs" in tools)
+    if step != "before the pilot":
+        (run,) = Store().runs()
+        assert run.status in ("failed", "interrupted")
     if "lctl-hangs" in tools:
         assert f"{mount.place}" in told and "does not answer" in told
     else:

@@ -27,7 +27,6 @@ EXAMPLES = sorted(
 # Examples of libraries that need ranks as processes, and the mpiexec for each.
 LIBRARIES = {"mpiio": "mpiexec", "hdf5": "mpiexec.openmpi", "pnetcdf": "mpiexec.openmpi"}
 BY_THREADS = [path for path in EXAMPLES if path.stem not in LIBRARIES]
-NAMED = (ROOT / "examples" / "README.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -109,19 +108,3 @@ def test_an_example_of_a_library_is_skipped_with_a_reason_if_ranks_are_threads(
     assert "--launcher mpi" in done.stderr
     assert "every cell is skipped" in done.stderr
     assert not any(target.iterdir())
-
-
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_states_its_purpose(path: Path) -> None:
-    assert path.read_text().startswith("# ")
-    assert plan_from_toml(path, seed=0)[0] != path.stem
-    assert path.stem in NAMED or f"-{path.stem.partition('-')[2]}" in NAMED
-
-
-def test_the_samples_have_the_size_of_a_growing_population(strakes: StrakesRunner, target: Path) -> None:
-    assert strakes("run", ROOT / "examples" / "accumulate.toml", target, "--budget", "1s").returncode == 0
-    samples = Store().open("latest").visits[0].samples
-    counted = [
-        (sample.extra["population"]["before_files"], sample.extra["population"]["after_files"]) for sample in samples
-    ]
-    assert counted == [(0, 2000), (2000, 4000), (4000, 8000)]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import StrakesRunner
-from lab.running import Labs, need, own_labs
+from lab.running import Labs
 from mounts import tmpfs_mounted
 from strakes.lab.cgroup import hierarchy_of
 from strakes.launch.impact import UNLIMITED
@@ -48,13 +47,6 @@ operation = "file-create"
 directory = "unique"
 items = 50
 """
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("xfs")
-    with own_labs() as found:
-        yield found
 
 
 @pytest.fixture

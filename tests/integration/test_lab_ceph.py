@@ -1,37 +1,20 @@
 from __future__ import annotations
 
-import ctypes.util
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lab.running import Labs, need, own_labs
+from lab.running import Labs
 from strakes.lab.ceph.monitor import Monitors
 from strakes.lab.cgroup import hierarchy_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 MIB = 1 << 20
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("ceph")
-    with own_labs() as found:
-        yield found
-
-
-def wait_for(condition: object, seconds: float = 60) -> None:
-    assert callable(condition)
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def busy_ms(device: str) -> int:
@@ -73,27 +56,6 @@ def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(la
     assert len(used.pids) == len(roles)
     labs.down("ceph")
     assert not labs.remains(used)
-
-
-def test_libcephfs_works_with_the_configuration_named_by_status(labs: Labs) -> None:
-    library = ctypes.util.find_library("cephfs")
-    if library is None:
-        pytest.skip("libcephfs is not installed")
-    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--store", "memstore")
-    (mount / "file").touch()
-    script = """
-import ctypes, sys
-lib, handle = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p()
-assert lib.ceph_create(ctypes.byref(handle), None) == 0
-assert lib.ceph_conf_read_file(handle, sys.argv[2].encode()) == 0
-assert lib.ceph_mount(handle, b"/") == 0
-assert lib.ceph_chmod(handle, b"/file", 0o640) == 0
-lib.ceph_shutdown(handle)
-"""
-    words = ["python3", "-c", script, library, labs.status("ceph")["facts"]["ceph_conf"]]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    wait_for(lambda: (mount / "file").stat().st_mode & 0o777 == 0o640)
 
 
 def test_a_standby_takes_over_and_status_names_the_killed_server(labs: Labs) -> None:

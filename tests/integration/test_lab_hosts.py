@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lab.running import SOURCES, Labs, need, own_labs
+from lab.running import SOURCES, Labs
 from launch.test_mpi import needs_mpi
 from launch.test_mpi_family import needs_open_mpi
 from strakes.store.files import read_json_lines
@@ -86,27 +86,36 @@ class Hosts:
         directory = self.home / "store/runs" / run
         return read_json_lines(directory / "cells.jsonl"), read_json_lines(directory / "visits.jsonl")
 
+    def begin_phase(self, plan: str, *words: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+        """Begin the plan and return one second after its first phase began."""
+        path = self.home / "plan.toml"
+        path.write_text(plan)
+        process = self.begin("run", path, self.directory, *words, before=before)
+        deadline = time.monotonic() + 80
+        while not [*self.directory.glob("strakes-*/v0/*")]:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1)
+        return process
+
+    def control(self, *words: str) -> None:
+        """Switch a host or its link: ("power", "n4", "off")."""
+        subprocess.run([self.home / "host.sh", *words], check=True)
+
     def left(self) -> list[str]:
         return [path.name for path in self.directory.iterdir()]
 
 
 @pytest.fixture(scope="module")
-def labs() -> Iterator[Labs]:
-    need("hosts")
-    with own_labs() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def hosts(labs: Labs) -> Hosts:
-    return Hosts(labs, "hosts")
+def hosts(shared_labs: Labs) -> Hosts:
+    return Hosts(shared_labs, "hosts")
 
 
 @pytest.fixture
-def own_hosts(labs: Labs) -> Iterator[Hosts]:
+def own_hosts(shared_labs: Labs) -> Iterator[Hosts]:
     """Start a lab of hosts for a test that breaks them."""
-    yield Hosts(labs, "hosts", "own")
-    labs.down("own", "--force")
+    yield Hosts(shared_labs, "hosts", "own")
+    shared_labs.down("own", "--force")
 
 
 def test_each_host_has_its_own_name_processes_network_and_temporary_directory(hosts: Hosts) -> None:
@@ -185,7 +194,7 @@ def test_a_host_that_sees_a_different_directory_is_reported(own_hosts: Hosts) ->
 
 
 def test_a_host_that_is_switched_off_is_named(own_hosts: Hosts) -> None:
-    subprocess.run([own_hosts.home / "host.sh", "power", "n4", "off"], check=True)
+    own_hosts.control("power", "n4", "off")
     done = own_hosts.strakes("doctor", "--hosts", "n1,n4")
     assert done.returncode == 3 and "not all nodes answer" in done.stderr and "n4" in done.stderr
 
@@ -198,18 +207,11 @@ def test_a_run_survives_a_link_failure_shorter_than_the_allowed_silence(
     own_hosts: Hosts, launcher: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(own_hosts.environment, "STRAKES_SILENCE_S", "60")
-    plan = own_hosts.home / "outage.toml"
-    plan.write_text(ENDLESS.replace("1h", "28s"))
-    process = own_hosts.begin("run", plan, own_hosts.directory, *launcher, "--budget", "40s")
-    deadline = time.monotonic() + 60
-    while not [*own_hosts.directory.glob("strakes-*/v0/*")]:
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(1)
-    subprocess.run([own_hosts.home / "host.sh", "link", "n3", "down"], check=True)
+    process = own_hosts.begin_phase(ENDLESS.replace("1h", "28s"), *launcher, "--budget", "40s")
+    own_hosts.control("link", "n3", "down")
     # Longer than the default limit of silence, 8 s, and shorter than the one set above.
     time.sleep(20)
-    subprocess.run([own_hosts.home / "host.sh", "link", "n3", "up"], check=True)
+    own_hosts.control("link", "n3", "up")
     _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     assert not own_hosts.left()
@@ -230,16 +232,9 @@ def test_a_run_survives_a_link_failure_shorter_than_the_allowed_silence(
 def test_a_host_that_fails_during_a_phase_is_named_and_the_run_cleans_up(
     own_hosts: Hosts, victim: str, how: str, launcher: tuple[str, ...]
 ) -> None:
-    plan = own_hosts.home / "endless.toml"
-    plan.write_text(ENDLESS)
-    process = own_hosts.begin("run", plan, own_hosts.directory, *launcher, "--budget", "60s")
-    deadline = time.monotonic() + 60
-    while not [*own_hosts.directory.glob("strakes-*/v0/*")]:
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(1)
+    process = own_hosts.begin_phase(ENDLESS, *launcher, "--budget", "60s")
     if how == "power":
-        subprocess.run([own_hosts.home / "host.sh", "power", victim, "off"], check=True)
+        own_hosts.control("power", victim, "off")
     else:
         os.kill(int((own_hosts.home / f"{victim}.pid").read_text()), 9)
     _, said = process.communicate(timeout=60)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 
 import pytest
 
-from lab.running import Labs, need, own_labs
+from lab.running import Labs, need
 from strakes.lab.state import JOURNAL
 from strakes.targets.mountinfo import read_mounts
 
@@ -34,12 +33,6 @@ MOMENTS = [
     ("moosefs", "master"),
     ("moosefs", "client"),
 ]
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    with own_labs() as found:
-        yield found
 
 
 def kill_up_at(labs: Labs, kind: str, step: str) -> None:

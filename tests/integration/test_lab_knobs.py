@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from lab.running import Labs, need, own_labs
+from lab.running import Labs
 from strakes.lab.ceph.monitor import Monitors
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
@@ -35,20 +35,15 @@ while True:
 
 
 @pytest.fixture(scope="module")
-def labs() -> Iterator[Labs]:
-    need("ceph")
-    with own_labs() as found:
-        yield found
+def mount(shared_labs: Labs) -> Path:
+    return shared_labs.up(
+        "ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--store", "memstore"
+    )
 
 
 @pytest.fixture(scope="module")
-def mount(labs: Labs) -> Path:
-    return labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--store", "memstore")
-
-
-@pytest.fixture(scope="module")
-def conf(labs: Labs, mount: Path) -> Path:
-    return Path(labs.status("ceph")["facts"]["ceph_conf"])
+def conf(shared_labs: Labs, mount: Path) -> Path:
+    return Path(shared_labs.status("ceph")["facts"]["ceph_conf"])
 
 
 @pytest.fixture(scope="module")

@@ -3,34 +3,14 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lab.running import Labs, need, own_labs
+from lab.running import Labs
 from strakes.lab.cgroup import hierarchy_of
 
 pytestmark = pytest.mark.lab
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("xfs")
-    with own_labs() as found:
-        yield found
-
-
-@pytest.mark.parametrize("kind", ["xfs", "ext4", "tmpfs"])
-def test_it_comes_up_is_writable_and_goes_down_without_a_trace(labs: Labs, kind: str) -> None:
-    need(kind)
-    mount = labs.up(kind, "--size", "512MiB")
-    assert labs.run("mount", kind).stdout.strip() == str(mount) and mount.is_mount()
-    (mount / "file").write_text("content")
-    assert labs.status(kind)["condition"] == "up"
-    used = labs.footprint()
-    labs.down(kind)
-    assert not labs.remains(used)
 
 
 def test_a_second_up_names_the_mount_and_changes_nothing(labs: Labs) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from lab.running import need, own_labs
+from lab.running import Labs, need
 from strakes.launch.engine import LocalEngine, find_engine
 from strakes.plan import MetadataPhase, Plan, TransferPhase
 from strakes.targets.clean import clean
@@ -40,16 +40,15 @@ def ask(method: str, path: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[tuple[Path, dict[str, str]]]:
-    """Start a lab with a gateway, and yield its mount and the environment variables with its keys."""
+def lab(shared_labs: Labs) -> tuple[Path, dict[str, str]]:
+    """Start a lab with a gateway, and return its mount and the environment variables with its keys."""
     need("ceph", "radosgw")
-    with own_labs() as labs:
-        mount = labs.up(
-            "ceph", "--s3", "--osds", "1", "--mds", "1", "--standby", "0", "--store", "memstore", "--osd-size", "2GiB"
-        )
-        keys = Path(labs.status("ceph")["facts"]["s3_environment"])
-        assert keys.stat().st_mode & 0o777 == 0o600
-        yield mount, dict(re.findall(r"export (\w+)='(.*)'", keys.read_text()))
+    mount = shared_labs.up(
+        "ceph", "--s3", "--osds", "1", "--mds", "1", "--standby", "0", "--store", "memstore", "--osd-size", "2GiB"
+    )
+    keys = Path(shared_labs.status("ceph")["facts"]["s3_environment"])
+    assert keys.stat().st_mode & 0o777 == 0o600
+    return mount, dict(re.findall(r"export (\w+)='(.*)'", keys.read_text()))
 
 
 @pytest.fixture
@@ -170,30 +169,25 @@ def test_foreign_objects_below_the_prefix_refuse_the_plan_before_any_change(plac
     (place / "p").rmdir()
 
 
-def test_a_wrong_secret_is_reported_with_the_message_of_the_server_and_not_shown(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("variable", "value", "ended", "why"),
+    [
+        ("AWS_SECRET_ACCESS_KEY", "entirelywrong", "failed", "status 403, SignatureDoesNotMatch"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1", "failed", "libcurl says: "),
+        ("AWS_SECRET_ACCESS_KEY", "", "refused", "AWS_SECRET_ACCESS_KEY"),
+    ],
+)
+def test_a_store_that_does_not_answer_us_ends_the_plan_with_the_reason(
+    place: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, ended: str, why: str
 ) -> None:
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "entirelywrong")
+    monkeypatch.setenv(variable, value)
+    if not value:
+        monkeypatch.delenv(variable)
     with LocalEngine() as engine:
         result = engine.run(Plan(ranks=1, phases=(data("w", "write"),)), place, "p", limit_s=60)
-    assert result.ended == "failed"
-    assert "status 403, SignatureDoesNotMatch" in result.errors[0].why
+        reasons = [result.errors[0].why, str(engine.start().absent.get("s3"))]
+    assert result.ended == ended and why in " ".join(reasons)
     assert "entirelywrong" not in repr(result)
-
-
-def test_an_unreachable_store_fails_the_plan_and_leaves_no_files(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    with LocalEngine() as engine:
-        result = engine.run(Plan(ranks=1, phases=(data("w", "write"),)), place, "p", limit_s=60)
-    assert result.ended == "failed" and "libcurl says: " in result.errors[0].why
-
-
-def test_the_engine_names_missing_keys(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with LocalEngine() as engine:
-        assert "AWS_SECRET_ACCESS_KEY" in engine.start().absent["s3"]["why"]
-        result = engine.run(Plan(ranks=1, phases=(data("w", "write"),)), place, "p", limit_s=60)
-    assert result.ended == "refused"
 
 
 def test_clean_removes_objects_and_unfinished_uploads_of_a_killed_engine(place: Path) -> None:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import StrakesRunner
-from lab.running import Labs, need, own_labs
+from lab.running import Labs
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 FEW = ("ceph", "--osds", "1", "--store", "memstore", "--osd-size", "2GiB", "--mds", "2", "--standby", "0")
 SERVERS = ("ceph", "--osds", "3", "--mds", "3", "--standby", "0", "--pool-per-osd")
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("ceph")
-    with own_labs() as found:
-        yield found
 
 
 def said(strakes: StrakesRunner, mount: Path, budget: str, seed: int) -> dict[str, Any]:

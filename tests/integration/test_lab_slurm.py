@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from integration.test_lab_hosts import ENDLESS, Hosts
-from lab.running import need, own_labs
+from lab.running import Labs
 from launch.test_mpi import needs_mpi
 from launch.test_mpi_family import needs_open_mpi
 from strakes.launch.mpi_family import mpi_engines
@@ -24,17 +22,8 @@ JOB = ("salloc", "--quiet", "-N", "4", "--ntasks-per-node=1")
 
 
 @pytest.fixture(scope="module")
-def slurm() -> Iterator[Hosts]:
-    need("slurm")
-    with own_labs() as labs:
-        yield Hosts(labs, "slurm")
-
-
-def wait_until(what: Callable[[], object], patience_s: float = 80.0) -> None:
-    deadline = time.monotonic() + patience_s
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+def slurm(shared_labs: Labs) -> Hosts:
+    return Hosts(shared_labs, "slurm")
 
 
 @pytest.mark.parametrize(
@@ -57,33 +46,27 @@ def test_srun_starts_the_ranks_on_the_nodes_of_the_allocation(
     assert not slurm.left()
 
 
+OPTIONS = ("--launcher", "slurm", "--launcher-options")
+COMMAND = ("-n", "4", "--launcher-command")
+
+
 @pytest.mark.parametrize(
-    ("words", "status"),
+    ("words", "status", "site"),
     [
-        (("--launcher", "slurm", "--launcher-options", "--mpi=pmix"), 2),
-        (("-n", "4", "--launcher-command", "srun --mpi=none --input=0 -n {ranks} {engine}"), 3),
-        (("-n", "4", "--launcher-command", "srun --mpi=pmix --input=0 -n {ranks} {engine}"), 3),
+        ((*OPTIONS, "--mpi=pmix"), 2, False),
+        ((*COMMAND, "srun --mpi=none --input=0 -n {ranks} {engine}"), 3, False),
+        ((*COMMAND, "srun --mpi=pmix --input=0 -n {ranks} {engine}"), 3, False),
+        pytest.param((*OPTIONS, "--mpi=pmi2"), 2, True, marks=needs_open_mpi),
+        pytest.param((*COMMAND, "srun --mpi=pmi2 --input=0 -n {ranks} {engine}"), 3, True, marks=needs_open_mpi),
     ],
 )
 def test_an_unsuitable_pmi_version_is_refused_before_measuring(
-    slurm: Hosts, words: tuple[str, ...], status: int
+    slurm: Hosts, words: tuple[str, ...], status: int, site: bool
 ) -> None:
-    done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB)
-    assert done.returncode == status and "--mpi=pmi2" in done.stderr, done.stderr
-    assert not slurm.left()
-
-
-@needs_open_mpi
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [
-        (("--launcher", "slurm", "--launcher-options", "--mpi=pmi2"), 2),
-        (("-n", "4", "--launcher-command", "srun --mpi=pmi2 --input=0 -n {ranks} {engine}"), 3),
-    ],
-)
-def test_pmi2_is_refused_for_an_engine_that_needs_pmix(slurm: Hosts, words: tuple[str, ...], status: int) -> None:
-    done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB, engine=mpi_engines()[1])
-    assert done.returncode == status and "--mpi=pmix" in done.stderr, done.stderr
+    """The engine of the site's Open MPI needs PMIx, the other one PMI-2."""
+    engine = mpi_engines()[1] if site else None
+    done = slurm.strakes("survey", slurm.directory, *words, "-q", before=JOB, engine=engine)
+    assert done.returncode == status and ("--mpi=pmix" if site else "--mpi=pmi2") in done.stderr, done.stderr
     assert not slurm.left()
 
 
@@ -131,7 +114,10 @@ def test_a_cancelled_batch_job_can_be_resumed_without_repeating_visits(slurm: Ho
     shutil.rmtree(slurm.home / "store", ignore_errors=True)
     study = ("study", "open-close", slurm.directory, *SLURM, "--budget")
     first = submitted(slurm, *study, "20s")
-    wait_until(lambda: sum(visit["purpose"] == "measure" for visit in visits(slurm)) > 2)
+    deadline = time.monotonic() + 80
+    while sum(visit["purpose"] == "measure" for visit in visits(slurm)) <= 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     assert slurm.strakes("runs", "jobs", first, "--cancel").returncode == 0
     watched = slurm.strakes("runs", "jobs", first)
     assert watched.returncode == 130 and "--resume" in watched.stdout
@@ -167,12 +153,8 @@ def visits(slurm: Hosts) -> list[dict[str, Any]]:
 
 # Must be the last test of the file, as n4 stays off.
 def test_a_host_that_fails_during_a_phase_is_named_and_the_job_cleans_up(slurm: Hosts) -> None:
-    plan = slurm.home / "endless.toml"
-    plan.write_text(ENDLESS.replace("ranks = 8", "ranks = 4"))
-    process = slurm.begin("run", plan, slurm.directory, *SLURM, "--budget", "60s", before=JOB)
-    wait_until(lambda: process.poll() is not None or [*slurm.directory.glob("strakes-*/v0/*")])
-    time.sleep(1)
-    subprocess.run([slurm.home / "host.sh", "power", "n4", "off"], check=True)
+    process = slurm.begin_phase(ENDLESS.replace("ranks = 8", "ranks = 4"), *SLURM, "--budget", "60s", before=JOB)
+    slurm.control("power", "n4", "off")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1, said
     assert "host n4" in said

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, StrakesRunner
-from lab.running import Labs, need, own_labs
+from conftest import StrakesRunner
+from integration.conftest import started
+from lab.running import Labs
 from strakes.store import Run, Store
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -23,18 +21,10 @@ MOST_AFTER_MESSAGE_S = 30.0
 
 
 @pytest.fixture(scope="module")
-def labs() -> Iterator[Labs]:
-    need("ceph")
-    with own_labs() as labs:
-        # With a shorter grace a metadata server that is late on a busy machine is replaced, and the mount evicted.
-        labs.up("ceph", "--osds", "2", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--beacon-grace", "60s")
-        yield labs
-
-
-def survey(mount: Path) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "strakes", "survey", str(mount), "--budget", "10s", "--quiet"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def labs(shared_labs: Labs) -> Labs:
+    # With a shorter grace a metadata server that is late on a busy machine is replaced, and the mount evicted.
+    shared_labs.up("ceph", "--osds", "2", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--beacon-grace", "60s")
+    return shared_labs
 
 
 @pytest.mark.parametrize("role", ["osd.1", "mds.a"])
@@ -43,7 +33,7 @@ def test_a_survey_ends_within_its_limit_and_names_the_stopped_server(
 ) -> None:
     mount = Path(labs.status("ceph")["facts"]["ceph_conf"]).parent / "mnt"
     (pid,) = labs.pids("ceph", role)
-    with survey(mount) as running:
+    with started("survey", mount, "--budget", "10s", "--quiet") as running:
         while not any(len(Run(run.path).visits) >= 2 for run in Store().runs()):
             assert running.poll() is None, running.communicate()[1]
             time.sleep(0.1)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from conftest import StrakesRunner
-from lab.running import Labs, need, own_labs
+from lab.running import Labs
 from strakes.store import Store
 from strakes.store.records import DirectoryPlaced
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("ceph")
-    with own_labs() as found:
-        yield found
 
 
 def test_directories_are_placed_on_both_metadata_ranks_and_requests_are_counted(

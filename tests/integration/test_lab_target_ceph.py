@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import StrakesRunner
-from lab.running import need, own_labs
+from lab.running import Labs
 from strakes.findings.record import to_record
 from strakes.report.findings import validate
 from strakes.store import Store
@@ -28,10 +27,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
 @pytest.fixture(scope="module")
-def ceph() -> Iterator[Path]:
-    need("ceph")
-    with own_labs() as labs:
-        yield labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "0", "--osd-size", "2GiB")
+def ceph(shared_labs: Labs) -> Path:
+    return shared_labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "0", "--osd-size", "2GiB")
 
 
 class TestCephFs(TargetConformance):

@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from lab.running import Labs, need, own_labs
-from strakes.advise.paste import ceph_layout
+from lab.running import Labs
 from strakes.store import Store
-from strakes.targets.registry import detect
 from strakes.tuning.outcome import outcome_of
-from strakes.units import MIB
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -24,15 +20,8 @@ APPS = ROOT / "examples" / "apps"
 
 
 @pytest.fixture(scope="module")
-def labs() -> Iterator[Labs]:
-    need("ceph")
-    with own_labs() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def mount(labs: Labs) -> Path:
-    return labs.up("ceph", "--osds", "3", "--slow-osd", "0=200", "--slow-osd", "1=200", "--slow-osd", "2=200")
+def mount(shared_labs: Labs) -> Path:
+    return shared_labs.up("ceph", "--osds", "3", "--slow-osd", "0=200", "--slow-osd", "1=200", "--slow-osd", "2=200")
 
 
 def pasted(text: str, directory: Path) -> subprocess.CompletedProcess[str]:
@@ -59,20 +48,9 @@ def test_a_scenario_is_searched_and_compared_with_the_default(name: str, mount: 
             assert pasted(paste.text, directory).returncode == 0
 
 
-@pytest.mark.parametrize(("count", "size"), [(3, None), (None, MIB), (2, 4 * MIB), (3, 64 * 1024)])
-def test_setfattr_accepts_and_applies_a_printed_layout(count: int | None, size: int | None, mount: Path) -> None:
-    directory = mount / f"layout-{count}-{size}"
-    directory.mkdir()
-    done = pasted(ceph_layout(count, size), directory)
-    assert done.returncode == 0, done.stderr
-    given = detect(directory).layout(directory)
-    assert given is not None
-    assert count in (None, given.stripe_count) and size in (None, given.stripe_size_bytes)
-
-
-def test_knobs_are_searched_and_restored_afterwards(labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
+def test_knobs_are_searched_and_restored_afterwards(shared_labs: Labs, mount: Path, strakes: StrakesRunner) -> None:
     def state() -> tuple[str, str]:
-        conf = labs.status("ceph")["facts"]["ceph_conf"]
+        conf = shared_labs.status("ceph")["facts"]["ceph_conf"]
         options = subprocess.run(
             ["ceph", "-c", conf, "config", "dump"], capture_output=True, text=True, check=True
         ).stdout

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from lab.running import Labs, need, own_labs
+from lab.running import Labs
 from strakes.lab.ceph.monitor import Monitors
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -50,13 +50,6 @@ while True:
     except OSError:
         pass
 """
-
-
-@pytest.fixture
-def labs() -> Iterator[Labs]:
-    need("ceph")
-    with own_labs() as own:
-        yield own
 
 
 @contextmanager

@@ -6,23 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from conftest import ROOT, StrakesRunner
-from mounts import tmpfs_mounted
+from conftest import StrakesRunner
+from integration.conftest import started
 from strakes.store import Run, Store
 from strakes.store.records import PopulationRemoved
-
-
-@pytest.fixture
-def target() -> Iterator[Path]:
-    with tmpfs_mounted("256m") as place:
-        yield place
 
 
 def population(directory: Path, *more: str) -> list[str]:
@@ -57,14 +47,6 @@ def test_a_run_made_with_like_can_be_compared_with_the_first(strakes: StrakesRun
     assert strakes("study", "stream", target, "--like", first).returncode == 2
 
 
-def begun(words: list[str]) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "strakes", *words]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-
-
 def most_measured() -> int:
     """Return the largest number of measuring visits of a run, not counting its pilot."""
     return max((sum(visit.is_measurement for visit in Run(run.path).visits) for run in Store().runs()), default=0)
@@ -80,7 +62,7 @@ def wait_for(running: subprocess.Popen[str], visits: int) -> None:
 def broken_off(directory: Path, visits: int, kind: signal.Signals, *more: str) -> int:
     """Run a growing population, send the signal after ``visits`` more measuring visits, and return the exit status."""
     visits += most_measured()
-    running = begun(population(directory, "--keep", *more))
+    running = started(*population(directory, "--keep", *more))
     wait_for(running, visits)
     running.send_signal(kind)
     running.communicate()
@@ -124,14 +106,12 @@ def test_a_population_that_spent_its_budget_can_be_resumed_with_another(strakes:
     assert done.returncode == 0, done.stderr
     last = json.loads(done.stdout)
     assert last["run"]["id"] == first["run"]["id"] and last["run"]["status"] == "complete" and not last["skipped"]
-    assert (
-        "24,000 files were created"
-        in next(one for one in last["findings"] if one["id"] == "population-size")["statement"]
-    )
+    size = next(one for one in last["findings"] if one["id"] == "population-size")
+    assert "24,000 files were created" in size["statement"]
 
 
 def test_an_interrupted_population_without_keep_names_the_option(target: Path) -> None:
-    running = begun(population(target))
+    running = started(*population(target))
     wait_for(running, 3)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate()

@@ -5,35 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from mounts import loop_mounted, tmpfs_mounted
+from integration.conftest import started
+from mounts import tmpfs_mounted
 from strakes.report.findings import validate
 from strakes.store import Run, Store
 
 BUDGET = "6s"
-
-
-@pytest.fixture
-def target() -> Iterator[Path]:
-    with tmpfs_mounted("256m") as place:
-        yield place
-
-
-def started(*arguments: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    command = [sys.executable, "-m", "strakes", *arguments]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
 
 
 def fill_up(path: Path) -> None:
@@ -73,14 +57,8 @@ def test_a_survey_ends_with_a_summary_a_report_and_a_valid_document(
     assert os.listdir(target) == []
 
 
-def test_json_on_standard_output_is_the_document_alone(strakes: StrakesRunner, target: Path) -> None:
-    done = strakes("study", "open-close", target, "--budget", "2s", "--json", "-")
-    assert done.returncode == 0, done.stderr
-    validate(json.loads(done.stdout))
-
-
 def test_a_killed_survey_resumes_without_repeating_visits(strakes: StrakesRunner, target: Path) -> None:
-    with started("survey", str(target), "--budget", BUDGET) as process:
+    with started("survey", target, "--budget", BUDGET) as process:
         wait_for_visits(8)
         os.killpg(process.pid, signal.SIGKILL)
     before = the_run().visits
@@ -99,7 +77,7 @@ def test_a_killed_survey_resumes_without_repeating_visits(strakes: StrakesRunner
 
 def test_clean_removes_only_the_files_of_a_killed_survey(strakes: StrakesRunner, target: Path) -> None:
     (target / "strakes-of-the-ship").write_text("mine")
-    with started("survey", str(target), "--budget", BUDGET) as process:
+    with started("survey", target, "--budget", BUDGET) as process:
         wait_for_visits(3)
         os.killpg(process.pid, signal.SIGKILL)
     done = strakes("clean", target)
@@ -109,7 +87,7 @@ def test_clean_removes_only_the_files_of_a_killed_survey(strakes: StrakesRunner,
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path, number: signal.Signals) -> None:
-    with started("survey", str(target), "--budget", "60s") as process:
+    with started("survey", target, "--budget", "60s") as process:
         wait_for_visits(2)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
@@ -131,7 +109,7 @@ def test_a_full_file_system_is_refused_before_it_is_touched(strakes: StrakesRunn
 
 
 def test_a_study_cleans_up_if_the_file_system_fills_up_during_it(target: Path) -> None:
-    with started("study", "transfer-size", str(target), "--budget", "30s") as process:
+    with started("study", "transfer-size", target, "--budget", "30s") as process:
         wait_for_visits(3)
         while process.poll() is None:  # takes the space that strakes frees
             fill_up(target / "neighbour")
@@ -142,70 +120,12 @@ def test_a_study_cleans_up_if_the_file_system_fills_up_during_it(target: Path) -
     assert the_run().manifest["status"] == "failed"
 
 
-@pytest.mark.more
-def test_only_a_file_system_in_memory_gets_the_warning(strakes: StrakesRunner, tmp_path: Path) -> None:
-    codes = {}
-    for kind, mounted in (("tmpfs", tmpfs_mounted("256m")), ("xfs", loop_mounted("xfs"))):
-        with mounted as place:
-            out = tmp_path / f"{kind}.json"
-            done = strakes("study", "transfer-size", place, "--budget", "8s", "--json", out)
-            assert done.returncode == 0, done.stderr
-            document = json.loads(out.read_text())
-            codes[kind] = {warning["code"] for warning in document["warnings"]}
-            assert document["target"]["file_system"] == kind
-    assert "memory-file-system" in codes["tmpfs"]
-    assert "memory-file-system" not in codes["xfs"]
-
-
-def test_a_user_plan_runs_and_reports_every_phase(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
-    plan = tmp_path / "checkpoint.toml"
-    plan.write_text(
-        """
-ranks = 2
-
-[[phase]]
-kind = "transfer"
-name = "write"
-operation = "write"
-layout = "shared-file"
-access = "strided"
-transfer_bytes = "64KiB"
-block_bytes = "64KiB"
-segments = 32
-sync = "fsync"
-
-[[phase]]
-kind = "transfer"
-name = "read-back"
-operation = "read"
-layout = "shared-file"
-access = "strided"
-transfer_bytes = "64KiB"
-block_bytes = "64KiB"
-segments = 32
-verify = true
-"""
-    )
-    done = strakes("run", plan, target, "--budget", "3s")
-    assert done.returncode == 0, done.stderr
-    assert "read-back" in done.stdout
-    assert not list(target.rglob("*.data"))
-    kept = strakes("run", plan, target, "--budget", "3s", "--keep")
-    assert kept.returncode == 0, kept.stderr
-    # Only the file of the last visit is kept.
-    (data,) = target.rglob("*.data")
-    assert data.stat().st_size == 2 * 32 * 64 * 1024
+def test_kept_files_of_a_plan_are_those_of_the_last_visit_and_clean_removes_them(
+    strakes: StrakesRunner, target: Path
+) -> None:
+    plan = ROOT / "examples" / "checkpoint.toml"
+    done = strakes("run", plan, target, "--budget", "3s", "--keep")
+    assert done.returncode == 0 and "restart" in done.stdout, done.stderr
+    assert [path.stat().st_size for path in target.rglob("*.data")] == [16 << 20] * 4
     assert strakes("clean", target).returncode == 0
-    assert not list(target.rglob("*.data"))
-
-
-def test_a_plan_with_a_wrong_key_is_refused_by_name(strakes: StrakesRunner, target: Path, tmp_path: Path) -> None:
-    plan = tmp_path / "typo.toml"
-    plan.write_text(
-        'ranks = 1\n[[phase]]\nkind = "metadata"\nname = "a"\noperation = "file-create"\ndirectory = "unique"\nitmes = 3\n'
-    )
-    done = strakes("run", plan, target)
-    assert done.returncode == 2
-    assert "itmes" in done.stderr
-    assert "typo.toml" in done.stderr
     assert os.listdir(target) == []

@@ -1,0 +1,43 @@
+"""Labs, a small file system in memory, and commands that run beside a test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from lab.running import Labs, own_labs
+from mounts import tmpfs_mounted
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    with own_labs() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def shared_labs() -> Iterator[Labs]:
+    """Return labs that all tests of a file use."""
+    with own_labs() as found:
+        yield found
+
+
+@pytest.fixture
+def target() -> Iterator[Path]:
+    with tmpfs_mounted("256m") as place:
+        yield place
+
+
+def started(*arguments: str | Path) -> subprocess.Popen[str]:
+    """Start the command line with these arguments, in its own process group."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "strakes", *map(str, arguments)]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )

@@ -1,4 +1,4 @@
-"""Forbidden patterns in the code: each one broke a promise of docs/security.md."""
+"""Forbidden patterns in the code: each one broke a promise of docs/security.md. ruff (`S` rules) finds others."""
 
 from __future__ import annotations
 
@@ -30,24 +30,6 @@ def removers_that_follow_names(tree: ast.AST) -> Found:
     """Removal by name may cross mounts or follow links; ``strakes.targets.removal`` does not."""
     for call, name in calls(tree):
         if name in ("shutil.rmtree", "rmtree", "os.removedirs", "shutil.move"):
-            yield call.lineno, name
-
-
-def shells(tree: ast.AST) -> Found:
-    """A shell would interpret names as commands."""
-    for call, name in calls(tree):
-        shell = keyword(call, "shell")
-        if name in ("os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"):
-            yield call.lineno, name
-        elif shell is not None and not (isinstance(shell, ast.Constant) and shell.value is False):
-            yield call.lineno, f"{name}(shell=...)"
-
-
-def code_from_data(tree: ast.AST) -> Found:
-    for call, name in calls(tree):
-        if name in ("eval", "exec", "pickle.load", "pickle.loads", "marshal.loads", "yaml.load", "tempfile.mktemp"):
-            yield call.lineno, name
-        if name in ("np.load", "numpy.load") and keyword(call, "allow_pickle") is not None:
             yield call.lineno, name
 
 
@@ -137,8 +119,6 @@ def writers_by_path(tree: ast.AST) -> Found:
 
 RULES: tuple[Callable[[ast.AST], Found], ...] = (
     removers_that_follow_names,
-    shells,
-    code_from_data,
     entities,
     listeners_on_every_address,
     secrets_compared_early,
@@ -181,10 +161,6 @@ def test_no_file_has_a_forbidden_pattern(rule: Callable[[ast.AST], Found]) -> No
     ("rule", "text"),
     [
         (removers_that_follow_names, "shutil.rmtree(path, ignore_errors=True)"),
-        (shells, "subprocess.run(line, shell=True)"),
-        (shells, "os.system(line)"),
-        (code_from_data, "pickle.loads(data)"),
-        (code_from_data, "np.load(file, allow_pickle=True)"),
         (entities, "from lxml import etree"),
         (entities, "import xml.sax"),
         (entities, "parser.ExternalEntityRefHandler = fetch"),
@@ -204,7 +180,3 @@ def test_no_file_has_a_forbidden_pattern(rule: Callable[[ast.AST], Found]) -> No
 )
 def test_a_rule_finds_its_pattern(rule: Callable[[ast.AST], Found], text: str) -> None:
     assert list(rule(ast.parse(text)))
-
-
-def test_the_rules_see_the_whole_code() -> None:
-    assert len(CODE) > 200

@@ -28,23 +28,7 @@ from strakes.units import parse_bytes, parse_seconds
 
 _UNITS = (
     "",
-    "b",
-    "k",
-    "KiB",
-    "MB",
-    "GiB",
-    "TiB",
-    "ms",
-    "s",
-    "m",
-    "min",
-    "h",
-    "d",
-    "/s",
-    "GiB/s",
-    "ops/s",
-    "iops/s",
-    "%",
+    *["b", "k", "KiB", "MB", "GiB", "TiB", "ms", "s", "m", "min", "h", "d", "/s", "GiB/s", "ops/s", "iops/s", "%"],
 )
 _digits = st.builds(lambda digit, count: digit * count, st.sampled_from("1279"), st.integers(1, 6000))
 _numbers = (

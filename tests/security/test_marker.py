@@ -25,10 +25,6 @@ def directory(tmp_path: Path) -> int:
     return os.open(place, os.O_RDONLY)
 
 
-def test_an_invisible_process_is_watched_for_three_heartbeats() -> None:
-    assert (module.HEARTBEAT_S, module.WATCH_S, module.STALE_S) == (5.0, 15.0, 60.0)
-
-
 def test_a_heartbeat_is_stale_after_60_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     for age_s, lives in ((59.9, True), (60.0, False)):
         monkeypatch.setattr(time, "time", lambda age_s=age_s: 1000.0 + age_s)
@@ -60,18 +56,6 @@ def test_only_stale_markers_of_invisible_processes_are_watched(directory: int, m
     os.close(directory)
 
 
-def test_an_invalid_marker_is_not_unfinished_by_default() -> None:
-    assert NoMarker("why").unfinished is False
-
-
-def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody() -> str:
-        raise KeyError
-
-    monkeypatch.setattr("strakes.targets.marker.getpass.getuser", nobody)
-    assert Marker.of_this_process(RUN).user == str(os.geteuid())
-
-
 def test_the_owner_of_a_foreign_directory_or_marker_is_named(directory: int) -> None:
     if os.geteuid() != 0:
         pytest.skip("giving files away needs root")
@@ -95,9 +79,3 @@ def test_deep_json_is_not_a_marker(directory: int) -> None:
     place = Path(os.readlink(f"/proc/self/fd/{directory}"))
     (place / MARKER_NAME).write_bytes(b"[" * 8000)
     assert read_marker(directory, "strakes-a") == NoMarker("its marker was not written by strakes")
-
-
-def test_a_marker_is_a_value() -> None:
-    marker = Marker.of_this_process("a")
-    assert {marker: 1}[replace(marker)] == 1
-    assert {NoMarker("x"): 1}[NoMarker("x")] == 1

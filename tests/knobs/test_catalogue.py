@@ -39,26 +39,9 @@ def of(file_system: str) -> dict[str, Knob]:
     return {knob.name: knob for knob in catalogue() if file_system in knob.file_systems}
 
 
-@pytest.mark.parametrize(
-    "file_system", ["lustre", "ceph", "fuse.glusterfs", "fuse.mfs", "beegfs", "gpfs", "cvfs", "nfs", "*"]
-)
-def test_every_file_system_has_knobs(file_system: str) -> None:
-    assert of(file_system)
-
-
 @pytest.mark.parametrize("file_system", ["lustre", "ceph", "fuse.glusterfs", "beegfs", "gpfs", "cvfs"])
 def test_every_stornext_parameter_has_a_counterpart(file_system: str) -> None:
     assert {knob.counterpart for knob in of(file_system).values()} >= set(COUNTERPARTS)
-
-
-def test_a_valid_file_is_read() -> None:
-    threads, cache = load(GOOD, "any.toml")
-    assert (threads.least, threads.changeable, cache.kind, cache.write) == (
-        1,
-        True,
-        "bytes",
-        ("any", "set", "cache={value}"),
-    )
 
 
 def test_values_at_the_top_of_a_file_are_defaults_for_its_knobs() -> None:

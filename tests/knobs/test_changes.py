@@ -63,13 +63,6 @@ def test_an_exception_in_the_body_restores_the_values(world: World, root: Path) 
     assert world.values["number"] == "8"
 
 
-def test_a_silently_adjusted_value_is_reported(world: World, root: Path) -> None:
-    with change.changed(world.target(), {"number": 500}, store=root) as effective:
-        assert effective["number"].values == {"number": "100"} and not effective["number"].as_wanted
-        assert effective.remarks == ("number is 100 instead of 500: more than 100 becomes 100",)
-    assert world.values["number"] == "8"
-
-
 def test_a_change_by_somebody_else_is_kept_and_reported(world: World, root: Path) -> None:
     with change.changed(world.target(), {"number": 16, "option": "fast"}, store=root) as effective:
         world.write("number", "33")
@@ -92,14 +85,6 @@ def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) 
     assert world.values["number"] == "8" and open_journals(root) == ((), ())
 
 
-def test_set_values_stay_until_restore(world: World, root: Path) -> None:
-    change.set_values(world.target(), {"number": 16}, store=root)
-    restore_abandoned(root, pytest.fail, world.ask)
-    assert world.values["number"] == "16" and the_open_one(root).held
-    (done,) = restore(root, ask=world.ask)
-    assert done.outcome == "restored" and world.values["number"] == "8"
-
-
 def test_successive_changes_are_undone_in_reverse_order(world: World, root: Path) -> None:
     for value in (16, 32, 48):
         change.set_values(world.target(), {"number": value}, store=root)
@@ -109,13 +94,6 @@ def test_successive_changes_are_undone_in_reverse_order(world: World, root: Path
     assert world.values["number"] == "48"
     assert [one.before for one in restore(root, ask=world.ask)] == ["32", "16", "8"]
     assert world.values["number"] == "8"
-
-
-def test_set_with_keep_also_forgets_the_original_value(world: World, root: Path) -> None:
-    change.set_values(world.target(), {"number": 16, "option": "fast"}, store=root)
-    change.set_values(world.target(), {"number": 16}, keep=True, store=root)
-    restore(root, ask=world.ask)
-    assert world.values == {"number": "16", "option": None} and open_journals(root) == ((), ())
 
 
 def test_restore_with_keep_closes_the_journal_and_keeps_the_value(world: World, root: Path) -> None:
@@ -201,14 +179,6 @@ def test_restore_waits_for_a_command_that_outlived_its_process(tmp_path: Path) -
     orphan.wait()
 
 
-def test_a_torn_last_line_is_ignored_and_removed(world: World, root: Path) -> None:
-    abandon(world, root, number=16)
-    with the_open_one(root).path.open("a") as file:
-        file.write('{"is":"settled","num')
-    restore(root, ask=world.ask)
-    assert world.values["number"] == "8" and open_journals(root) == ((), ())
-
-
 def test_a_damaged_journal_is_named_and_the_others_are_restored(world: World, root: Path) -> None:
     abandon(world, root, number=16)
     damaged = directory(root, "open") / "000000-damaged.jsonl"
@@ -282,10 +252,3 @@ def test_the_newest_closed_journals_are_kept_in_order_even_if_the_clock_goes_bac
         made.append(journal.id)
         journal.close("restored")
     assert [state.id for state in closed_journals(root)] == made[-3:] == sorted(made)[-3:]
-
-
-def test_journals_are_readable_by_their_user_only(world: World, root: Path) -> None:
-    """Check the file modes, as journals contain command lines."""
-    change.set_values(world.target(), {"number": 64}, store=root)
-    files = [path for path in (root / "knobs").rglob("*") if path.is_file()]
-    assert len(files) == 2 and {path.stat().st_mode & 0o077 for path in files} == {0}

@@ -1,4 +1,4 @@
-"""The journal under faults of the file system, the store, and other writers."""
+"""What the journal promises to later readers, also under faults of the file system, the store and other writers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ import pytest
 
 from knobs.test_journal import _HEAD, begin, place, write
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.knobs.journal import KnobJournal, directory, locked, open_journals, read_journal
-
-NOBODY = 65534
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+from strakes.knobs import journal as module
+from strakes.knobs.journal import KnobJournal, closed_journals, directory, locked, open_journals, read_journal, sweep
 
 
 def open_files() -> int:
@@ -97,14 +95,6 @@ def test_a_closed_journal_in_the_open_directory_is_ignored(tmp_path: Path) -> No
     assert open_journals(tmp_path) == ((), ())
 
 
-def test_a_store_without_journals_is_empty_and_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
-    assert open_journals(tmp_path / "none") == ((), ())
-    (tmp_path / "knobs").mkdir()
-    (tmp_path / "knobs" / "open").touch()
-    with pytest.raises(StrakesError):
-        open_journals(tmp_path)
-
-
 def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_journal(tmp_path / "none.jsonl")
@@ -115,18 +105,6 @@ def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
     with pytest.raises(BadInputError) as refused:
         read_journal(tmp_path / "empty.jsonl")
     assert refused.value.why == "it has no whole line"
-
-
-@needs_root
-def test_a_journal_of_another_user_is_not_read_and_blocks_no_change(tmp_path: Path) -> None:
-    directory(tmp_path, "open").mkdir(parents=True)
-    theirs = write(directory(tmp_path, "open") / "000001-x.jsonl", _HEAD)
-    os.chown(theirs, NOBODY, NOBODY)
-    with pytest.raises(BadInputError, match="another user"):
-        read_journal(theirs)
-    journal = begin(tmp_path)
-    assert journal.will(place(), "1", "2") == 1
-    journal.release()
 
 
 def test_a_failed_rename_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,15 +136,6 @@ def test_a_lock_refused_with_another_error_number_counts_as_held(
     assert open_files() == before
 
 
-def test_a_file_system_without_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(EnvironmentLacksError, match="does not support locks"):
-        begin(tmp_path)
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "x")])
 def test_an_interrupted_creation_leaks_no_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
@@ -179,3 +148,97 @@ def test_an_interrupted_creation_leaks_no_descriptor(
     with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else StrakesError):
         begin(tmp_path)
     assert open_files() == before
+
+
+def test_a_living_process_is_alive_even_without_the_lock(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    journal.release()
+    assert read_journal(journal.path).life() == "alive"
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+def test_every_line_is_synced_before_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: bool
+) -> None:
+    journal: KnobJournal | None = begin(tmp_path)
+    assert journal is not None
+    if claimed:
+        journal.release()
+        journal = KnobJournal.claim(tmp_path, read_journal(journal.path))
+        assert journal is not None
+    durable: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: durable.append(os.fstat(descriptor).st_size))
+    for step in (lambda: journal.will(place(), "1", "2"), lambda: journal.did(1, "2"), journal.tried, journal.hold):
+        step()
+        assert durable[-1] == journal.path.stat().st_size
+    assert len(durable) == 4
+    journal.release()
+
+
+def test_other_files_in_the_directory_are_ignored(tmp_path: Path) -> None:
+    begin(tmp_path).release()
+    for name in ("notes.txt", ".hidden.jsonl"):
+        (directory(tmp_path, "open") / name).write_text("no journal\n")
+    states, errors = open_journals(tmp_path)
+    assert len(states) == 1 and errors == ()
+
+
+def test_files_removed_concurrently_by_another_process_cause_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_CLOSED_FILES", 1)
+    begin(tmp_path).close("restored")
+    torn = directory(tmp_path, "open") / ".new-000009-x"
+    torn.touch()
+    unlink = Path.unlink
+
+    def late(path: Path, missing_ok: bool = False) -> None:
+        unlink(path)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", late)
+    sweep(tmp_path)
+    begin(tmp_path).close("restored")
+    assert not torn.exists() and [state.id[:6] for state in closed_journals(tmp_path)] == ["000002"]
+
+
+def test_the_lock_and_the_journal_are_accessible_by_their_user_only(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    for path in (tmp_path / "knobs" / "lock", journal.path):
+        assert path.stat().st_mode & 0o7777 == 0o600
+    journal.release()
+
+
+def test_locks_are_taken_on_files_open_for_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFS grants an exclusive lock only on a file that is open for writing, see flock(2)."""
+    lock = fcntl.flock
+
+    def as_nfs(descriptor: int, how: int) -> None:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", as_nfs)
+    journal = begin(tmp_path)
+    assert module._is_locked(journal.path)
+    journal.release()
+    assert not module._is_locked(journal.path)
+
+
+def test_the_reason_for_missing_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(EnvironmentLacksError, match="does not support locks") as refused, locked(tmp_path):
+        pass
+    assert refused.value.why == os.strerror(errno.ENOLCK)
+
+
+@pytest.mark.parametrize(("more", "words"), [(0, "damaged"), (1, "too large")])
+def test_a_journal_larger_than_64_mib_is_refused(tmp_path: Path, more: int, words: str) -> None:
+    path = tmp_path / "1.jsonl"
+    path.touch()
+    os.truncate(path, (64 << 20) + more)  # a sparse file
+    with pytest.raises(BadInputError, match=words):
+        read_journal(path)

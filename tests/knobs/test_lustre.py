@@ -53,22 +53,6 @@ def test_every_client_knob_of_the_catalogue_is_in_the_recordings(machine: Machin
     assert set(lustre) == {"osc.short_io_bytes", "ldlm.lru_size"}
 
 
-HYBRID = {
-    "llite.hybrid_io": "1",
-    "llite.hybrid_io_read_threshold_bytes": "8388608",
-    "llite.hybrid_io_write_threshold_bytes": "2097152",
-    "llite.parallel_dio": "1",
-    "llite.unaligned_dio": "1",
-}
-
-
-def test_the_hybrid_io_knobs_are_read_and_changed(machine: Machine) -> None:
-    assert {reading.knob.name: reading.value for reading in read(target(machine), list(HYBRID))} == HYBRID
-    with changed(target(machine), {"llite.hybrid_io": 0}):
-        assert set(machine.values.values()) == {"0"}
-    assert not machine.values
-
-
 def test_a_change_reaches_every_target_and_is_undone(machine: Machine) -> None:
     with changed(target(machine), {"osc.max_rpcs_in_flight": 16, "llite.max_read_ahead_mb": 64}) as effective:
         assert {machine.values[f"{OSC.format(number)}.max_rpcs_in_flight"] for number in range(4)} == {"16"}
@@ -95,15 +79,6 @@ def test_a_refused_value_is_reported_with_the_message_of_lctl_and_all_changes_ar
         pass
     assert "Numerical result out of range" in caught.value.why
     assert not machine.values
-
-
-def test_values_outside_the_range_of_the_catalogue_are_refused(machine: Machine) -> None:
-    for value in (0, 100000):
-        with (
-            pytest.raises(BadInputError, match="1 to 256"),
-            changed(target(machine), {"osc.max_rpcs_in_flight": value}),
-        ):
-            pass
 
 
 def test_missing_privileges_are_reported() -> None:

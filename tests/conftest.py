@@ -30,40 +30,9 @@ settings.load_profile("strakes")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Directories whose tests touch only their own files: pytest-xdist may run them in parallel, in any process.
-APART = {
-    *(
-        "accept",
-        "advise",
-        "analysis",
-        "bench",
-        "bootstrap",
-        "cli",
-        "compare",
-        "failover",
-        "findings",
-        "frozen",
-        "history",
-        "integration",
-        "interop",
-        "language",
-        "opened",
-    ),
-    *(
-        "packaging",
-        "plan",
-        "portraits",
-        "predict",
-        "report",
-        "reproduce",
-        "statistics",
-        "store",
-        "studies",
-        "survey",
-        "tune",
-        "tuning",
-        "watch",
-    ),
+# Rooms whose tests start engines of many ranks, mount, or change settings; those of the others may run in parallel.
+OF_THE_MACHINE = {
+    *("api", "drill", "jobs", "knobs", "lab", "launch", "measure", "neighbour", "newcomer", "security", "targets"),
 }
 
 # All tests of such a file share fixtures that take seconds to build, so one process runs the whole file.
@@ -153,7 +122,7 @@ def chain_of(nodeid: str) -> str:
         return "pair"
     if place.name.startswith("test_lab_"):
         return "lab"
-    return "" if place.parts[0] == "src" or place.parts[1] in APART else "machine"
+    return "machine" if place.parts[0] == "tests" and place.parts[1] in OF_THE_MACHINE else ""
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,33 +24,11 @@ class Shape:
     draw: Draw
 
 
-def coverage_shapes() -> tuple[Shape, ...]:
-    """Return the distributions for tests of interval coverage."""
-    return (
-        *(normal(deviation) for deviation in (0.05, 0.1, 0.2, 0.3)),
-        *(log_normal(deviation) for deviation in (0.1, 0.2, 0.5, 1.0)),
-        *(heavy_tailed(scale) for scale in (0.05, 0.1, 0.2)),
-        *(slowed_down(scale) for scale in (0.1, 0.4)),
-        *two_modes(),
-    )
-
-
 def normal(deviation: float) -> Shape:
     """Return a normal distribution with mean 1."""
     return Shape(
         f"normal, {100 * deviation:.0f} %", 1.0, lambda generator, size: 1 + deviation * generator.standard_normal(size)
     )
-
-
-def log_normal(deviation: float) -> Shape:
-    """Return a log-normal distribution; ``deviation`` is the standard deviation of the logarithm."""
-
-    def draw(generator: np.random.Generator, size: tuple[int, ...]) -> Array:
-        import numpy as np
-
-        return np.asarray(np.exp(deviation * generator.standard_normal(size)))
-
-    return Shape(f"log-normal, σ {deviation:g}", 1.0, draw)
 
 
 def heavy_tailed(scale: float) -> Shape:
@@ -73,12 +51,6 @@ def slowed_down(scale: float) -> Shape:
     return Shape(
         f"Pareto stalls, {scale:g}", median, lambda generator, size: 1 / (1 + scale * generator.pareto(1.5, size))
     )
-
-
-def two_modes() -> Iterator[Shape]:
-    """Yield bimodal distributions with 3 % of noise in each mode."""
-    for share, low in ((0.5, 0.6), (0.5, 0.8), (0.55, 0.6), (0.6, 0.8), (0.7, 0.6), (0.9, 0.6)):
-        yield bimodal(share, low)
 
 
 def bimodal(share: float, low: float, noise: float = 0.03) -> Shape:

@@ -70,25 +70,9 @@ class Checkout:
 
 def bare_path(directory: Path, *programs: str) -> str:
     """Return a PATH that holds only these programs and the tools that the scripts use."""
-    helpers = [
-        "bash",
-        "cat",
-        "cksum",
-        "cut",
-        "env",
-        "find",
-        "flock",
-        "mkdir",
-        "mv",
-        "printf",
-        "readlink",
-        "rm",
-        "sed",
-        "sort",
-        "tail",
-    ]
+    helpers = "bash cat cksum cut env find flock mkdir mv printf readlink rm sed sort tail touch wc xargs"
     directory.mkdir(exist_ok=True)
-    for name in [*helpers, "touch", "wc", "xargs", *programs]:
+    for name in (*helpers.split(), *programs):
         found = shutil.which(name)
         assert found, name
         (directory / name).symlink_to(found)

@@ -70,20 +70,15 @@ def test_only_development_installs_servers() -> None:
     assert "bootstrap/install" in man and "--dev" not in man and "setup" not in man
 
 
-def test_a_compiler_that_is_too_old_counts_as_missing(checkout: Checkout, tmp_path: Path) -> None:
-    path = python_only(tmp_path)
-    old = Path(path) / "c++"
+@pytest.mark.parametrize(("program", "lacking"), [("c++", "a C++20 compiler"), ("python3", "Python 3.11 or newer")])
+def test_a_program_that_is_too_old_counts_as_missing(
+    checkout: Checkout, tmp_path: Path, program: str, lacking: str
+) -> None:
+    path = python_only(tmp_path) if program == "c++" else bare_path(tmp_path / "bin", "c++")
+    old = Path(path) / program
     old.write_text("#!/bin/sh\nexit 1\n")
     old.chmod(0o755)
-    assert "a C++20 compiler" in checkout.strakes(environment={**NO_INSTALL, "PATH": path}).stderr
-
-
-def test_a_python_that_is_too_old_counts_as_missing(checkout: Checkout, tmp_path: Path) -> None:
-    path = bare_path(tmp_path / "bin", "c++")
-    old = Path(path) / "python3"
-    old.write_text("#!/bin/sh\nexit 1\n")
-    old.chmod(0o755)
-    assert "Python 3.11 or newer" in checkout.strakes(environment={**NO_INSTALL, "PATH": path}).stderr
+    assert lacking in checkout.strakes(environment={**NO_INSTALL, "PATH": path}).stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,52 +40,43 @@ def test_it_works_with_a_relative_path_and_a_misleading_cdpath(checkout: Checkou
     assert called.stdout.splitlines()[0] == str(python)
 
 
-def test_python_variables_of_the_environment_are_ignored(checkout: Checkout) -> None:
+def edited(name: str, written_unix_s: int | None = None) -> Callable[[Path], None]:
+    def edit(checkout: Path) -> None:
+        (checkout / name).write_text("edited\n")
+        if written_unix_s is not None:
+            os.utime(checkout / name, (written_unix_s, written_unix_s))
+
+    return edit
+
+
+def without_python(checkout: Path) -> None:
+    (checkout / ".venv" / "bin" / "python").unlink()
+    (checkout / ".venv" / "bin" / "python").symlink_to("/nowhere/python3")
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "unchanged": (lambda _: None, True),
+    **{
+        name: (edited(name), False)
+        for name in (
+            *("CMakeLists.txt", "pyproject.toml", "engine/main.cpp", "engine/new.cpp", "schemas/plan.json"),
+            "src/strakes/version.py",
+        )
+    },
+    "older": (edited("engine/main.cpp", 0), False),
+    "removed": (lambda checkout: (checkout / "engine" / "main.cpp").unlink(), False),
+    "only touched": (lambda checkout: (checkout / "engine" / "main.cpp").touch(), True),
+    "imported from the checkout": (edited("src/strakes/units.py"), True),
+    "without Python": (without_python, False),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_checkout_is_fresh_unless_a_source_of_its_environment_changed(checkout: Checkout, change: str) -> None:
     checkout.install()
-    assert "-I" in checkout.strakes("runs", environment={"PYTHONPATH": "/somewhere"}).stdout.splitlines()
-
-
-def test_an_unchanged_checkout_is_fresh(checkout: Checkout) -> None:
-    checkout.install()
-    assert checkout.is_fresh()
-
-
-@pytest.mark.parametrize(
-    "source", ["CMakeLists.txt", "pyproject.toml", "engine/main.cpp", "schemas/plan.json", "src/strakes/version.py"]
-)
-def test_an_edited_source_is_not_fresh(checkout: Checkout, source: str) -> None:
-    checkout.install()
-    (checkout.path / source).write_text("edited\n")
-    assert not checkout.is_fresh()
-
-
-def test_a_source_replaced_by_an_older_one_is_not_fresh(checkout: Checkout) -> None:
-    checkout.install()
-    (checkout.path / "engine" / "main.cpp").write_text("edited\n")
-    os.utime(checkout.path / "engine" / "main.cpp", (0, 0))
-    assert not checkout.is_fresh()
-
-
-def test_a_new_and_a_removed_source_are_not_fresh(checkout: Checkout) -> None:
-    checkout.install()
-    (checkout.path / "engine" / "new.cpp").touch()
-    assert not checkout.is_fresh()
-    (checkout.path / "engine" / "new.cpp").unlink()
-    assert checkout.is_fresh()
-    (checkout.path / "engine" / "main.cpp").unlink()
-    assert not checkout.is_fresh()
-
-
-def test_a_source_that_was_only_touched_is_fresh(checkout: Checkout) -> None:
-    checkout.install()
-    (checkout.path / "engine" / "main.cpp").touch()
-    assert checkout.is_fresh()
-
-
-def test_an_edited_python_source_is_fresh_because_it_is_imported_from_the_checkout(checkout: Checkout) -> None:
-    checkout.install()
-    (checkout.path / "src" / "strakes" / "units.py").write_text("edited\n")
-    assert checkout.is_fresh()
+    make, fresh = CHANGES[change]
+    make(checkout.path)
+    assert checkout.is_fresh() == fresh
 
 
 def test_a_checkout_that_was_moved_is_not_fresh(checkout: Checkout, tmp_path: Path) -> None:
@@ -93,19 +84,6 @@ def test_a_checkout_that_was_moved_is_not_fresh(checkout: Checkout, tmp_path: Pa
     moved = tmp_path / "moved"
     checkout.path.rename(moved)
     assert not Checkout(moved).is_fresh()
-
-
-def test_a_checkout_copied_with_its_environment_is_not_fresh(checkout: Checkout, tmp_path: Path) -> None:
-    checkout.install()
-    shutil.copytree(checkout.path, tmp_path / "copy", symlinks=True)
-    assert not Checkout(tmp_path / "copy").is_fresh()
-
-
-def test_an_environment_without_its_python_is_not_fresh(checkout: Checkout) -> None:
-    python = checkout.install()
-    python.unlink()
-    python.symlink_to("/nowhere/python3")
-    assert not checkout.is_fresh()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a read-only mount")

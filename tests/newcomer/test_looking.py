@@ -89,19 +89,11 @@ def test_a_scrollable_box_clips_on_paper_only(opened: OpenPage) -> None:
 
 
 @needs_chromium
-@pytest.mark.parametrize("script", ["console.error('planted')", "throw new Error('planted')", "planted()"])
-def test_a_complaint_of_the_browser_is_noticed(opened: OpenPage, script: str) -> None:
-    assert any("planted" in complaint for complaint in opened(f"<script>{script}</script>").complaints)
-
-
-@needs_chromium
-def test_a_request_to_somewhere_else_is_noticed(opened: OpenPage, tmp_path: Path) -> None:
+def test_complaints_requests_and_printed_pages_are_noticed(opened: OpenPage, tmp_path: Path) -> None:
+    for script in ("console.error('planted')", "throw new Error('planted')", "planted()"):
+        assert any("planted" in complaint for complaint in opened(f"<script>{script}</script>").complaints)
     visit = opened('<img src="https://example.org/x.png">')
     assert requests_elsewhere(visit.requests, tmp_path / "page.html") == ["https://example.org/x.png"]
-
-
-@needs_chromium
-def test_pages_on_paper_are_counted(opened: OpenPage, tmp_path: Path) -> None:
     page = opened('<p style="break-after: page">one</p><p style="break-after: page">two</p><p>three</p>').page
     assert pages_of(page.pdf(path=str(tmp_path / "page.pdf"))) == 3
 

@@ -6,7 +6,6 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -104,25 +103,6 @@ def test_a_command_with_an_unexpected_status_is_named_with_its_line_and_output(
     monkeypatch.setattr(live, "BUILT", tmp_path)
     with pytest.raises(live.LiveError, match=r"(?s)page, line 1: ls /nowhere\nstatus 2, expected 0\n.*No such file"):
         live.run("page", live.read("```sh\nls /nowhere\ntrue\n```\n"))
-
-
-def test_the_newcomers_page_leads_from_nothing_to_an_own_report_in_three_commands(tmp_path: Path) -> None:
-    block = live.read((ROOT / "docs" / "guide" / "getting-started.md").read_text()).blocks[0]
-    assert len(block.commands) == 3 and block.commands[0].startswith("git clone URL && cd strakes")
-    # Stands in for a checkout, whose set-up takes minutes.
-    installed = tmp_path / "strakes" / "strakes"
-    installed.parent.mkdir()
-    installed.write_text(f'#!/bin/sh\nexec {sys.executable} -m strakes "$@"\n')
-    installed.chmod(0o755)
-    place = tmp_path / "scratch"
-    place.mkdir()
-    script = "\n".join(["set -e", "cd strakes", *block.commands[1:]])
-    script = script.replace("/scratch/me", str(place)).replace("survey", "survey --budget 2s")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert [path.name for path in place.iterdir()] == ["report.html"]
-    assert "Headline figures" in (place / "report.html").read_text()
 
 
 def test_the_site_shows_the_output_of_a_block_below_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import statistics
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -299,19 +300,12 @@ def test_a_small_run_does_the_configured_amounts_and_its_summary_has_the_format_
         r"^\[SCORE \] Bandwidth [0-9.]+ GiB/s : IOPS [0-9.]+ kiops : TOTAL [0-9.]+ \[INVALID\]$", summary, re.M
     )
 
-    assert strakes(["export", "--format", "io500-json"]) == 0
-    scored = json.loads(capsys.readouterr().out)
-    values = {phase["name"]: phase["value"] for phase in scored["phases"]}
-    means = [1.0, 1.0]
-    for place, names in enumerate((BANDWIDTHS, RATES)):
-        for name in names:
-            means[place] *= values[name] ** (1 / len(names))
-    assert scored["score"]["bandwidth"] == pytest.approx(means[0])
-    assert scored["score"]["total"] == pytest.approx((means[0] * means[1]) ** 0.5)
-    assert all(phase["latencies"]["p99_s"] > 0 for phase in scored["phases"])
+    means = [statistics.geometric_mean([float(results[name][2]) for name in names]) for names in (BANDWIDTHS, RATES)]
+    scores = [float(value) for value in re.findall(r"(?:Bandwidth|IOPS|TOTAL) ([0-9.]+)", summary)]
+    assert scores == pytest.approx([*means, (means[0] * means[1]) ** 0.5], rel=1e-3)
     assert strakes(["export", "--format", "csv"]) == 0
     for row in csv.DictReader(capsys.readouterr().out.splitlines()):
         percentiles = [float(row[f"{name}_s"]) for name in ("p50", "p90", "p99", "p999")]
         assert percentiles == sorted(percentiles)
         assert 0 < percentiles[0] <= float(row["slowest_s"]) * 1.01
-    assert any("stonewall is 1 s" in fault for fault in scored["invalid"])
+    assert "stonewall is 1 s" in summary

@@ -11,8 +11,7 @@ from strakes.cli.options import OUTPUT, Output
 if TYPE_CHECKING:
     from strakes.store import Run
 
-FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500", "io500-json")
-_OVER_TIME = ("csv", "parquet", "openmetrics")
+FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500")
 
 
 @click.command("export")
@@ -23,52 +22,35 @@ _OVER_TIME = ("csv", "parquet", "openmetrics")
 @click.option(
     "-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output; Parquet needs a file]"
 )
-@click.option(
-    "--over-time",
-    is_flag=True,
-    help="Instead, write the latency percentiles of every second (csv, parquet, openmetrics; json always has them)",
-)
-def command(run: str, form: str, output: Output, over_time: bool) -> int:
+def command(run: str, form: str, output: Output) -> int:
     """Write RUN for other tools.
 
     RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
     before it.
 
-    json holds the whole run. csv and parquet hold a table with one row per measured value. openmetrics holds medians
-    and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON summary. io500 holds a run
-    of IO500's phases in the form of its result_summary.txt; io500-json is the same with intervals.
-
-    Latencies over time are kept for phases that take more than 2 s; in long phases a row covers more than a second.
-    openmetrics writes them with timestamps, for promtool tsdb create-blocks-from openmetrics.
+    json holds the whole run, with latencies over time. csv and parquet hold a table with one row per measured value.
+    openmetrics holds medians and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON
+    summary. io500 holds a run of IO500's phases in the form of its result_summary.txt.
     """
     from strakes.store import Store
     from strakes.store.run import told_as_damage
 
-    if over_time and form not in _OVER_TIME:
-        raise click.UsageError(f"--over-time needs --format {', '.join(_OVER_TIME)}", click.get_current_context())
     stored = Store().open(run)
     with told_as_damage(stored):
-        _write(stored, form, output, over_time=over_time)
+        if form == "parquet":
+            _write_parquet(stored, output)
+        else:
+            output.write(_text(stored, form))
     return 0
 
 
-def _write(stored: Run, form: str, output: Output, *, over_time: bool) -> None:
-    from strakes.interop.exports import over_time as latencies
-    from strakes.interop.exports import rows
+def _write_parquet(stored: Run, output: Output) -> None:
+    from strakes.interop.exports.rows import write_parquet
 
-    table = latencies if over_time else rows
-    if form == "parquet":
-        if output.path is None:
-            raise click.UsageError(
-                "Parquet cannot be written to standard output; give --output FILE", click.get_current_context()
-            )
-        from strakes.interop.exports.parquet import write_parquet
-
-        write_parquet(table.to_csv(stored), table.COLUMNS, output.path)
-    elif form == "csv":
-        output.write(table.to_csv(stored))
-    else:
-        output.write(latencies.to_openmetrics(stored) if over_time else _text(stored, form))
+    if output.path is None:
+        problem = "Parquet cannot be written to standard output; give --output FILE"
+        raise click.UsageError(problem, click.get_current_context())
+    write_parquet(stored, output.path)
 
 
 def _text(stored: Run, form: str) -> str:
@@ -83,9 +65,9 @@ def _text(stored: Run, form: str) -> str:
 
         return to_io500_summary(stored)
     if form == "ior-json":
-        from strakes.interop.exports.ior_json import to_ior_json as to_document
-    elif form == "io500-json":
-        from strakes.interop.exports.io500_summary import to_io500_json as to_document
-    else:
-        from strakes.interop.exports.document import to_export as to_document
-    return to_json(to_document(stored), indent=1 if form == "json" else 2) + "\n"
+        from strakes.interop.exports.ior_json import to_ior_json
+
+        return to_json(to_ior_json(stored), indent=2) + "\n"
+    from strakes.interop.exports.rows import to_csv, to_export
+
+    return to_csv(stored) if form == "csv" else to_json(to_export(stored), indent=1) + "\n"

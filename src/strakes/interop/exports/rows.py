@@ -1,4 +1,4 @@
-"""Export of a run as a table: one row for each measured value, with its settings and the estimate of its cell."""
+"""Export of a run as a table, with a row for each measured value, and as one JSON document."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 from strakes.analysis.collect import collect, metric_value
 from strakes.analysis.held_back import held_share
+from strakes.errors import EnvironmentLacksError, MeasurementError
+from strakes.files import write_kept, write_whole
 from strakes.findings.latency import SHARES, latencies_of_all
 from strakes.findings.record import to_record
 from strakes.findings.results import Measured, Results
 from strakes.findings.sample import Sample, sample_named
 from strakes.foreign_text import for_csv
+from strakes.portraits.build import build_portrait
+from strakes.report.findings import to_document
 from strakes.store import Run
-from strakes.store.records import Visit
+from strakes.store.records import Visit, event_to_record
 
 # Name and SQL type of every column, in order. Times are seconds, sizes bytes; ``settings`` is a JSON object. p50_s to
 # slowest_s are latencies of all calls of the phase.
@@ -86,16 +92,49 @@ def rows(run: Run) -> Iterator[dict[str, object]]:
 
 def to_csv(run: Run) -> str:
     """Return the table as CSV (RFC 4180) with a header."""
-    return written_csv(COLUMNS, ({**row, "imported": str(row["imported"]).lower()} for row in rows(run)))
-
-
-def written_csv(columns: Iterable[str], rows: Iterable[Mapping[str, object]]) -> str:
-    """Return these columns of the rows as CSV with a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([for_csv(row[column]) for column in columns] for row in rows)
+    writer.writerow(COLUMNS)
+    for row in rows(run):
+        cells = {**row, "imported": str(row["imported"]).lower()}
+        writer.writerow([for_csv(cells[column]) for column in COLUMNS])
     return text.getvalue()
+
+
+def write_parquet(run: Run, path: Path) -> None:
+    """Write the table to ``path`` as Parquet.
+
+    Raises EnvironmentLacksError without DuckDB, MeasurementError if the file cannot be written.
+    """
+    try:
+        import duckdb
+    except ModuleNotFoundError as error:
+        remedy = (
+            "Install it: pip install 'strakes[parquet]' (or pip install duckdb). Or use --format csv, which "
+            "needs nothing."
+        )
+        raise EnvironmentLacksError("Parquet needs DuckDB", why=str(error), remedy=remedy) from error
+    try:
+        with tempfile.TemporaryDirectory(prefix="strakes-") as place, duckdb.connect() as connection:
+            source, fresh = Path(place) / "rows.csv", Path(place) / "rows.parquet"
+            write_kept(source, to_csv(run))
+            table = connection.read_csv(str(source), header=True, sep=",", quotechar='"', escapechar='"', dtype=COLUMNS)
+            table.write_parquet(str(fresh), compression="zstd")
+            write_whole(path, fresh.read_bytes())
+    except (OSError, duckdb.Error) as error:
+        raise MeasurementError("the export cannot be written", where=str(path), why=str(error)) from error
+
+
+def to_export(run: Run) -> dict[str, object]:
+    """Return the run as one JSON document (``schemas/export.json``): its findings and all measurements."""
+    return {
+        "schema": 1,
+        "manifest": run.manifest,
+        "findings": to_document(build_portrait(run)),
+        "cells": [to_record(cell) for cell in run.cells],
+        "visits": [to_record(visit) for visit in run.visits],
+        "events": [event_to_record(event) for event in run.events],
+    }
 
 
 def _of_cell(cell: Measured) -> dict[str, object]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from strakes.language import gettext
+
 BYTES_PER_FILE = 2.5 * 1024
 CONFIGURED_MB_PER_S = 200.0
 MIB = 1024 * 1024
@@ -50,9 +52,12 @@ def disagreements() -> tuple[str, ...]:
     low, high = min(rates), max(rates)
     if low <= SAID_MB_PER_S <= high:
         return ()
-    statement = (
-        f"its text says about {SAID_MB_PER_S:.0f} MB/s, a third of the {CONFIGURED_MB_PER_S:.0f} MB/s configured"
+    text = gettext(
+        "S2 on the rate of replication: its text says about {said:.0f} MB/s, a third of the {configured:.0f} MB/s "
+        "configured; the figures of its table imply {low:.0f} to {high:.0f} MB/s.",
+        said=SAID_MB_PER_S,
+        configured=CONFIGURED_MB_PER_S,
+        low=low,
+        high=high,
     )
-    return (
-        f"S2 on the rate of replication: {statement}; the figures of its table imply {low:.0f} to {high:.0f} MB/s.",
-    )
+    return (text,)

@@ -73,7 +73,7 @@ class ClientScaling(Study):
                     files=f"{_NEEDED_EACH_PER_HOUR:,}",
                     clients=_NEEDED_CLIENTS,
                 ),
-                label=gettext("S3, published: what its clients needed"),
+                label=gettext("{source}, published: {what}", source="S3", what=gettext("what its clients needed")),
                 points=tuple(
                     (float(cell.settings["clients"]), float(cell.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)
                     for cell in cells

@@ -18,14 +18,14 @@ from strakes.units import GIB
 
 
 def site(low: float | None, high: float | None, nodes: int = 1) -> Portrait:
-    median = 1.0 * GIB
-    cell = CellEstimate("w", "transfer-size", {}, median, low, high, 0.9, 9, "B/s", (median,))
+    median, settings = 1.0 * GIB, {"operation": "write", "io": "buffered"}
+    cell = CellEstimate("w", "transfer-size", settings, median, low, high, 0.9, 9, "B/s", (median,))
     environment: dict[str, Any] = {"engine": {"nodes": {f"n{index}": {} for index in range(nodes)}}}
     return replace(
         example_portrait(),
         environment=environment,
         cells=(cell,),
-        headlines=(Headline("write, buffered (8 MiB calls, to fsync)", "w"),),
+        headlines=(Headline("write, 1 MiB requests to fsync", "w"),),
     )
 
 

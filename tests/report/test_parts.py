@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from report.example import example_portrait
 from strakes.findings.portrait import Reference, RunWarning, SkippedCell
+from strakes.report.answer_text import answer_lines
 from strakes.report.notices import notices, omissions, touching
 from strakes.report.sections import foremost, sections, statement
 from strakes.report.tables import tables_of
@@ -94,3 +95,12 @@ def test_a_line_computed_from_our_own_values_is_not_called_published() -> None:
     plot = sections(replace(portrait, figures=(replace(figure, references=(*figure.references, law)),)))[0].plots[0]
     assert plot.computed == ("A law fitted to the medians.",)
     assert plot.published and not any("fitted" in reference.text for reference in plot.published)
+
+
+def test_answers_on_writes_and_reads_that_are_alike_share_a_line() -> None:
+    answer = example_portrait().answers[0]
+    writes = replace(answer, id="nodes-write", title="nodes, writes")
+    reads = replace(answer, id="nodes-read", title="nodes, reads")
+    assert [line.title for line in answer_lines([writes, reads])] == ["nodes, writes and reads"]
+    others = replace(reads, chosen="4 MiB")
+    assert [line.title for line in answer_lines([writes, others])] == ["nodes, writes", "nodes, reads"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from strakes.advise.app import App, AppPhase
 from strakes.advise.choose import Chosen, SizeClass
+from strakes.language import gettext
 from strakes.targets.description import Layout, LayoutComponent
 from strakes.units import format_bytes
 
@@ -42,13 +43,17 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
     """Return layouts for files of all measured sizes: one progressive layout on Lustre, else one for each size."""
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
-        return (Paste("a layout that grows with the file", where, progressive(classes)),)
+        return (Paste(gettext("a layout that grows with the file"), where, progressive(classes)),)
     text = {"lustre": lustre_layout, **dict.fromkeys(_CEPH, ceph_layout)}.get(file_system)
     if text is None:
         return ()
     where = "a shell, before the files are made in DIR"
     return tuple(
-        Paste(f"files of about {format_bytes(size_class.file_bytes)}", where, text(size_class.stripe_count, None))
+        Paste(
+            gettext("files of about {size}", size=format_bytes(size_class.file_bytes)),
+            where,
+            text(size_class.stripe_count, None),
+        )
         for size_class in classes
     )
 

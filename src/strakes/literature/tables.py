@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strakes.findings.portrait import CellEstimate, Figure, Portrait
+from strakes.language import gettext
 from strakes.literature.sources import Source
 
 # A value that a source gives for more places than these is one value.
@@ -37,7 +38,14 @@ def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
             if len(reference.points) > _FEW and len({y for _, y in reference.points}) == 1:
                 value = reference.points[0][1]
                 values.append(
-                    Beside(figure.title, "throughout", reference.label, value, figure.y_unit, _largest(figure, cells))
+                    Beside(
+                        figure.title,
+                        gettext("throughout"),
+                        reference.label,
+                        value,
+                        figure.y_unit,
+                        _largest(figure, cells),
+                    )
                 )
                 continue
             values += [
@@ -69,20 +77,28 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
 
     ranks, files, targets = most("ranks"), most("files"), most("metadata_targets")
     data, client_bytes = most("data_bytes"), most("requests", "transfer_bytes")
-    processors = target.get("cpus", "unknown number of")
+    processors = target.get("cpus")
+
+    def up_to(count: int, form: str) -> str:
+        amount = f"{count / 2**20:{form}} MiB"
+        return gettext("up to {amount}", amount=amount) if count else gettext("as much as fits the time")
+
     ours = {
         "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}"
         if "against" in target
         else _file_system(target),
-        "nodes": f"1, of {processors} processors",
-        "processes": f"up to {ranks} ranks of one node",
+        "nodes": gettext("1, of {processors} processors", processors=processors)
+        if processors
+        else gettext("1, of unknown number of processors"),
+        "processes": gettext("up to {ranks} ranks of one node", ranks=ranks),
         "clients": portraits[0].scope.rpartition(";")[0] or portraits[0].scope,
-        "metadata targets": f"1 to {targets}" if targets else "none are told apart",
-        "files": f"up to {files:,}" if files else "as many as fit the time",
-        "data per process": f"up to {data / 2**20:,.0f} MiB" if data else "as much as fits the time",
-        "data per client": f"up to {client_bytes / 2**20:,.4g} MiB" if client_bytes else "as much as fits the time",
+        "metadata targets": gettext("1 to {targets}", targets=targets) if targets else gettext("none are told apart"),
+        "files": gettext("up to {amount}", amount=f"{files:,}") if files else gettext("as many as fit the time"),
+        "data per process": up_to(data, ",.0f"),
+        "data per client": up_to(client_bytes, ",.4g"),
     }
-    return tuple((what, theirs, ours.get(what, "not known")) for what, theirs in source.scale.items())
+    unknown = gettext("not known")
+    return tuple((gettext(what), gettext(theirs), ours.get(what, unknown)) for what, theirs in source.scale.items())
 
 
 def _own(figure: Figure, x: float | str, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
@@ -95,7 +111,8 @@ def _own(figure: Figure, x: float | str, cells: Mapping[str, CellEstimate]) -> t
 
 
 def _file_system(target: Mapping[str, Any]) -> str:
-    return f"{target.get('file_system', 'unknown')} at {target.get('path', '')}"
+    file_system = target.get("file_system", gettext("unknown"))
+    return gettext("{file_system} at {directory}", file_system=file_system, directory=target.get("path", ""))
 
 
 def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
@@ -105,7 +122,8 @@ def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[s
         points = [point for point in series.points if point.cell in cells]
         if points:
             most = max(points, key=lambda point: cells[point.cell].median)
-            values.append((f"{series.name}, at most ({_place(most.x)})", cells[most.cell]))
+            name = gettext("{line}, at most ({place})", line=series.name, place=_place(most.x))
+            values.append((name, cells[most.cell]))
     return tuple(values)
 
 

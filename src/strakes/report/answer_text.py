@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from strakes.findings.answers import Answer, Comparison
+from strakes.language import gettext
 from strakes.report.numbers import percent
 from strakes.statistics.grades import Grade
 
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
+# Questions that are asked of writes and of reads, by the id of the one of reads, with the title of both.
+_OF_BOTH: Mapping[str, str] = {
+    "nodes-read": "nodes, writes and reads",
+    "overview-direct-read": "8 MiB requests, writes and reads",
+    "overview-files-read": "files, writes and reads",
+    "overview-processes-read": "processes per node, writes and reads",
+    "overview-request-size-read": "request size, writes and reads",
+    "overview-strides-read": "shared file, writes and reads",
+    "overview-stripes-read": "stripe count, writes and reads",
+    "processes-per-node-read": "processes per node, writes and reads",
+    "stream-read-block": "block size, writes and reads",
+}
+# The beginning of the id of a question on one of two targets.
+_SIDE = re.compile(r"against:.*?-([AB])-")
 # Above this ratio a difference is shown as a factor, below in percent.
 _IN_TIMES = 1.5
 # Differences below this share are shown as "alike".
@@ -27,29 +43,33 @@ class AnswerLine:
     @property
     def word(self) -> str:
         """The displayed grade."""
-        return GRADES[self.grade]
+        return gettext(GRADES[self.grade])
 
 
 def answer_lines(answers: Sequence[Answer]) -> list[AnswerLine]:
     """Return all answers as lines, in their order. Equal answers for writes and for reads become one line."""
     lines: list[AnswerLine] = []
+    places: dict[str, int] = {}
     for answer in answers:
         line = AnswerLine(answer.title, answer_text(answer), answer.grade)
-        before = next(
-            (
-                index
-                for index, other in enumerate(lines)
-                if (other.text, other.grade) == (line.text, line.grade)
-                and other.title.endswith(", writes")
-                and line.title == f"{other.title.removesuffix(', writes')}, reads"
-            ),
-            None,
-        )
-        if before is None:
-            lines.append(line)
+        title, of_writes = _title_of_both(answer.id), places.get(answer.id.replace("-read", "-write"))
+        if title and of_writes is not None and replace(lines[of_writes], title=line.title) == line:
+            lines[of_writes] = replace(line, title=title)
         else:
-            lines[before] = replace(line, title=f"{line.title.removesuffix(', reads')}, writes and reads")
+            places[answer.id] = len(lines)
+            lines.append(line)
     return lines
+
+
+def _title_of_both(identifier: str) -> str:
+    """Return the title of a question on reads together with the same one on writes; nothing for other questions.
+
+    >>> _title_of_both("nodes-read"), _title_of_both("against:nodes-A-nodes-read"), _title_of_both("nodes-create")
+    ('nodes, writes and reads', 'A: nodes, writes and reads', '')
+    """
+    side = _SIDE.match(identifier)
+    title = gettext(_OF_BOTH.get(identifier[side.end() :] if side else identifier, ""))
+    return f"{side[1]}: {title}" if side and title else title
 
 
 def answer_text(answer: Answer) -> str:
@@ -67,29 +87,32 @@ def _text(answer: Answer) -> str:
     against = answer.against
     spread = f"{number(min(one.low for one in answer.others))}-{number(max(one.high for one in answer.others))}"
     if answer.grade == "alike":
-        within = f"within {percent((answer.within or 1.0) - 1)}"
+        share = percent((answer.within or 1.0) - 1)
         if answer.alike:
-            return f"{answer.alike}, {within} ({spread})"
-        return f"{answer.chosen} is enough: all alike {within} ({spread})"
+            return gettext("{finding}, within {share} ({spread})", finding=answer.alike, share=share, spread=spread)
+        return gettext(
+            "{chosen} is enough: all alike within {share} ({spread})", chosen=answer.chosen, share=share, spread=spread
+        )
     if len(answer.others) == 1:
-        ratio = f"{number(against.ratio)} times"
-        bounds = f"{number(against.low)}-{number(against.high)}"
+        sides = {"chosen": answer.chosen, "other": against.option}
+        ratio = {"ratio": number(against.ratio), "low": number(against.low), "high": number(against.high)}
         if answer.grade == "undecided":
-            return f"not decided; leaning to {answer.chosen} ({ratio} {against.option} [{bounds}])"
-        return f"{answer.chosen}: {ratio} {against.option} [{bounds}]"
+            return gettext("not decided; leaning to {chosen} ({ratio} times {other} [{low}-{high}])", **sides, **ratio)
+        return gettext("{chosen}: {ratio} times {other} [{low}-{high}]", **sides, **ratio)
     others = _others(answer)
     if answer.grade == "undecided":
-        return f"not decided; leaning to {answer.chosen} ({others})"
-    return f"{answer.chosen} ({others})"
+        return gettext("not decided; leaning to {chosen} ({others})", chosen=answer.chosen, others=others)
+    return gettext("{chosen} ({others})", chosen=answer.chosen, others=others)
 
 
 def _others(answer: Answer) -> str:
     decided = [one for one in answer.others if one.grade in ("sure", "likely")]
     rest = [one for one in answer.others if one not in decided]
     told = [_slower(one) for one in sorted(decided, key=lambda one: -one.ratio)]
-    if rest:
-        names = ", ".join(one.option for one in rest)
-        told.append(f"{names}: no difference shown" if decided else f"{', '.join(map(_slower, rest))}")
+    if decided and rest:
+        told.append(gettext("{options}: no difference shown", options=", ".join(one.option for one in rest)))
+    elif rest:
+        told.append(", ".join(map(_slower, rest)))
     return "; ".join(told)
 
 
@@ -99,13 +122,16 @@ def _slower(one: Comparison) -> str:
     >>> _slower(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure")), _slower(Comparison("4", "m", 1.09, 1, 1.2, "likely"))
     ('4 KiB: 6 times slower [5-7]', '4: 8 % slower [1-1.2]')
     """
-    bounds = f"[{number(one.low)}-{number(one.high)}]"
+    told = {"option": one.option, "low": number(one.low), "high": number(one.high)}
     if one.ratio >= _IN_TIMES:
-        return f"{one.option}: {number(one.ratio)} times slower {bounds}"
+        return gettext("{option}: {ratio} times slower [{low}-{high}]", ratio=number(one.ratio), **told)
     if abs(one.ratio - 1) < _SAME:
-        return f"{one.option}: alike {bounds}"
-    share = percent(round(1 - 1 / one.ratio, 2) if one.ratio > 1 else round(1 / one.ratio - 1, 2))
-    return f"{one.option}: {share} {'slower' if one.ratio > 1 else 'faster'} {bounds}"
+        return gettext("{option}: alike [{low}-{high}]", **told)
+    if one.ratio > 1:
+        slower = percent(round(1 - 1 / one.ratio, 2))
+        return gettext("{option}: {share} slower [{low}-{high}]", share=slower, **told)
+    faster = percent(round(1 / one.ratio - 1, 2))
+    return gettext("{option}: {share} faster [{low}-{high}]", share=faster, **told)
 
 
 def number(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from strakes.findings.portrait import CellEstimate, Portrait
 from strakes.literature.io500 import System
@@ -10,11 +10,11 @@ from strakes.report.facts import headlines_of
 from strakes.report.numbers import show, show_interval
 from strakes.units import counted
 
-# Phase of IO500 -> beginnings of the most similar headlines. The first headline found is used.
-_PHASES = (
-    ("ior_easy_write", ("write, direct", "write, buffered")),
-    ("ior_easy_read", ("read, direct", "read, buffered")),
-    ("mdtest_easy_write", ("file-create",)),
+# The most similar headlines to a phase, by their settings; the first one that was measured is used.
+_PHASES: Sequence[tuple[str, Sequence[Mapping[str, str]]]] = (
+    ("ior_easy_write", ({"operation": "write", "io": "direct"}, {"operation": "write", "io": "buffered"})),
+    ("ior_easy_read", ({"operation": "read", "io": "direct"}, {"operation": "read", "io": "buffered"})),
+    ("mdtest_easy_write", ({"operation": "file-create"},)),
 )
 # Systems with up to this many times more or fewer client nodes are comparable with a site.
 _LIKE = 2.0
@@ -36,8 +36,8 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
     lines = [head]
     if not any(nodes / _LIKE <= system.nodes <= nodes * _LIKE for system in alike):
         lines.append(f"  none with about {counted(nodes, 'client node')}: these are the nearest")
-    for phase, labels in _PHASES:
-        cell = _cell(portrait, labels)
+    for phase, like in _PHASES:
+        cell = _cell(portrait, like)
         if cell is None:
             lines.append(f"  {phase}: not measured here")
             continue
@@ -78,9 +78,9 @@ def place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
     return f"{told}, {within} within the interval" if within else told
 
 
-def _cell(portrait: Portrait, labels: Sequence[str]) -> CellEstimate | None:
-    standing = headlines_of(portrait)
-    return next((cell for label in labels for line, cell in standing if line.label.startswith(label)), None)
+def _cell(portrait: Portrait, like: Sequence[Mapping[str, str]]) -> CellEstimate | None:
+    cells = [cell for _, cell in headlines_of(portrait)]
+    return next((cell for settings in like for cell in cells if settings.items() <= cell.settings.items()), None)
 
 
 def _interval(cell: CellEstimate, nodes: int) -> str:

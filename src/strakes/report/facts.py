@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from strakes.findings.portrait import CellEstimate, Headline, Portrait
+from strakes.language import gettext
 from strakes.report.numbers import when
 from strakes.units import format_bytes, format_seconds
 
@@ -15,15 +16,22 @@ _ENDED = {
     "failed": "This run failed. The report shows its samples up to then.",
 }
 
+# By the times that are known.
+_FELT = {
+    ("before", "during"): "99th percentile of their operations {before} before, {during} meanwhile, {limit} allowed",
+    ("before",): "99th percentile of their operations {before} before, {limit} allowed",
+    ("during",): "99th percentile of their operations {during} meanwhile, {limit} allowed",
+}
+
 
 def title_of(portrait: Portrait) -> str:
     """Return the measured directory as the user gave it."""
-    return str(portrait.target.get("path") or portrait.run.get("target") or "unknown target")
+    return str(portrait.target.get("path") or portrait.run.get("target") or gettext("unknown target"))
 
 
 def ended_early(portrait: Portrait) -> str:
     """Return a sentence for an incomplete run, otherwise ""."""
-    return _ENDED.get(str(portrait.run.get("status", "")), "")
+    return gettext(_ENDED.get(str(portrait.run.get("status", "")), ""))
 
 
 def created(portrait: Portrait) -> str:
@@ -43,8 +51,11 @@ def size_of(target: Mapping[str, Any]) -> str:
     >>> size_of({"total_bytes": 2**40, "free_bytes": 2**39}), size_of({})
     ('1 TiB, 512 GiB free', '')
     """
-    parts = [(target.get("total_bytes"), "{}"), (target.get("free_bytes"), "{} free")]
-    return ", ".join(text.format(format_bytes(value)) for value, text in parts if isinstance(value, (int, float)))
+    total, free = target.get("total_bytes"), target.get("free_bytes")
+    parts = [format_bytes(total)] if isinstance(total, (int, float)) else []
+    if isinstance(free, (int, float)):
+        parts.append(gettext("{amount} free", amount=format_bytes(free)))
+    return ", ".join(parts)
 
 
 def felt_by_others(portrait: Portrait) -> str:
@@ -52,17 +63,10 @@ def felt_by_others(portrait: Portrait) -> str:
     felt = portrait.run.get("neighbour")
     if not felt:
         return ""
-    before, during = (part.get("p99_s") for part in (felt["before"], felt["during"]))
-    latencies = [
-        f"{format_seconds(p99)} {when_}"
-        for p99, when_ in ((before, "before"), (during, "meanwhile"))
-        if p99 is not None
-    ]
-    return (
-        (f"99th percentile of their operations {', '.join(latencies)}, {format_seconds(felt['limit_s'])} allowed")
-        if latencies
-        else ""
-    )
+    times = {when_: felt[when_].get("p99_s") for when_ in ("before", "during")}
+    known = {when_: format_seconds(p99) for when_, p99 in times.items() if p99 is not None}
+    message = _FELT.get(tuple(known), "")
+    return gettext(message, **known, limit=format_seconds(felt["limit_s"])) if message else ""
 
 
 def begun_together(portrait: Portrait) -> str:
@@ -71,7 +75,12 @@ def begun_together(portrait: Portrait) -> str:
     if not begun:
         return ""
     usual, worst = format_seconds(begun["median_s"]), format_seconds(begun["worst_s"])
-    return f"within {usual} of each other (median of {begun['phases']:,}, at worst {worst})"
+    return gettext(
+        "within {usual} of each other (median of {phases}, at worst {worst})",
+        usual=usual,
+        phases=f"{begun['phases']:,}",
+        worst=worst,
+    )
 
 
 def taken_in_turn(portrait: Portrait) -> str:
@@ -81,7 +90,7 @@ def taken_in_turn(portrait: Portrait) -> str:
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Return rows of name and value, without unknown values."""
+    """Return rows of name and value, without unknown values; names are to be looked up."""
     target, machine = portrait.target, portrait.environment
     other = target.get("against")
     rows = (
@@ -107,10 +116,23 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 def no_headline(portrait: Portrait) -> str:
     """Return a sentence for a run without headline figures: what it has instead."""
     if not portrait.cells:
-        return "nothing was measured"
+        return gettext("nothing was measured")
     runs = sorted(cell.runs for cell in portrait.cells)
-    times = f"{runs[0]}" if runs[0] == runs[-1] else f"{runs[0]} to {runs[-1]}"
-    measured = "measured once" if runs[-1] == 1 else f"measured {times} times"
+    low, high = runs[0], runs[-1]
+    times = f"{low}" if low == high else gettext("{low} to {high}", low=low, high=high)
+    if len(runs) == 1 and high == 1:
+        return gettext("no headline figure: the one figure of this run, measured once, is in the report")
     if len(runs) == 1:
-        return f"no headline figure: the one figure of this run, {measured}, is in the report"
-    return f"no headline figures: the {len(runs)} figures of this run, {measured} each, are in the report"
+        return gettext(
+            "no headline figure: the one figure of this run, measured {times} times, is in the report", times=times
+        )
+    if high == 1:
+        return gettext(
+            "no headline figures: the {figures} figures of this run, measured once each, are in the report",
+            figures=len(runs),
+        )
+    return gettext(
+        "no headline figures: the {figures} figures of this run, measured {times} times each, are in the report",
+        figures=len(runs),
+        times=times,
+    )

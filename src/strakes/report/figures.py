@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from strakes.findings.portrait import CellEstimate, Figure, Series
+from strakes.findings.portrait import CellEstimate, Figure, Reference, Series
+from strakes.language import gettext, ngettext
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
-from strakes.units import counted
 
 # Series differ in dash and marker as well as in colour, so that they can be told apart in a black-and-white print.
 COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
@@ -149,10 +149,10 @@ class _SeriesOf:
             f"{self.name}, {_written(place, x)}",
             show(cell.median, cell.unit),
             _interval_text(cell),
-            _runs_text(cell),
+            ngettext("{count} run", "{count} runs", cell.runs),
         ]
         if cell.warnings:
-            lines.append(f"warning: {', '.join(cell.warnings)}")
+            lines.append(gettext("warning: {codes}", codes=", ".join(cell.warnings)))
         return "<br>".join(_text(line) for line in lines)
 
 
@@ -170,7 +170,7 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
             {
                 "type": "scatter",
                 "mode": "lines",
-                "name": _text(f"published by {reference.source}, not measured here"),
+                "name": _text(_theirs(reference)),
                 "x": [low, low, high, high, low],
                 "y": [y.low, y.high, y.high, y.low, y.low],
                 "fill": "toself",
@@ -204,7 +204,7 @@ def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, ob
                 {
                     "type": "scatter",
                     "mode": "markers" if names else "lines+markers",
-                    "name": _text(reference.label or f"published by {reference.source}, not measured here"),
+                    "name": _text(reference.label or _theirs(reference)),
                     "x": [x for x, _ in points],
                     "y": [y for _, y in points],
                     "line": {"color": THEIRS, "width": 1, "dash": "dot"},
@@ -215,6 +215,10 @@ def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, ob
                 }
             )
     return traces
+
+
+def _theirs(reference: Reference) -> str:
+    return gettext("published by {source}, not measured here", source=reference.source)
 
 
 def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, object]:
@@ -305,7 +309,9 @@ def _text(text: str) -> str:
 
 def _interval_text(cell: CellEstimate) -> str:
     interval = show_interval(cell)
-    return interval if cell.low is None else f"{percent(cell.confidence)} interval {interval}"
+    if cell.low is None:
+        return interval
+    return gettext("{confidence} interval {interval}", confidence=percent(cell.confidence), interval=interval)
 
 
 def _written(place: float, x: Axis) -> str:
@@ -313,29 +319,28 @@ def _written(place: float, x: Axis) -> str:
     return next((text for where, text in x.ticks if where == place), f"{place:,.6g}")
 
 
-def _runs_text(cell: CellEstimate) -> str:
-    return counted(cell.runs, "run")
-
-
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
     """Return a description of the figure as text."""
     first, *others = {place for series in drawn for place, _ in series.points}
-    parts = (
-        [f"{figure.title}: {figure.y_label} against {figure.x_label}."]
+    named = {"figure": figure.title, "quantity": figure.y_label, "factor": figure.x_label}
+    parts = [
+        gettext("{figure}: {quantity} against {factor}.", **named)
         if others
-        else [f"{figure.title}: {figure.y_label}; {figure.x_label}: {_written(first, x)} only."]
-    )
+        else gettext("{figure}: {quantity}; {factor}: {level} only.", **named, level=_written(first, x))
+    ]
     for series in drawn:
         if not series.points:
             continue
         cells = sorted((cell for _, cell in series.points), key=lambda cell: cell.median)
         lowest, highest = show(cells[0].median, cells[0].unit), show(cells[-1].median, cells[-1].unit)
         if len(cells) == 1:
-            parts.append(f"{series.name}: {lowest} at {_written(series.points[0][0], x)}.")
+            at = _written(series.points[0][0], x)
+            parts.append(gettext("{line}: {value} at {level}.", line=series.name, value=lowest, level=at))
         else:
-            parts.append(f"{series.name}: {lowest} to {highest} in {len(cells)} points.")
+            values = {"line": series.name, "lowest": lowest, "highest": highest, "points": len(cells)}
+            parts.append(gettext("{line}: {lowest} to {highest} in {points} points.", **values))
     bands = [reference.source for reference in figure.references if figure.x_scale != "category" and band(reference, x)]
     if bands:
-        parts.append(f"Hatched: published by {', '.join(bands)}, on other machines.")
-    parts.append("Every value is in the table below.")
+        parts.append(gettext("Hatched: published by {sources}, on other machines.", sources=", ".join(bands)))
+    parts.append(gettext("Every value is in the table below."))
     return " ".join(parts)

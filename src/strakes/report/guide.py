@@ -6,15 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
+from strakes.language import gettext, ngettext
 from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
 from strakes.report.numbers import listed, percent, show, show_fresh, show_interval, show_interval_of, show_width
 from strakes.report.sections import VERDICTS
-from strakes.units import counted, format_bytes
+from strakes.units import format_bytes
 
-_NO_ADVICE = "No question was decided: give a larger --budget."
 _OPEN = ("unknown", "inconclusive")
 
 
@@ -35,29 +34,32 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
 
 
 def _head(portrait: Portrait) -> Iterator[str]:
-    yield f"# {_text(f'How to use {title_of(portrait)}')}"
+    yield f"# {_text(gettext('How to use {directory}', directory=title_of(portrait)))}"
     yield ""
-    yield from _paragraph("Everything on this page was measured with strakes.", f"Scope: {portrait.scope}.")
+    yield from _paragraph(
+        gettext("Everything on this page was measured with strakes. Scope: {scope}.", scope=portrait.scope)
+    )
     if ended_early(portrait):
         yield from _paragraph(ended_early(portrait))
-    yield from _table(("", ""), facts_of(portrait))
+    yield from _table(("", ""), [(gettext(name), value) for name, value in facts_of(portrait)])
 
 
 def _advice(portrait: Portrait) -> Iterator[str]:
-    yield from _heading("In short")
+    yield from _heading(gettext("In short"))
     decided = [line for line in answer_lines(portrait.answers) if line.grade != "undecided"]
     if not decided:
-        yield from _paragraph(_NO_ADVICE)
+        yield from _paragraph(gettext("No question was decided: give a larger --budget."))
         return
-    yield from _table(("", "", "how sure"), [(line.title, f"**{_text(line.text)}**", line.word) for line in decided])
+    rows = [(line.title, f"**{_text(line.text)}**", line.word) for line in decided]
+    yield from _table(("", "", gettext("how sure")), rows)
 
 
 def _layouts(layouts: Sequence[tuple[str, str]]) -> Iterator[str]:
     if not layouts:
         return
-    yield from _heading("Settings to paste")
+    yield from _heading(gettext("Settings to paste"))
     for title, text in layouts:
-        yield from _paragraph(f"{title[0].upper()}{title[1:]}:")
+        yield from _paragraph(gettext("{title}:", title=f"{title[0].upper()}{title[1:]}"))
         yield from ("```sh", text.rstrip(), "```", "")
 
 
@@ -65,7 +67,7 @@ def _expect(portrait: Portrait) -> Iterator[str]:
     standing = headlines_of(portrait)
     if not standing:
         return
-    yield from _heading("What to expect")
+    yield from _heading(gettext("What to expect"))
     confidence = percent(standing[0][1].confidence)
     rows = [
         (
@@ -76,14 +78,15 @@ def _expect(portrait: Portrait) -> Iterator[str]:
         )
         for line, cell in standing
     ]
-    yield from _table(("", "median", f"{confidence} interval", "runs"), rows)
+    interval = gettext("{confidence} interval", confidence=confidence)
+    yield from _table(("", gettext("median"), interval, gettext("runs")), rows)
 
 
 def _traits(findings: Sequence[Finding]) -> Iterator[str]:
     for tone, title in (("good", "Strengths"), ("bad", "Weaknesses")):
         chosen = [finding for finding in findings if finding.tone == tone]
         if chosen:
-            yield from _heading(title)
+            yield from _heading(gettext(title))
             yield from _statements(chosen)
 
 
@@ -91,7 +94,7 @@ def _studies(portrait: Portrait) -> Iterator[str]:
     """Yield each study's findings, and its figures as tables."""
     cells = {cell.id: cell for cell in portrait.cells}
     for study in dict.fromkeys(figure.study for figure in portrait.figures):
-        yield from _heading(study.replace("-", " ").capitalize())
+        yield from _heading(gettext(study.replace("-", " ").capitalize()))
         settled = [
             finding
             for finding in portrait.findings
@@ -119,7 +122,7 @@ def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
 def _value(cell: CellEstimate | None) -> str:
     if cell is None:
         return ""
-    interval = show_interval(cell) if cell.low is not None else counted(cell.runs, "run")
+    interval = show_interval(cell) if cell.low is not None else ngettext("{count} run", "{count} runs", cell.runs)
     return f"{show(cell.median, cell.unit)} ({interval})"
 
 
@@ -133,7 +136,7 @@ def _open(portrait: Portrait) -> Iterator[str]:
     undecided = [finding for finding in portrait.findings if finding.verdict in _OPEN]
     leanings = [line for line in answer_lines(portrait.answers) if line.grade == "undecided"]
     if undecided or leanings:
-        yield from _heading("Not decided or not measured")
+        yield from _heading(gettext("Not decided or not measured"))
         yield from (f"- {_text(f'{line.title}: {line.text}')}" for line in leanings)
         yield from _statements(undecided)
         yield ""
@@ -142,31 +145,30 @@ def _open(portrait: Portrait) -> Iterator[str]:
 def _mistrust(portrait: Portrait) -> Iterator[str]:
     remarks = notices(portrait)
     if remarks:
-        yield from _heading("Warnings")
-        yield from (
-            f"- **{remark.code}** ({_text(remark.extent)}): {_text(remark.text)} {_text(remark.remedy)}"
-            for remark in remarks
-        )
+        yield from _heading(gettext("Warnings"))
+        yield from (f"- **{remark.code}** ({_text(remark.extent)}): {_text(remark.advice)}" for remark in remarks)
         yield ""
 
 
 def _own(portrait: Portrait) -> Iterator[str]:
-    yield from _heading("For your own application")
+    yield from _heading(gettext("For your own application"))
     yield from _paragraph(
-        "Describe the application in a file, or make the file from a Darshan log, to get settings from these "
-        "measurements:"
+        gettext(
+            "Describe the application in a file, or make the file from a Darshan log, to get settings from these "
+            "measurements:"
+        )
     )
     yield from ("```sh", "strakes advise --darshan job.darshan > app.toml", "strakes advise --app app.toml", "```", "")
     if portrait.reproduce:
-        yield from _paragraph("This page was made from this run, which can be repeated:")
+        yield from _paragraph(gettext("This page was made from this run, which can be repeated:"))
         yield from ("```sh", *map(for_terminal, portrait.reproduce[:1]), "```", "")
 
 
 def _statements(findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
         interval = "" if finding.interval is None else f" [{_text(show_interval_of(finding.interval))}]"
-        verdict = "" if finding.verdict == "measured" else VERDICTS[finding.verdict]
-        needs = f" {_text(f'Needed: {finding.needs}.')}" if finding.needs else ""
+        verdict = "" if finding.verdict == "measured" else gettext(VERDICTS[finding.verdict])
+        needs = f" {_text(gettext('Needed: {needs}.', needs=finding.needs))}" if finding.needs else ""
         yield f"- {_text(finding.statement)}{f' ({_text(verdict)})' if verdict else ''}{interval}{needs}"
     if findings:
         yield ""
@@ -177,8 +179,8 @@ def _heading(title: str) -> Iterator[str]:
     yield ""
 
 
-def _paragraph(*sentences: str) -> Iterator[str]:
-    yield " ".join(map(_text, sentences))
+def _paragraph(text: str) -> Iterator[str]:
+    yield _text(text)
     yield ""
 
 
@@ -191,10 +193,10 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    r"""Return a text in the language in use with Markdown escaped, so that a path makes no tag or link.
+    r"""Return a text with Markdown escaped, so that a path makes no tag or link.
 
     >>> _text("a|b <i> [c](javascript:d)")
     'a\\|b &lt;i> [c]\\(javascript:d)'
     """
-    text = translate(for_terminal(text)).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
+    text = for_terminal(text).replace("\\", "\\\\").replace("&", "&amp;").replace("<", "&lt;")
     return text.replace("|", "\\|").replace("`", "\\`").replace("](", "]\\(").replace("][", "]\\[")

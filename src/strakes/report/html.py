@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from strakes.findings.portrait import CellEstimate, Headline, Portrait
 from strakes.foreign_text import for_page
-from strakes.language.page import translate_page
+from strakes.language import current, gettext, ngettext
 from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
@@ -36,6 +36,8 @@ from strakes.report.words import explained, title_of_warning
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+# What HTML calls the language.
+_LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
 MOST_SETTLED = 5
 MOST_OPEN = 5
@@ -80,9 +82,9 @@ def render_html(portrait: Portrait) -> str:
         sections=parts,
         notices=notices(portrait),
         omissions=omissions(portrait.skipped),
-        confidences=" or ".join(dict.fromkeys(percent(cell.confidence) for cell in portrait.cells)),
-        sources=[(name, text) for name, text in SOURCES.items() if name in cited],
-        environment={name: list(flat_facts(group)) for name, group in facts.items() if group},
+        confidences=gettext(" or ").join(dict.fromkeys(percent(cell.confidence) for cell in portrait.cells)),
+        sources=[(name, gettext(text)) for name, text in SOURCES.items() if name in cited],
+        environment={gettext(name): list(flat_facts(group)) for name, group in facts.items() if group},
         reproduce=portrait.reproduce,
         plotly=plotly_bundle(),
         page=page,
@@ -96,7 +98,7 @@ def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ..
     """Return the findings of each tone: title, statements, and number of findings left out."""
     titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
     chosen = {tone: [card for card in settled if card.tone == tone] for tone in titles}
-    return [(title, *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
+    return [(gettext(title), *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
 
 
 @cache
@@ -150,8 +152,8 @@ def _policy(scripts: Iterable[str]) -> str:
 
 def render_page(template: str, **values: object) -> str:
     """Return a rendered template, with the common style and in the language in use."""
-    page = _environment().get_template(template).render(style=_resource("templates", "report.css"), **values)
-    return translate_page(page)
+    style, locale = _resource("templates", "report.css"), _LOCALES[current()]
+    return _environment().get_template(template).render(style=style, locale=locale, **values)
 
 
 @cache
@@ -167,6 +169,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["_"] = gettext
+    environment.globals["ngettext"] = ngettext
     environment.filters["explained"] = explained
     environment.filters["warning"] = title_of_warning
     environment.filters["unbroken"] = lambda text: str(text).replace(" %", "\u00a0%")

@@ -6,11 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
+from strakes.language import gettext, ngettext
 from strakes.report.numbers import label_of, level_of
 from strakes.report.tables import shared_and_varying
-from strakes.units import counted
-
-EXAMPLE = "For example: "
 
 
 @dataclass(frozen=True)
@@ -25,14 +23,20 @@ class Notice:
     @property
     def text(self) -> str:
         """The only text, or the first one as an example."""
-        return self.said[0][0] if len(self.said) == 1 else f"{EXAMPLE}{self.said[0][0]}"
+        text = self.said[0][0]
+        return text if len(self.said) == 1 else gettext("For example: {text}", text=text)
+
+    @property
+    def advice(self) -> str:
+        """Return the text and the remedy."""
+        return gettext("{text} {remedy}", text=self.text, remedy=self.remedy)
 
     @property
     def extent(self) -> str:
         """The affected part of the run."""
         if not self.cells:
-            return "whole run"
-        return counted(len(self.cells), "cell")
+            return gettext("whole run")
+        return ngettext("{count} cell", "{count} cells", len(self.cells))
 
 
 @dataclass(frozen=True)

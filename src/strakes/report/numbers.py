@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
 from strakes.findings.portrait import CellEstimate, IntervalOf, Setting
+from strakes.language import gettext
 from strakes.statistics.interval import far_apart, most_of
 from strakes.units import KIB, format_bytes, format_seconds, format_value
 
@@ -53,7 +54,7 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
     """Return the interval of a cell's median, or a note without one."""
     if cell.low is None or cell.high is None:
-        return "imported, no interval" if cell.imported else "too few runs"
+        return gettext("imported, no interval") if cell.imported else gettext("too few runs")
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
@@ -66,17 +67,18 @@ def show_width(cell: CellEstimate, dash: str = "–") -> str:
     wide = ""
     if cell.low and cell.high is not None and cell.high > _WIDE * cell.low:
         ratio = cell.high / cell.low
-        wide = f"varied {ratio:,.0f}-fold" if ratio >= 9.95 else f"varied {ratio:.1f}-fold"
+        wide = gettext("varied {ratio}-fold", ratio=f"{ratio:,.0f}" if ratio >= 9.95 else f"{ratio:.1f}")
     runs = ""
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
-        runs = f"most runs {show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)}"
+        most = show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)
+        runs = gettext("most runs {range}", range=most)
     return listed(wide, runs)
 
 
 def show_fresh(cell: CellEstimate) -> str:
     """Return a remark on the rate of the first files, if all later ones took far longer, or ""."""
-    return "" if cell.fresh is None else f"the first files {show(cell.fresh, cell.unit)}"
+    return "" if cell.fresh is None else gettext("the first files {rate}", rate=show(cell.fresh, cell.unit))
 
 
 def listed(*texts: str) -> str:
@@ -139,7 +141,7 @@ def label_of(key: str) -> str:
         return key
     for suffix in ("_bytes", "_s", "_unix_s"):
         key = key.removesuffix(suffix)
-    return key.replace("_", " ").replace("-", " ")
+    return gettext(key.replace("_", " ").replace("-", " "))
 
 
 def level_of(key: str, value: Setting) -> str:
@@ -149,9 +151,9 @@ def level_of(key: str, value: Setting) -> str:
     ('64 KiB', 'yes', '1,024', '500 ms')
     """
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return gettext("yes") if value else gettext("no")
     if isinstance(value, str):
-        return value
+        return gettext(value)
     if key.endswith("_bytes"):
         return format_bytes(value)
     if key.endswith("_s"):
@@ -190,11 +192,11 @@ def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[
         elif isinstance(value, (list, tuple)):
             yield (
                 name,
-                ", ".join(level_of(key, item) if isinstance(item, (str, int, float)) else str(item) for item in value),
+                ", ".join(level_of(key, item) if isinstance(item, (int, float)) else str(item) for item in value),
             )
         elif key.endswith("_unix_s"):
             yield name, when(value)
-        elif isinstance(value, (str, int, float)):
+        elif isinstance(value, (int, float)):
             yield name, level_of(key, value)
         else:
             yield name, str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from strakes.findings.portrait import Portrait
+from strakes.language import gettext
 from strakes.literature.sources import SOURCES, Source
 from strakes.literature.tables import beside, scale, statements
 from strakes.report.numbers import show, show_interval
@@ -50,10 +51,16 @@ def published(portrait: Portrait) -> Published | None:
         for value in beside(portrait, source.name)
     )
     left_out = tuple(
-        (omission.what, omission.why) for omission in source.left_out(against="against" in portrait.target)
+        (gettext(omission.what), gettext(omission.why))
+        for omission in source.left_out(against="against" in portrait.target)
     )
     return Published(
-        source.name, PAPERS[source.name], scale(source, [portrait]), values, statements(portrait, source.name), left_out
+        source.name,
+        gettext(PAPERS[source.name]),
+        scale(source, [portrait]),
+        values,
+        statements(portrait, source.name),
+        left_out,
     )
 
 

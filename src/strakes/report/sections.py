@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait, Reference
+from strakes.language import gettext
 from strakes.report.axes import band, x_axis
 from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
@@ -93,7 +94,7 @@ def statement(finding: Finding) -> Statement:
     interval = "" if finding.interval is None else show_interval_of(finding.interval)
     return Statement(
         finding.verdict,
-        VERDICTS[finding.verdict],
+        gettext(VERDICTS[finding.verdict]),
         finding.statement,
         "" if finding.interval is None else show_bounds(finding.interval),
         interval,
@@ -163,7 +164,8 @@ def _published(reference: Reference, figure: Figure, drawing: Drawing | None) ->
     if drawing is not None:
         drawn = "hatched" if hatched else "marks" if reference.points else ""
     named = reference.text.startswith(reference.source)
-    return PublishedText(reference.text if named else f"{reference.source}: {reference.text}", drawn)
+    text = reference.text if named else gettext("{source}: {text}", source=reference.source, text=reference.text)
+    return PublishedText(text, drawn)
 
 
 def _cells_of(figure: Figure) -> set[str]:

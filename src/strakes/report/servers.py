@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from strakes.findings.portrait import ServerCount
+from strakes.language import gettext
 from strakes.units import format_bytes, format_seconds
 
 _CLIENT = "client."
@@ -43,7 +44,7 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
     if not kept:
         return None
     return ServerTable(
-        tuple(_COLUMNS[column][0] for column in kept),
+        tuple(gettext(_COLUMNS[column][0]) for column in kept),
         tuple(
             (server, tuple(_shown(row[column], totals[column], _COLUMNS[column][2]) for column in kept))
             for server, row in sorted(values.items())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from strakes.findings.portrait import CellEstimate, Finding, Headline, Portrait
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
+from strakes.language import gettext
 from strakes.language.width import columns, padded, shortened, wrapped
 from strakes.report.answer_text import AnswerLine, answer_lines
 from strakes.report.facts import (
@@ -96,11 +96,11 @@ def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> I
     seen = notices(portrait)
     yield from _head(portrait, width)
     for warning in (notice for notice in seen if notice.code in FIRST):
-        yield from (((line, "yellow"),) for line in _sentences(f"{warning.text} {warning.remedy}", width, 3))
+        yield from (((line, "yellow"),) for line in _sentences(warning.advice, width, 3))
     answers = answer_lines(portrait.answers)
     if answers:
         yield ()
-        yield ((translate("How to use it"), "bold"),)
+        yield ((gettext("How to use it"), "bold"),)
         yield from _answers(answers, width)
     yield ()
     yield from _headlines(portrait, width)
@@ -113,16 +113,17 @@ def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> I
 
 def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     target = portrait.target
-    system = str(target.get("file_system") or "file system")
-    what = [system, for_terminal(str(target.get("device") or "")), translate(size_of(target)), created(portrait)]
+    system = str(target.get("file_system") or gettext("file system"))
+    what = [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)]
     yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
     yield from (_plain(line) for line in wrap(for_terminal("  ".join(filter(None, what))), width))
     # Only the clients of the scope; the amounts are in the report.
     yield from (_plain(line) for line in wrap(portrait.scope.partition(";")[0], width))
     if several := taken_in_turn(portrait):
-        yield from (_plain(line) for line in wrap(f"{translate('Ranks take in turn')}: {for_terminal(several)}", width))
+        text = gettext("Ranks take in turn: {directories}", directories=for_terminal(several))
+        yield from (_plain(line) for line in wrap(text, width))
     if felt := felt_by_others(portrait):
-        yield _plain(cut(f"other users: {felt}", width))
+        yield _plain(cut(gettext("other users: {latencies}", latencies=felt), width))
     if ended_early(portrait):
         yield from (((line, "yellow"),) for line in wrap(ended_early(portrait), width))
 
@@ -135,27 +136,27 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
     """Yield the rows of all answers, decided ones first: question, answer, grade."""
     ordered = [line for line in answers if line.grade != "undecided"]
     ordered += [line for line in answers if line.grade == "undecided"]
-    titles = [translate(for_terminal(line.title)) for line in ordered]
+    titles = [for_terminal(line.title) for line in ordered]
     first = min(_MOST_OF_TITLE, max(map(columns, titles)) + 2)
     room = width - 2 - first - 2 - _WORD_COLUMNS
     for line, title in zip(ordered, titles, strict=True):
-        left, right = wrapped(title, first - 1), wrapped(translate(for_terminal(line.text)), room)
+        left, right = wrapped(title, first - 1), wrapped(for_terminal(line.text), room)
         for row in range(max(len(left), len(right))):
             yield (
                 (f"  {padded(left[row] if row < len(left) else '', first)}", ""),
                 (padded(right[row], room) if row == 0 else right[row] if row < len(right) else "", _STYLES[line.grade]),
-                (f"  {translate(line.word)}" if row == 0 else "", _STYLES[line.grade]),
+                (f"  {line.word}" if row == 0 else "", _STYLES[line.grade]),
             )
 
 
 def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     standing = headlines_of(portrait)
     if not standing:
-        yield _plain(translate(no_headline(portrait)))
+        yield _plain(no_headline(portrait))
         return
     confidence = percent(standing[0][1].confidence)
-    title = translate("How fast it is")
-    yield ((title, "bold"), (f"  {translate(f'median [{confidence} interval]')}", "dim"))
+    columns_of = gettext("median [{confidence} interval]", confidence=confidence)
+    yield ((gettext("How fast it is"), "bold"), (f"  {columns_of}", "dim"))
     rows = [_headline(line, cell) for line, cell in standing[:MOST_HEADLINES]]
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
     for label, median, rest in rows:
@@ -166,12 +167,12 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
             yield start
             yield from (_plain(f"      {line}") for line in wrapped(rest, width - 6))
     if len(standing) > MOST_HEADLINES:
-        yield ((translate(f"  {len(standing) - MOST_HEADLINES} more in the report"), "dim"),)
+        yield (_more(len(standing) - MOST_HEADLINES),)
 
 
 def _headline(line: Headline, cell: CellEstimate) -> tuple[str, str, str]:
     told = listed(f"[{show_interval(cell, DASH)}]", show_width(cell, DASH), show_fresh(cell))
-    return translate(for_terminal(line.label)), translate(show(cell.median, cell.unit)), translate(told)
+    return for_terminal(line.label), show(cell.median, cell.unit), told
 
 
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
@@ -185,15 +186,15 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
     if not decided:
         return
     yield ()
-    yield ((translate("Other findings"), "bold"), _more(len(decided) - MOST_FINDINGS))
+    yield ((gettext("Other findings"), "bold"), _more(len(decided) - MOST_FINDINGS))
     for finding in decided[:MOST_FINDINGS]:
         yield from _finding(finding, width)
 
 
 def _finding(finding: Finding, width: int) -> Iterator[_Line]:
-    bounds = "" if finding.interval is None else f" [{translate(show_bounds(finding.interval, DASH))}]"
+    bounds = "" if finding.interval is None else f" [{show_bounds(finding.interval, DASH)}]"
     sign, style = _SIGNS[finding.tone]
-    first, *rest = wrapped(translate(for_terminal(finding.statement)) + bounds, width - 4)
+    first, *rest = wrapped(for_terminal(finding.statement) + bounds, width - 4)
     yield ((f"  {sign} ", style), (first, ""))
     yield from (_plain(f"    {line}") for line in rest)
 
@@ -202,7 +203,9 @@ def _not_measured(portrait: Portrait, width: int, most: int) -> Iterator[_Line]:
     """Yield the open findings, and the reasons for skipped cells, each once."""
     reasons = list(dict.fromkeys(cell.reason for cell in portrait.skipped))
     open_ = [
-        f"{finding.statement}{f' Needed: {finding.needs}' if finding.needs else ''}"
+        gettext("{statement} Needed: {needs}", statement=finding.statement, needs=finding.needs)
+        if finding.needs
+        else finding.statement
         for finding in portrait.findings
         if finding.verdict in ("unknown", "inconclusive")
     ]
@@ -210,9 +213,9 @@ def _not_measured(portrait: Portrait, width: int, most: int) -> Iterator[_Line]:
     if not texts:
         return
     yield ()
-    yield ((translate("Not measured"), "bold"), _more(len(texts) - most))
+    yield ((gettext("Not measured"), "bold"), _more(len(texts) - most))
     for text in texts[:most]:
-        yield from _bullet(_sentences(translate(for_terminal(text)), width - 4, 2))
+        yield from _bullet(_sentences(for_terminal(text), width - 4, 2))
 
 
 def _warnings(warnings: Sequence[Notice], width: int, most: int) -> Iterator[_Line]:
@@ -220,9 +223,9 @@ def _warnings(warnings: Sequence[Notice], width: int, most: int) -> Iterator[_Li
     if not warnings:
         return
     yield ()
-    yield ((translate("Keep in mind"), "bold"), _more(len(warnings) - most))
+    yield ((gettext("Keep in mind"), "bold"), _more(len(warnings) - most))
     for notice in warnings[:most]:
-        yield from _bullet(_sentences(translate(for_terminal(f"{notice.text} {notice.remedy}")), width - 4, 2))
+        yield from _bullet(_sentences(for_terminal(notice.advice), width - 4, 2))
 
 
 def _bullet(lines: Sequence[str]) -> Iterator[_Line]:
@@ -230,15 +233,15 @@ def _bullet(lines: Sequence[str]) -> Iterator[_Line]:
 
 
 def _more(count: int) -> tuple[str, str]:
-    return (translate(f"  {count} more in the report"), "dim") if count > 0 else ("", "")
+    return (f"  {gettext('{count} more in the report', count=count)}", "dim") if count > 0 else ("", "")
 
 
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
     # Path and command are not shortened, so that they can be copied.
     if report is not None:
-        yield ((padded(translate("Report"), 8), "bold"), (for_terminal(str(report)), ""))
+        yield ((padded(gettext("Report"), 8), "bold"), (for_terminal(str(report)), ""))
     if portrait.reproduce:
-        yield ((padded(translate("Repeat"), 8), "bold"), (for_terminal(portrait.reproduce[0]), ""))
+        yield ((padded(gettext("Repeat"), 8), "bold"), (for_terminal(portrait.reproduce[0]), ""))
 
 
 def _plain(text: str) -> _Line:
@@ -246,15 +249,11 @@ def _plain(text: str) -> _Line:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text in the language in use, shortened to ``width`` columns, at a blank if possible.
+    """Return a text shortened to ``width`` columns, at a blank if possible.
 
     >>> cut("a long label", 11), cut("short", 9), cut("unbreakable", 9)
     ('a long...', 'short', 'unbrea...')
     """
-    return _cut(translate(text), width)
-
-
-def _cut(text: str, width: int) -> str:
     if columns(text) <= width:
         return text
     room = shortened(text, max(0, width - 2))
@@ -265,14 +264,14 @@ def _cut(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
-    """Return at most ``most`` lines of ``width`` columns in the language in use. A shortened text ends in "...".
+    """Return at most ``most`` lines of ``width`` columns. A shortened text ends in "...".
 
     >>> wrap("one two three four", 9, most=2)
     ['one two', 'three...']
     """
-    lines = wrapped(translate(for_terminal(text)), width) or [""]
+    lines = wrapped(for_terminal(text), width) or [""]
     if len(lines) > most:
-        lines[most - 1] = _cut(f"{lines[most - 1]} {lines[most]} {'x' * width}", max(width, 4))
+        lines[most - 1] = cut(f"{lines[most - 1]} {lines[most]} {'x' * width}", max(width, 4))
     return lines[:most]
 
 

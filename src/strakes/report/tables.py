@@ -11,7 +11,7 @@ from strakes.report.numbers import label_of, level_of, percent, show, show_inter
 
 @dataclass(frozen=True)
 class Row:
-    """One cell as text. ``levels``: in the order of the table's ``factors``."""
+    """One cell as text. ``levels``: in the order of the table's ``factors``; ``wraps``: without interval."""
 
     cell: str
     levels: tuple[str, ...]
@@ -21,6 +21,7 @@ class Row:
     span: str
     pooled: str
     warnings: tuple[str, ...]
+    wraps: bool
 
 
 @dataclass(frozen=True)
@@ -82,4 +83,5 @@ def _row(cell: CellEstimate, varying: Sequence[str]) -> Row:
         span=show_range(min(cell.values), max(cell.values), cell.unit, beside=median) if cell.values else "",
         pooled="" if cell.pooled is None else show(cell.pooled, cell.unit),
         warnings=cell.warnings,
+        wraps=cell.low is None or cell.high is None,
     )

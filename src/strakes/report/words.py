@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from strakes.language import gettext
+
 # Title of each warning.
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
@@ -37,38 +39,6 @@ WARNINGS: Mapping[str, str] = {
     "target-unlike": "One target is unlike the others",
 }
 
-# Short name of each warning.
-IN_BRIEF: Mapping[str, str] = {
-    "background-load": "others at work",
-    "begun-apart": "ranks begun apart",
-    "budget-skipped": "cells left out",
-    "cache-suspect": "cached reads",
-    "cache-unseen": "unseen cache",
-    "clock-jump": "clock set",
-    "direct-refused": "no O_DIRECT",
-    "few-runs": "few runs",
-    "fits-servers-memory": "little data",
-    "gave-way": "gave way",
-    "held-back": "limited load",
-    "hybrid-io": "direct for buffered",
-    "imported": "no intervals",
-    "imported-note": "a remark",
-    "impossible-rate": "impossible rates",
-    "left-out": "runs left out",
-    "memory-file-system": "all in memory",
-    "names-from-memory": "cached names",
-    "node-unlike": "unlike nodes",
-    "other-measurement": "another measurement",
-    "server-changed": "server restarted",
-    "server-unlike": "slow server",
-    "servers-not-well": "complaints of servers",
-    "service-interrupted": "interruptions",
-    "setting-differs": "other settings in effect",
-    "short-phases": "short phases",
-    "stonewalled": "work cut short",
-    "target-unlike": "unlike target",
-}
-
 # S5's four ways to access files.
 PATTERNS: Mapping[str, str] = {
     "SFWA": "every rank reads one whole file",
@@ -86,16 +56,7 @@ def title_of_warning(code: str) -> str:
     >>> title_of_warning("few-runs"), title_of_warning("new-kind")
     ('Too few runs for an interval', 'New kind')
     """
-    return WARNINGS.get(code) or code.replace("-", " ").capitalize()
-
-
-def name_of_warning(code: str) -> str:
-    """Return the short name of a warning, or the words of its code if it has none.
-
-    >>> name_of_warning("stonewalled"), name_of_warning("new-kind")
-    ('work cut short', 'new kind')
-    """
-    return IN_BRIEF.get(code) or code.replace("-", " ")
+    return gettext(WARNINGS.get(code) or code.replace("-", " ").capitalize())
 
 
 def explained(text: str) -> str:
@@ -111,6 +72,6 @@ def explained(text: str) -> str:
         if name in seen:
             return name
         seen.add(name)
-        return f"{name} ({PATTERNS[name]})"
+        return f"{name} ({gettext(PATTERNS[name])})"
 
     return _NAME.sub(explain, text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from strakes.language import gettext
 from strakes.statistics.comparison import ONE_PAIR, Judged
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
@@ -35,17 +36,37 @@ def by_the_client(judgement: Judged, ratio: float, least: float) -> Judged:
     beyond = interval.low / ratio > 1 + ONE_PAIR, interval.high / ratio < 1 / (1 + ONE_PAIR)
     if beyond[judgement.ratio.median < 1]:
         return judgement
-    needs = (
-        "runs while the client is equally fast: in work that does not touch the file system it was "
-        f"{in_words(ratio)} in B"
-    )
-    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
+    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=gettext(_NEEDS[ratio > 1], share=share_of(ratio)))
 
 
-def in_words(ratio: float) -> str:
-    """Return a ratio of speeds as text.
+_NEEDS = {
+    True: "runs while the client is equally fast: in work that does not touch the file system it was {share} faster "
+    "in B",
+    False: "runs while the client is equally fast: in work that does not touch the file system it was {share} slower "
+    "in B",
+}
 
-    >>> in_words(1.22), in_words(0.78)
-    ('22 % faster', '22 % slower')
+
+def caution_on(ratio: float) -> str:
+    """Return a caution on the speed of the client.
+
+    >>> caution_on(1.22)
+    'The client itself was 22 % faster in B, in work that does not touch the file system.'
     """
-    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"
+    if ratio > 1:
+        return gettext(
+            "The client itself was {share} faster in B, in work that does not touch the file system.",
+            share=share_of(ratio),
+        )
+    return gettext(
+        "The client itself was {share} slower in B, in work that does not touch the file system.", share=share_of(ratio)
+    )
+
+
+def share_of(ratio: float) -> str:
+    """Return the difference of a ratio of speeds from 1 as text.
+
+    >>> share_of(1.22), share_of(0.78)
+    ('22 %', '22 %')
+    """
+    return f"{100 * abs(ratio - 1):.0f} %"

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from strakes.compare.comparison import CellVerdict, Comparison
-from strakes.compare.comparison_text import order_cells, say_overall, say_scope
+from strakes.compare.comparison_text import cautions_of, order_cells, say_overall, say_scope
+from strakes.language import gettext
 from strakes.report.html import render_page
 from strakes.report.numbers import show
 from strakes.statistics.contrast import Verdict
@@ -50,7 +51,7 @@ def render_comparison_page(comparison: Comparison) -> str:
         band=(low, round(high - low, 2)),
         rows=[_to_row(cell, end) for cell in cells],
         needs=list(dict.fromkeys(cell.needs for cell in cells if cell.needs)),
-        caution=(*comparison.caution, *(f"Differs: {text}" for text in comparison.differs)),
+        caution=cautions_of(comparison),
         unlike=comparison.unlike,
     )
 
@@ -62,14 +63,14 @@ def _to_row(cell: CellVerdict, end: float) -> _ComparisonRow:
         start, stop = _place(cell.low, end), _place(cell.high, end)
         bar = (start, round(stop - start, 2))
     return _ComparisonRow(
-        str(cell.verdict),
+        gettext(cell.verdict),
         _STYLES.get(cell.verdict, ""),
         cell.id,
         f"{cell.ratio:.3f}",
-        f"{cell.low:.3f} - {cell.high:.3f}" if known else "too few runs",
+        f"{cell.low:.3f} - {cell.high:.3f}" if known else gettext("too few runs"),
         show(cell.median_a, cell.unit),
         show(cell.median_b, cell.unit),
-        f"{cell.runs_a} and {cell.runs_b}",
+        gettext("{a} and {b}", a=cell.runs_a, b=cell.runs_b),
         round(_place(cell.ratio, end) - 0.45, 2),
         bar,
     )

@@ -7,11 +7,10 @@ from typing import Any
 
 from strakes.compare.comparison import CellVerdict, Comparison
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
+from strakes.language import gettext, ngettext
 from strakes.language.width import padded
 from strakes.report.numbers import percent, show
 from strakes.statistics.contrast import Verdict
-from strakes.units import counted
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 _MOST_UNLIKE = 8
@@ -29,9 +28,9 @@ def render(comparison: Comparison) -> str:
         f"A  {for_terminal(str(comparison.a['id']))}  {for_terminal(str(comparison.a['target']))}",
         f"B  {for_terminal(str(comparison.b['id']))}  {for_terminal(str(comparison.b['target']))}",
         "",
-        translate(say_overall(comparison)),
-        *([translate(f"  Needed to decide: {overall.needs}")] if overall.needs else []),
-        translate(say_scope(comparison)),
+        say_overall(comparison),
+        *([f"  {gettext('Needed to decide: {needs}', needs=overall.needs)}"] if overall.needs else []),
+        say_scope(comparison),
         "",
     ]
     ordered = order_cells(comparison)
@@ -39,34 +38,58 @@ def render(comparison: Comparison) -> str:
     lines += [_line(cell, min(widest, 60)) for cell in ordered]
     needs = {cell.needs: 0 for cell in ordered if cell.needs}
     if needs:
-        lines += ["", translate(f"Needed to decide INCONCLUSIVE cells: {'; or '.join(needs)}")]
-    cautions = (*comparison.caution, *(f"Differs: {line}" for line in comparison.differs))
-    lines += [translate(for_terminal(text)) for text in cautions]
+        needed = gettext("; or ").join(needs)
+        lines += ["", gettext("Needed to decide INCONCLUSIVE cells: {needs}", needs=needed)]
+    lines += [for_terminal(text) for text in cautions_of(comparison)]
     if comparison.unlike:
-        lines += ["", translate(f"Not compared ({len(comparison.unlike)}):")]
-        lines += [
-            f"  {for_terminal(pair.id)}: {translate(for_terminal(pair.why))}"
-            for pair in comparison.unlike[:_MOST_UNLIKE]
-        ]
-        if len(comparison.unlike) > _MOST_UNLIKE:
-            lines.append(translate(f"  {len(comparison.unlike) - _MOST_UNLIKE} more: --json has them all"))
+        lines += ["", gettext("Not compared ({count}):", count=len(comparison.unlike))]
+        lines += [f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_UNLIKE]]
+        if (more := len(comparison.unlike) - _MOST_UNLIKE) > 0:
+            lines.append(f"  {gettext('{count} more: --json has them all', count=more)}")
     return "\n".join(lines)
 
 
 def say_overall(comparison: Comparison) -> str:
     """Return the verdict over all cells as one sentence."""
     overall = comparison.overall
-    times = _times(overall.ratio, overall.low, overall.high)
-    return f"B is {overall.verdict}{times} over {counted(len(comparison.cells), 'cell')}."
+    cells, verdict = len(comparison.cells), gettext(overall.verdict)
+    if overall.ratio is None:
+        return ngettext(
+            "B is {verdict} over {count} cell.", "B is {verdict} over {count} cells.", cells, verdict=verdict
+        )
+    ratio = f"{overall.ratio:.3f}"
+    if overall.low is None or overall.high is None:
+        return ngettext(
+            "B is {verdict}: {ratio} times as good, without an interval, over {count} cell.",
+            "B is {verdict}: {ratio} times as good, without an interval, over {count} cells.",
+            cells,
+            verdict=verdict,
+            ratio=ratio,
+        )
+    return ngettext(
+        "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cell.",
+        "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cells.",
+        cells,
+        verdict=verdict,
+        ratio=ratio,
+        low=f"{overall.low:.3f}",
+        high=f"{overall.high:.3f}",
+    )
 
 
 def say_scope(comparison: Comparison) -> str:
     """Return the explanation of ratios, SAME and intervals."""
-    return (
-        f"A ratio says how many times better B is than A; SAME means within ±{100 * comparison.margin:.3g} %. The "
-        f"overall interval holds with {percent(comparison.confidence)} confidence, and so do the intervals of all "
-        "cells together."
+    return gettext(
+        "A ratio says how many times better B is than A; SAME means within ±{margin} %. The overall interval holds "
+        "with {confidence} confidence, and so do the intervals of all cells together.",
+        margin=f"{100 * comparison.margin:.3g}",
+        confidence=percent(comparison.confidence),
     )
+
+
+def cautions_of(comparison: Comparison) -> list[str]:
+    """Return the reasons to distrust the verdicts, then what else differs between the runs."""
+    return [*comparison.caution, *(gettext("Differs: {what}", what=text) for text in comparison.differs)]
 
 
 def order_cells(comparison: Comparison) -> list[CellVerdict]:
@@ -76,19 +99,10 @@ def order_cells(comparison: Comparison) -> list[CellVerdict]:
 
 def _line(cell: CellVerdict, width: int) -> str:
     known = cell.low is not None and cell.high is not None
-    interval = (
-        f"{cell.low:.3f} - {cell.high:.3f}" if known else translate("no interval" if cell.needs else "too few runs")
-    )
+    lacking = gettext("no interval") if cell.needs else gettext("too few runs")
+    interval = f"{cell.low:.3f} - {cell.high:.3f}" if known else lacking
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
-    runs = translate(f"({cell.runs_a} and {counted(cell.runs_b, 'run')})")
-    name = f"{padded(translate(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"
-    ratio = translate(f"{cell.ratio:.3f} times")
+    runs = ngettext("({a} and {count} run)", "({a} and {count} runs)", cell.runs_b, a=cell.runs_a)
+    name = f"{padded(gettext(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"
+    ratio = gettext("{ratio} times", ratio=f"{cell.ratio:.3f}")
     return f"  {name}  {ratio} [{interval}]  {values}  {runs}"
-
-
-def _times(ratio: float | None, low: float | None, high: float | None) -> str:
-    if ratio is None:
-        return ""
-    if low is None or high is None:
-        return f": {ratio:.3f} times as good, without an interval,"
-    return f": {ratio:.3f} times as good [{low:.3f} - {high:.3f}]"

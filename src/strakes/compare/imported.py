@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from strakes.compare.comparison import Unlike
+from strakes.compare.work import in_both
 from strakes.findings.cell import Cell, Measure
 from strakes.findings.portrait import Setting
+from strakes.language import gettext
 from strakes.plan import MetadataPhase, TransferPhase
 
 _ABOUT_AS_MANY = 1.1
@@ -31,13 +33,16 @@ def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Ce
             pairs.append((cell, alike[0]))
             taken.add(id(alike[0]))
         elif alike:
-            unlike.append(Unlike(cell.key, f"{len(alike)} figures of the other run have these settings"))
+            why = gettext("{count} figures of the other run have these settings", count=len(alike))
+            unlike.append(Unlike(cell.key, why))
         else:
-            why = "; ".join(_differences(cell, named[0])) if named else "only in A"
+            why = "; ".join(_differences(cell, named[0])) if named else gettext("only in A")
             unlike.append(Unlike(cell.key, why))
             taken.update(id(other) for other in named)
     unlike += [
-        Unlike(other.measure_id(other.measures[0].phase), "only in B") for other in second if id(other) not in taken
+        Unlike(other.measure_id(other.measures[0].phase), gettext("only in B"))
+        for other in second
+        if id(other) not in taken
     ]
     return pairs, unlike
 
@@ -55,7 +60,7 @@ def _single(cells: Sequence[Cell]) -> list[Cell]:
 def _differences(own: Cell, other: Cell) -> list[str]:
     ours, theirs = _facts(own, own.measures[0]), _facts(other, other.measures[0])
     return [
-        f"{key}: {ours[key]} in A, {theirs[key]} in B"
+        in_both(key, ours[key], theirs[key])
         for key in ours
         if key in theirs and not _agree(key, ours[key], theirs[key])
     ]

@@ -10,20 +10,20 @@ from typing import Any
 
 from strakes.analysis.collect import collect
 from strakes.analysis.held_back import held_back
-from strakes.compare.client import by_the_client, client_ratio, in_words
+from strakes.compare.client import by_the_client, caution_on, client_ratio
 from strakes.compare.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.compare.imported import beside_imported
-from strakes.compare.work import alike, amount_ratio
+from strakes.compare.work import alike, amount_ratio, in_both
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.results import Measured, Results
 from strakes.foreign_text import for_shell
+from strakes.language import gettext, ngettext
 from strakes.statistics.comparison import ONE_PAIR, Judged, between_runs, block_scores, judge
 from strakes.statistics.contrast import Verdict
 from strakes.store import Run
 from strakes.store.records import Visit
 from strakes.store.run import told_as_damage
-from strakes.units import counted
 
 # Load average per processor before a run. An earlier run of strakes leaves a lower one.
 _OVERLOAD = 2.0
@@ -69,19 +69,22 @@ def compare_runs(
     ]
     wanted = [pair for pair in common if not only or any(fnmatchcase(pair[0].id, pattern) for pattern in only)]
     for own, other in wanted:
-        missing = " and ".join(name for name, cell in (("A", own), ("B", other)) if cell.estimate is None)
-        if missing:
-            unlike.append(Unlike(own.id, f"not measured in {missing}"))
+        missing = own.estimate is None, other.estimate is None
+        if any(missing):
+            unlike.append(Unlike(own.id, gettext(_MISSING[missing])))
     measured = [(first, other) for first, other in wanted if first.estimate is not None and other.estimate is not None]
     if not measured:
         raise nothing_alike(a, b, unlike, only)
     cautions: list[str] = []
     if _cleared(a.visits, b.visits):
         cautions.append(
-            "The two runs were made at different times. One pair does not show how much runs of "
-            "the same system differ. So nothing is called SAME, and a difference counts only if it exceeds "
-            f"{100 * ONE_PAIR:.0f} % and the differences between the parts of each run. Eight or more runs of each, "
-            "made in turn, show more: strakes compare A1,A2,... B1,B2,...."
+            gettext(
+                "The two runs were made at different times. One pair does not show how much runs of the same system "
+                "differ. So nothing is called SAME, and a difference counts only if it exceeds {share} % and the "
+                "differences between the parts of each run. Eight or more runs of each, made in turn, show more: "
+                "strakes compare A1,A2,... B1,B2,....",
+                share=f"{100 * ONE_PAIR:.0f}",
+            )
         )
     busy = overloaded("A", a) + overloaded("B", b)
     cautions += busy
@@ -91,7 +94,7 @@ def compare_runs(
     ]
     client = client_ratio(a.visits, b.visits)
     if not 1 / (1 + margin) <= client <= 1 + margin:
-        cautions.append(f"The client itself was {in_words(client)} in B, in work that does not touch the file system.")
+        cautions.append(caution_on(client))
     judged = [
         by_the_client(_of_one_pair(judgement), client, margin)
         for judgement in judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
@@ -101,34 +104,46 @@ def compare_runs(
     if imported:
         judged = [_withheld(judgement, "") for judgement in judged]
         cautions.append(
-            "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes on "
-            "both sides."
+            gettext(
+                "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes "
+                "on both sides."
+            )
         )
     held = [bool(held_back(first) or held_back(other)) for first, other in measured]
     if any(held):
         judged = [
-            _withheld(judgement, _FREELY) if limited else judgement
+            _withheld(judgement, gettext(_FREELY)) if limited else judgement
             for judgement, limited in zip(judged, held, strict=True)
         ]
         cautions.append(
-            f"{sum(held)} of {len(held)} figures were limited by --impact or --neighbour, so there is no verdict on "
-            "them."
+            gettext(
+                "{limited} of {all} figures were limited by --impact or --neighbour, so there is no verdict on them.",
+                limited=sum(held),
+                all=len(held),
+            )
         )
     unequal = [first.id in more_work for first, _ in measured]
     if any(unequal):
-        needs = f"equal amounts of work in both runs (--like {a.id})"
+        needs = gettext("equal amounts of work in both runs (--like {run})", run=a.id)
         judged = [
             _withheld(judgement, needs) if differs else judgement
             for judgement, differs in zip(judged, unequal, strict=True)
         ]
         cautions.append(
-            f"{sum(unequal)} of {len(unequal)} figures were measured with amounts of work that differ more than "
-            f"{_LIKE_AMOUNTS:g} times, so there is no verdict on them. To measure with equal amounts: --like {a.id}"
+            gettext(
+                "{unequal} of {all} figures were measured with amounts of work that differ more than {factor} times, "
+                "so there is no verdict on them. To measure with equal amounts: --like {run}",
+                unequal=sum(unequal),
+                all=len(unequal),
+                factor=f"{_LIKE_AMOUNTS:g}",
+                run=a.id,
+            )
         )
     same_work = [pair for pair, differs in zip(measured, unequal, strict=True) if not differs]
     overall = _overall(same_work, confidence, margin, client, disturbed=disturbed)
     if any(held) or imported:
-        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs="" if imported else _FREELY)
+        needs = "" if imported else gettext(_FREELY)
+        overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs)
     return Comparison(
         a=facts_of(a),
         b=facts_of(b),
@@ -162,7 +177,8 @@ def _overall(
 ) -> Overall:
     a, b = (block_scores([(pair[side].by_block(), pair[side].lower_is_better) for pair in pairs]) for side in (0, 1))
     if not a or not b:
-        return Overall(Verdict.INCONCLUSIVE, None, None, None, "a larger --budget, so that blocks measure every cell")
+        needs = gettext("a larger --budget, so that blocks measure every cell")
+        return Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
     ratios = [between_runs(list(a.values()), list(b.values()))]
     (judgement,) = judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
     judgement = by_the_client(_of_one_pair(judgement), client, margin)
@@ -195,12 +211,16 @@ def _of_one_pair(judgement: Judged) -> Judged:
     """Turn SAME into INCONCLUSIVE: two runs may be equally fast by chance although their targets differ."""
     if judgement.verdict is not Verdict.SAME:
         return judgement
-    return Judged(Verdict.INCONCLUSIVE, judgement.ratio, _IN_TURN)
+    needs = gettext("several runs of each, made in turn: strakes compare A1,A2,... B1,B2,...")
+    return Judged(Verdict.INCONCLUSIVE, judgement.ratio, needs)
 
 
-_IN_TURN = "several runs of each, made in turn: strakes compare A1,A2,... B1,B2,..."
-
-
+# By whether A and B lack the figure.
+_MISSING = {
+    (True, False): "not measured in A",
+    (False, True): "not measured in B",
+    (True, True): "not measured in A and B",
+}
 _FREELY = "both measured without --impact and --neighbour, or at a quieter time"
 
 
@@ -212,7 +232,9 @@ def not_claimed(judgement: Judged) -> Judged:
     """Make the verdict on disturbed runs inconclusive; more such runs would not help."""
     if judgement.ratio.interval is None:
         return judgement
-    needs = "runs on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
+    needs = gettext(
+        "runs on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
+    )
     return Judged(Verdict.INCONCLUSIVE, judgement.ratio, needs)
 
 
@@ -225,9 +247,12 @@ def overloaded(name: str, run: Run) -> list[str]:
     if not load or not cpus or float(load[0]) <= _OVERLOAD * int(cpus):
         return []
     return [
-        (
-            f"The machine of run {name} was already overloaded before the run: a load average of {float(load[0]):.1f} "
-            f"on {counted(cpus, 'CPU')}."
+        ngettext(
+            "The machine of run {run} was already overloaded before the run: a load average of {load} on {count} CPU.",
+            "The machine of run {run} was already overloaded before the run: a load average of {load} on {count} CPUs.",
+            int(cpus),
+            run=name,
+            load=f"{float(load[0]):.1f}",
         )
     ]
 
@@ -249,12 +274,12 @@ def differences(a: Run, b: Run) -> list[str]:
     lines = []
     places = [_places(run) for run in (a, b)]
     if all(places) and not set(places[0]) & set(places[1]):
-        lines.append(f"target: {a.directories} in A, {b.directories} in B")
+        lines.append(in_both("target", a.directories, b.directories))
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
     # Other tools print little about the machine. A fact that only one run has is not a difference.
     known = [(key, of_a, of_b) for key, of_a, of_b in around if of_a is not None and of_b is not None]
-    return lines + [f"{key}: {of_a} in A, {of_b} in B" for key, of_a, of_b in known if of_a != of_b]
+    return lines + [in_both(key, of_a, of_b) for key, of_a, of_b in known if of_a != of_b]
 
 
 def _places(run: Run) -> list[str]:

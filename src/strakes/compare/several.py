@@ -27,6 +27,7 @@ from strakes.compare.work import alike
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.results import Measured, Results
+from strakes.language import gettext, ngettext
 from strakes.statistics.comparison import (
     Judged,
     RatioAt,
@@ -38,7 +39,6 @@ from strakes.statistics.comparison import (
 from strakes.statistics.contrast import Verdict
 from strakes.statistics.interval import median
 from strakes.store import Run
-from strakes.units import counted
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def compare_several(
     least = 0.0 if in_turn else margin
     if not in_turn:
         cautions.append(
-            "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
+            gettext("The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts.")
         )
     medians = [row.medians() for row in rows]
     ratios = [_ratio(*sides, in_turn, row.a[0].lower_is_better) for sides, row in zip(medians, rows, strict=True)]
@@ -135,17 +135,17 @@ def _rows(
             continue
         both = [[measured[identifier] for measured in side if identifier in measured] for side in sides]
         if any(held_back(measured) for side in both for measured in side):
-            unlike.append(Unlike(identifier, "limited by --impact or --neighbour in at least one run"))
+            unlike.append(Unlike(identifier, gettext("limited by --impact or --neighbour in at least one run")))
         elif [len(side) for side in both] == [len(a), len(b)]:
             rows.append(_Row(tuple(both[0]), tuple(both[1])))
         else:
-            unlike.append(
-                Unlike(
-                    identifier,
-                    f"measured in {len(both[0])} of {counted(len(a), 'run')} of A and {len(both[1])} of "
-                    f"{counted(len(b), 'run')} of B",
-                )
+            of_a = ngettext(
+                "{measured} of {count} run of A", "{measured} of {count} runs of A", len(a), measured=len(both[0])
             )
+            of_b = ngettext(
+                "{measured} of {count} run of B", "{measured} of {count} runs of B", len(b), measured=len(both[1])
+            )
+            unlike.append(Unlike(identifier, gettext("measured in {of_a} and {of_b}", of_a=of_a, of_b=of_b)))
     return rows, unlike
 
 
@@ -189,9 +189,8 @@ def _with_needs(judgement: Judged, margin: float) -> Judged:
     if judgement.verdict is not Verdict.INCONCLUSIVE or judgement.ratio.interval is None:
         return judgement
     wide = math.log(judgement.ratio.interval.high / judgement.ratio.interval.low) / math.log(1 + margin)
-    return replace(
-        judgement, needs=f"about {math.ceil(judgement.ratio.runs * max(wide**2, 1.2))} runs of A and of B, made in turn"
-    )
+    runs = math.ceil(judgement.ratio.runs * max(wide**2, 1.2))
+    return replace(judgement, needs=gettext("about {count} runs of A and of B, made in turn", count=runs))
 
 
 def _facts(runs: Sequence[Run]) -> dict[str, Any]:

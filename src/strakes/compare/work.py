@@ -11,6 +11,7 @@ from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.place import PLAIN
 from strakes.findings.record import to_record
+from strakes.language import gettext
 
 
 def alike(
@@ -28,7 +29,7 @@ def alike(
     for name, own in first.items():
         other = second.get(name)
         if other is None:
-            unlike.append(Unlike(own.key, "only in A"))
+            unlike.append(Unlike(own.key, gettext("only in A")))
             continue
         ignored = (*factors, *_AMOUNTS) if any_amount else factors
         plans = _plan(own, ignored), _plan(other, ignored)
@@ -36,7 +37,7 @@ def alike(
             pairs.append((own, other))
         else:
             unlike.append(Unlike(own.key, "; ".join(_differences(*plans))))
-    unlike += [Unlike(other.key, "only in B") for name, other in second.items() if name not in first]
+    unlike += [Unlike(other.key, gettext("only in B")) for name, other in second.items() if name not in first]
     return pairs, unlike
 
 
@@ -88,12 +89,18 @@ def amount_ratio(own: Cell, other: Cell) -> float:
 
 def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     keys = [key for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]
-    shown = [f"{key}: {_shown(a.get(key))} in A, {_shown(b.get(key))} in B" for key in keys]
-    return (
-        shown
-        if len(shown) <= _MOST_DIFFERENCES
-        else [*shown[:_MOST_DIFFERENCES], f"{len(shown) - _MOST_DIFFERENCES} more"]
-    )
+    shown = [in_both(key, _shown(a.get(key)), _shown(b.get(key))) for key in keys]
+    more = len(shown) - _MOST_DIFFERENCES
+    return [*shown[:_MOST_DIFFERENCES], gettext("{count} more", count=more)] if more > 0 else shown
+
+
+def in_both(key: str, of_a: object, of_b: object) -> str:
+    """Return a difference in words.
+
+    >>> in_both("ranks", 2, 4)
+    'ranks: 2 in A, 4 in B'
+    """
+    return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
 _MOST_DIFFERENCES = 3
@@ -104,7 +111,7 @@ _AMOUNTS = (*_SIZES, "stop")
 def _shown(value: object) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{key} {part}" for key, part in value.items())
-    return "absent" if value is None else str(value)
+    return gettext("absent") if value is None else str(value)
 
 
 def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:

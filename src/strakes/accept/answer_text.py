@@ -7,8 +7,6 @@ from dataclasses import asdict
 
 from strakes.accept.judge import VERDICTS, Answer
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
-from strakes.language.width import padded
 from strakes.report.summary import wrap
 
 _WIDTH = 96
@@ -32,14 +30,13 @@ def counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 def render(title: str, run: str, answers: Sequence[Answer]) -> str:
     """Return a block of text for each need: verdict, requirement, result, and the limits of the result."""
-    lines = [for_terminal(title), *([translate(f"run {run}")] if run else []), ""]
+    lines = [for_terminal(title), *([f"run {run}"] if run else []), ""]
     for answer in answers:
-        verdict = padded(translate(answer.verdict), 8)
-        lines.append(f"{verdict} {for_terminal(answer.need.name)}: {translate(answer.wanted)}")
+        lines.append(f"{answer.verdict:<8} {for_terminal(answer.need.name)}: {answer.wanted}")
         lines += [
             f"         {line}"
             for line in wrap(f"{'forecast' if answer.forecast else 'measured'}: {answer.found}", _WIDTH - 9)
         ]
         lines += [f"         {line}" for line in wrap(answer.limits, _WIDTH - 9)]
-    summary = ", ".join(f"{number} {translate(verdict)}" for verdict, number in counts(answers).items() if number)
+    summary = ", ".join(f"{number} {verdict}" for verdict, number in counts(answers).items() if number)
     return "\n".join([*lines, "", summary])

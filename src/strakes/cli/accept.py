@@ -10,6 +10,7 @@ import click
 from strakes.cli.options import DIRECTORY, PATH, Sampling, measuring_options, write_json
 from strakes.cli.say import say
 from strakes.errors import BadInputError, StrakesError
+from strakes.language import english
 
 if TYPE_CHECKING:
     from strakes.store import Run
@@ -23,6 +24,7 @@ FAILED_STATUS = 1
 @click.argument("directory", metavar="[DIR]", required=False, type=DIRECTORY)
 @click.option("--from", "from_run", metavar="RUN", help="Answer from the stored run RUN; measure nothing.")
 @measuring_options("3m")
+@english()
 def command(needs: Path, directory: Path | None, from_run: str | None, options: Sampling) -> int:
     """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL, a forecast or UNKNOWN.
 

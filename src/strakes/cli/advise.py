@@ -11,7 +11,7 @@ from strakes.cli.examples import example as text_of_example
 from strakes.cli.options import PATH, Output, json_option, write_json
 from strakes.cli.say import say, say_lines, say_sentence
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
+from strakes.language import english
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     "finished survey or study that answers anything about the application, else the one that the site has published]",
 )
 @json_option
+@english()
 def command(app_path: Path | None, darshan: Path | None, example: bool, run: str | None, json: Output | None) -> int:
     """Recommend settings for one application, ready to paste, each with its reason, its evidence and its gain.
 
@@ -132,7 +133,7 @@ def _print(app: App, run: Run, file_system: str, chosen: Chosen, snippets: tuple
         )
     for phase in app.phases:
         say()
-        head = f"{phase.name} ({translate(phase.operation)}, {phase.files}):"
+        head = f"{phase.name} ({phase.operation}, {phase.files}):"
         click.echo(for_terminal(head))
         for choice in chosen.choices:
             if choice.phase != phase.name:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from strakes.cli.numbers import NumberRange
 from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, write_json
 from strakes.cli.say import say, say_sentences
+
+if TYPE_CHECKING:
+    from strakes.compare.comparison import Comparison
 
 FAILED_STATUS = 1
 
@@ -61,6 +66,7 @@ def command(
     from strakes.compare.runs import compare_runs
     from strakes.compare.several import compare_several
     from strakes.errors import BadInputError
+    from strakes.language import ENGLISH, current, english
     from strakes.store import Store
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
@@ -70,18 +76,21 @@ def command(
             remedy = "Give A and B as one run each, or as several separated by commas: strakes compare A1,A2 B1,B2"
             raise BadInputError("the list of runs has an empty place", where=repr(side), remedy=remedy)
     first, second = ([store.open(run.strip()) for run in side.split(",")] for side in (a, b))
-    if len(first) == len(second) == 1:
-        comparison = compare_runs(
-            first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells
-        )
-    else:
-        comparison = compare_several(first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
-    met = failures(comparison, conditions)
+
+    def compared() -> Comparison:
+        if len(first) == len(second) == 1:
+            return compare_runs(first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells)
+        return compare_several(first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
+
+    with english():  # what programs read
+        in_english = compared()
+    comparison = in_english if current() == ENGLISH else compared()
+    met = failures(in_english, conditions)
     if html is not None:
         from strakes.compare.comparison_page import render_comparison_page
 
         html.write(render_comparison_page(comparison))
-    if write_json(json, {**to_document(comparison), "failures": list(met)}, html):
+    if write_json(json, {**to_document(in_english), "failures": list(met)}, html):
         say_sentences(render(comparison))
         for text in met:
             say(f"failed: {text}", err=True)

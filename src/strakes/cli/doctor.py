@@ -15,7 +15,6 @@ from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, lau
 from strakes.cli.say import say_sentence
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
 from strakes.launch.choice import Launcher, with_launcher
 from strakes.units import counted
 
@@ -176,7 +175,7 @@ def _print(checks: Sequence[MachineCheck]) -> None:
     fine = [name for name in present if not name.startswith(_PACKAGE)]
     fine += [counted(len(present) - len(fine), "Python package")] if len(fine) < len(present) else []
     for (label, detail, remedy), alike in [*reasons.items(), *([(("ok", "", ""), fine)] if fine else [])]:
-        text = ". ".join(translate(for_terminal(part)).rstrip(".") for part in (detail, remedy) if part)
-        begin = f"{translate(label):<8} "
-        say_sentence(f"{begin}{', '.join(map(translate, alike))}{': ' if text else ''}{text}", indent=len(begin))
+        text = ". ".join(for_terminal(part).rstrip(".") for part in (detail, remedy) if part)
+        begin = f"{label:<8} "
+        say_sentence(f"{begin}{', '.join(alike)}{': ' if text else ''}{text}", indent=len(begin))
     say_sentence("Details: strakes doctor --json -")

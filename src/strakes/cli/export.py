@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.cli.options import OUTPUT, Output
+from strakes.language import english
 
 if TYPE_CHECKING:
     from strakes.store import Run
@@ -22,6 +23,7 @@ FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500")
 @click.option(
     "-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output; Parquet needs a file]"
 )
+@english()
 def command(run: str, form: str, output: Output) -> int:
     """Write RUN for other tools.
 

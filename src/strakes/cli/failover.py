@@ -24,7 +24,6 @@ from strakes.cli.options import (
 )
 from strakes.cli.say import say
 from strakes.errors import BadInputError
-from strakes.language import translate
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def plan_command(description: Path, directory: Path, replace: bool) -> None:
     cluster, files = write_plan(description, directory, replace=replace)
     width = max(len(file.path) for file in files)
     for file in files:
-        lines = translate(f"{counted(len(file.lines), 'line')} explained") if file.lines else ""
+        lines = f"{counted(len(file.lines), 'line')} explained" if file.lines else ""
         click.echo(f"{file.path:<{width}}  {lines}".rstrip())
     nodes = " and ".join(node.name for node in cluster.nodes)
     say()
@@ -336,5 +335,5 @@ def _tell(text: str) -> None:
 
 def _show_progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
-        told = translate(f"{done} of {counted(total, 'failure')}")
+        told = f"{done} of {counted(total, 'failure')}"
         click.echo(f"\r{told}" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)

@@ -9,7 +9,6 @@ import click
 
 from strakes.cli.say import say
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
 from strakes.language.width import columns, padded
 from strakes.units import counted
 
@@ -28,7 +27,7 @@ _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 def print_check(result: Check) -> None:
     """Print the findings, the verdicts of the cluster's own programs, and the counts."""
     for found in result.findings:
-        click.echo(f"{click.style(translate(found.severity), fg=_STYLE[found.severity], bold=True)}: {found.rule}")
+        click.echo(f"{click.style(found.severity, fg=_STYLE[found.severity], bold=True)}: {found.rule}")
         lines = [("where:", place) for place in found.places]
         lines += [("why:", found.reason), ("next:", found.remedy), ("source:", found.source)]
         for label, text in lines:
@@ -57,9 +56,9 @@ def print_rules() -> None:
     from strakes.failover.rules.rule import all_rules
 
     for rule in all_rules():
-        click.echo(f"{rule.name} ({translate(rule.severity)})")
+        click.echo(f"{rule.name} ({rule.severity})")
         for text in (rule.reason, rule.remedy, rule.source):
-            say(f"  {translate(text)}")
+            say(f"  {text}")
         say()
 
 
@@ -104,24 +103,22 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
 
     heads = ("failure", "service", "clients wait", "served by", "powered off", "remarks")
     table = Table(
-        *map(translate, heads),
-        title=translate(title),
+        *heads,
+        title=title,
         title_justify="left",
         box=box.SIMPLE_HEAD,
     )
     for scene in scenes:
-        homes = dict.fromkeys(place or translate("nobody") for place in scene.places.values())
+        homes = dict.fromkeys(place or "nobody" for place in scene.places.values())
         served = (
             next(iter(homes))
             if len(homes) == 1
-            else ", ".join(f"{name} {place or translate('nobody')}" for name, place in scene.places.items())
+            else ", ".join(f"{name} {place or 'nobody'}" for name, place in scene.places.items())
         )
         remarks = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
-        failure = translate(", then ".join(part.text for part in scene.failures)) + (" *" if scene.modelled else "")
+        failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
         wait = "until a person acts" if scene.ends_the_service else scene.wait.text
-        table.add_row(
-            failure, translate(scene.ending), translate(wait), served, ", ".join(scene.fenced), translate(remarks)
-        )
+        table.add_row(failure, scene.ending, wait, served, ", ".join(scene.fenced), remarks)
     Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 200).print(table)
 
 
@@ -176,7 +173,7 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
 
 def _back(outage: Outage) -> str:
     if not outage.hit:
-        return translate("not hit" if outage.known else "not known")
+        return "not hit" if outage.known else "not known"
     return "-" if outage.back_after_s is None else f"{outage.back_after_s:.1f}"
 
 
@@ -199,8 +196,8 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
     for interruption in outcome.interruptions:
         say(str(interruption))
     if outcome.lacking:
-        before, lacking = translate("not as before:"), translate(for_terminal(outcome.lacking))
-        click.echo(f"{click.style(before, fg='red', bold=True)} {lacking}")
+        before = click.style("not as before:", fg="red", bold=True)
+        click.echo(f"{before} {for_terminal(outcome.lacking)}")
 
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
@@ -211,10 +208,10 @@ def print_trials(rows: Sequence[TrialRow]) -> None:
         [
             (
                 row.fault,
-                translate(f"{row.good} of {row.runs}"),
+                f"{row.good} of {row.runs}",
                 str(row.took_over),
-                translate("nobody") if row.powered_off is None else _times(row.powered_off),
-                translate("not answered again") if row.outage is None else _times(row.outage),
+                "nobody" if row.powered_off is None else _times(row.powered_off),
+                "not answered again" if row.outage is None else _times(row.outage),
                 str(row.told),
             )
             for row in rows
@@ -235,7 +232,7 @@ def _times(times: Spread) -> str:
 
 
 def _print_rows(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    shown = [tuple(map(translate, heads)), *(tuple(map(for_terminal, row)) for row in rows)]
+    shown = [heads, *(tuple(map(for_terminal, row)) for row in rows)]
     widths = [max(columns(row[column]) for row in shown) for column in range(len(heads))]
     for row in shown:
         cells = [

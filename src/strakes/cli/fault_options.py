@@ -13,8 +13,6 @@ import click
 from strakes.cli.options import PATH, Command, with_options
 from strakes.cli.say import say
 from strakes.errors import BadInputError
-from strakes.language import translate
-from strakes.language.width import padded
 
 if TYPE_CHECKING:
     from strakes.drill.faults.fault import Fault
@@ -39,7 +37,7 @@ class AskedFault:
 
         if self.name == "list":
             for known, entry in FAULTS.items():
-                click.echo(f"{known:<20} {padded(translate(entry.works_on), 23)} {translate(entry.summary)}")
+                click.echo(f"{known:<20} {entry.works_on:<23} {entry.summary}")
             raise click.exceptions.Exit(0)
         name = self.name or (COMMAND if self.words["command"] else usual)
         if not name:

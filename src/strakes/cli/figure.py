@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from strakes.cli.options import OUTPUT, Output
-from strakes.language import translate
+from strakes.language import english
 
 
 @click.command("figure")
 @click.argument("run", metavar="[RUN]", default="latest")
 @click.argument("name", metavar="[FIGURE]", required=False)
 @click.option("-o", "--output", type=OUTPUT, help="Write to FILE (.svg, .png or .pdf).  [default: FIGURE.svg]")
+@english()
 def command(run: str, name: str | None, output: Output | None) -> int:
     """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
 
@@ -27,7 +28,7 @@ def command(run: str, name: str | None, output: Output | None) -> int:
     portrait = build_portrait(Store().open(run))
     if name is None:
         for known, figure in name_figures(portrait).items():
-            click.echo(f"{known:<24} {translate(figure.title)}")
+            click.echo(f"{known:<24} {figure.title}")
         return 0
     figure = find_figure(portrait, name)
     path = output.path if output is not None else Path(f"{name}.svg")

@@ -8,6 +8,7 @@ import click
 
 from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, write_json
 from strakes.cli.say import say, say_sentences
+from strakes.language import english
 
 FAILED_STATUS = 1
 
@@ -23,6 +24,7 @@ FAILED_STATUS = 1
     "--fail-on", metavar="LIST", help="Exit with status 1 on any of these results, such as slower:5%,inconclusive."
 )
 @json_option
+@english()
 def command(
     name: str,
     target: Path | None,

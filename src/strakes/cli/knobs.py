@@ -12,7 +12,6 @@ from strakes.cli.options import DIRECTORY, as_json_option, servers_option
 from strakes.cli.say import local_time, print_json, say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
 
 if TYPE_CHECKING:
     from strakes.knobs.change import Reading
@@ -260,7 +259,7 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping
     from rich.table import Table
 
     columns = ("setting", "value", "takes", "meaning") if with_values else ("setting", "of", "takes", "meaning")
-    table = Table(*map(translate, columns), box=box.SIMPLE_HEAD, show_edge=False)
+    table = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False)
     table.columns[0].no_wrap = True
     by_hand: list[Reading] = []
     absent: list[Reading] = []
@@ -277,7 +276,7 @@ def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping
                 else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
             )
             takes = f"{knob.range_text} {knob.unit}".strip()
-            texts = (translate(for_terminal(text)) for text in (second, takes, _meaning(knob)))
+            texts = (for_terminal(text) for text in (second, takes, _meaning(knob)))
             table.add_row(for_terminal(knob.name), *texts)
     import sys
 
@@ -295,7 +294,7 @@ def _meaning(knob: Knob) -> str:
 
 def _by_hand(reading: Reading) -> str:
     restart = f"; takes effect after a restart of {reading.knob.restart}" if reading.knob.restart else ""
-    return f"{translate(_meaning(reading.knob))} {translate(reading.knob.how_to_set)}{translate(restart)}"
+    return f"{_meaning(reading.knob)} {reading.knob.how_to_set}{restart}"
 
 
 def _print_rest(readings: Sequence[Reading], title: str, text: Any) -> None:

@@ -14,8 +14,6 @@ from strakes.cli.say import print_json, say
 from strakes.errors import BadInputError
 from strakes.foreign_text import for_terminal
 from strakes.lab.kind import KINDS, load
-from strakes.language import translate
-from strakes.language.width import columns, padded
 
 if TYPE_CHECKING:
     from strakes.lab.manager import LabStatus
@@ -299,8 +297,6 @@ def _print_status(lab: LabStatus) -> None:
         )
         for process in lab.processes
     ]
-    rows = [(translate(label), text) for label, text in rows]
-    width = max(columns(label) for label, _ in rows)
+    width = max(len(label) for label, _ in rows)
     for label, text in rows:
-        line = f"  {padded(label, width)}  {translate(for_terminal(text))}"
-        click.echo(for_terminal(line))
+        click.echo(for_terminal(f"  {label:<{width}}  {text}"))

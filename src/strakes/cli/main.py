@@ -25,7 +25,7 @@ from strakes.errors import (
     nearest_word,
 )
 from strakes.foreign_text import for_terminal
-from strakes.language import LANGUAGES, choose, translate, wanted
+from strakes.language import LANGUAGES, choose, wanted
 from strakes.version import __version__
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class LazyGroup(click.Group):
     "--language",
     type=click.Choice(LANGUAGES),
     metavar="en|zh",
-    help="Language of summaries, reports, the guide and errors.  [default: from the locale, else en]",
+    help="Language of summaries, reports, the guide and comparisons.  [default: from the locale, else en]",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="strakes", message="%(prog)s %(version)s")
 @click.pass_context
@@ -399,7 +399,7 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
 
 
 def _line(begin: str, label: str, text: str) -> str:
-    return broken(f"{begin}{translate(label)}: {for_terminal(translate(text))}", sys.stderr)
+    return broken(f"{begin}{label}: {for_terminal(text)}", sys.stderr)
 
 
 def _limit_reached(error: Exception) -> StrakesError | None:

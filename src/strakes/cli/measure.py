@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,7 +14,8 @@ from strakes.cli.options import Amounts, Measuring, Output, Sampling, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say, say_sentences
 from strakes.errors import BadInputError, InterruptedByUser
-from strakes.language.page import translate_lines
+from strakes.language import ENGLISH, current, english, gettext, ngettext
+from strakes.language.width import padded
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
@@ -85,9 +86,14 @@ def conclude(
     run: Run, html: Output | None, json: Output | None, others: tuple[tuple[System, ...], str] | None = None
 ) -> None:
     """Store and print the findings of a run before its report, so that a failing report loses nothing."""
+    from strakes.portraits.build import build_portrait
+    from strakes.report.findings import to_document
+
     try:
-        portrait = analyse(run)
-        show(portrait, run, html, json)
+        with english():  # what programs read
+            in_english = analyse(run)
+        portrait = in_english if current() == ENGLISH else build_portrait(run)
+        show(portrait, to_document(in_english), run, html, json)
         show_beside(portrait, others, html, json)
         write_report(portrait, run, html)
     except KeyboardInterrupt:
@@ -117,22 +123,22 @@ def show_beside(
     from strakes.report.beside import render_beside
 
     if others is not None and all(one is None or one.path is not None for one in (html, json)):
-        say_sentences(translate_lines(f"\n{render_beside(portrait, *others)}"))
+        say_sentences(f"\n{render_beside(portrait, *others)}")
 
 
 def perform(request: Request, options: Measuring) -> Run:
-    """Run the requested studies and return the stored run."""
+    """Run the requested studies and return the stored run, which is in English."""
     from strakes.survey.runner import perform as run_studies
 
     return carry_out(run_studies, request, options)
 
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
-    """Perform the requested ``work`` with a progress display; return the stored run."""
+    """Perform the requested ``work`` with a progress display; return the stored run, which is in English."""
     from strakes.store import Store
 
     store = Store()
-    with LiveProgress(quiet=options.quiet) as progress:
+    with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
         return store.open(work(request, store, progress).id)
 
@@ -161,7 +167,7 @@ def submit(words: str, request: Request) -> None:
 
 
 def analyse(run: Run) -> Portrait:
-    """Build the portrait and store it with the run."""
+    """Build the portrait and store it with the run; in the language in use, which has to be English."""
     from strakes.portraits.build import build_portrait
     from strakes.report.findings import to_document
 
@@ -181,18 +187,24 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
         html.write(render_html(portrait))
 
 
-def show(portrait: Portrait, run: Run, html: Output | None, json: Output | None) -> None:
-    """Print the summary, unless ``--json -`` or ``--html -`` puts a document on standard output."""
-    from strakes.report.findings import to_document
+def show(
+    portrait: Portrait, document: Mapping[str, object], run: Run, html: Output | None, json: Output | None
+) -> None:
+    """Print the summary, unless ``--json -`` (the ``document``) or ``--html -`` is on standard output."""
     from strakes.report.summary import render_summary
     from strakes.units import format_seconds
 
-    if write_json(json, to_document(portrait), html):
+    if write_json(json, document, html):
         click.echo(render_summary(portrait, report_path(run, html)))
         if cells := portrait.run.get("cells_settled_early"):
             saved = format_seconds(float(portrait.run["time_saved_s"]))
-            noun = "1 cell was" if cells == 1 else f"{cells} cells were"
-            say(f"Saved   {noun} ended early because no further run could change a finding; this saved {saved}")
+            text = ngettext(
+                "{count} cell was ended early because no further run could change a finding; this saved {time}",
+                "{count} cells were ended early because no further run could change a finding; this saved {time}",
+                cells,
+                time=saved,
+            )
+            say(f"{padded(gettext('Saved'), 8)}{text}")
 
 
 def report_path(run: Run, html: Output | None) -> Path:

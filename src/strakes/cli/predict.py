@@ -9,7 +9,7 @@ import click
 from strakes.cli.numbers import WholeNumber
 from strakes.cli.options import DIRECTORY, PATH, SECONDS, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
-from strakes.language.page import translate_lines
+from strakes.language import english
 
 
 class _ForecastUnlessNamed(click.Group):
@@ -61,6 +61,7 @@ def command(ctx: click.Context) -> None:
     "--seal", is_flag=True, help="Store the forecast under a hash, to score it when the large system is measured."
 )
 @json_option
+@english()
 def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, seal: bool, json: Output | None) -> None:
     """Forecast every figure of the runs for a larger system."""
     from strakes.predict.asked import Stated, parse_asked, read_stated
@@ -81,7 +82,7 @@ def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, se
     for caution in cautions:
         say(caution, err=True)
     if write_json(json, document):
-        say_lines(translate_lines(render(forecasts)) + "\n")
+        say_lines(render(forecasts) + "\n")
     if seal:
         sealed = keep(document, store.root)
         say(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
@@ -92,6 +93,7 @@ def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, se
 @click.argument("name", metavar="FORECAST")
 @click.argument("run", metavar="RUN")
 @json_option
+@english()
 def score_command(name: str, run: str, json: Output | None) -> None:
     """Score a sealed forecast by RUN.
 

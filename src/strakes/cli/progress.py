@@ -7,7 +7,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from strakes.language import translate
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class LiveProgress:
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
         """Show the current measurement, the completed fraction (0 to 1) and a detail. Frequent calls are cheap."""
-        self._text, self._detail = translate(text), translate(detail)
+        self._text, self._detail = text, detail
         self._fraction = min(max(fraction, 0.0), 1.0)
         if not self._cells_are_new:
             self._cells = ""
@@ -78,7 +77,7 @@ class LiveProgress:
     def cells(self, done: int, total: int) -> None:
         """Show the numbers of completed runs and of decided cells. To be called before each run."""
         need_none = f"{done} of {counted(total, 'cell')} decided"
-        self._cells = ", ".join(map(translate, (f"{counted(self._runs, 'run')} made", need_none)))
+        self._cells = f"{counted(self._runs, 'run')} made, {need_none}"
         self._runs += 1
         self._cells_are_new = True
 
@@ -86,7 +85,6 @@ class LiveProgress:
         """Print a permanent line, such as a warning or a finished study."""
         if self._quiet:
             return
-        text = translate(text)
         if self._console is not None:
             self._console.print(text, markup=False, highlight=False)
         else:
@@ -137,7 +135,7 @@ def _clock(elapsed_s: float, fraction: float, total_s: float) -> str:
     if total_s <= 0:
         return _minutes(elapsed_s)
     left = max(total_s - elapsed_s, 0.0) if fraction < 1 else 0.0
-    return translate(f"{_minutes(elapsed_s)} of {_minutes(total_s)}, {_minutes(left)} left")
+    return f"{_minutes(elapsed_s)} of {_minutes(total_s)}, {_minutes(left)} left"
 
 
 def _minutes(seconds: float) -> str:

@@ -20,7 +20,7 @@ from strakes.cli.options import (
     write_json,
 )
 from strakes.errors import BadInputError
-from strakes.language.page import translate_lines
+from strakes.language import english
 
 if TYPE_CHECKING:
     from strakes.findings.portrait import Portrait
@@ -44,6 +44,7 @@ _LEAST_S = 10.0
     type=DIRECTORY,
     help="Also measure DIR2, in turn with DIR, as S2 did with its two devices.",
 )
+@english()
 def command(
     source: str,
     directory: Path,
@@ -91,7 +92,7 @@ def command(
         done.insert(0, (portrait, report_path(run, part.html)))
     portraits = [portrait for portrait, _ in done]
     if write_json(options.json, to_document(chosen, portraits)):
-        click.echo(translate_lines(render(chosen, portraits, [str(path) for _, path in done])))
+        click.echo(render(chosen, portraits, [str(path) for _, path in done]))
     return 0
 
 

@@ -16,8 +16,6 @@ from strakes.cli.numbers import NumberList
 from strakes.cli.options import DIRECTORY, Sampling, batch_option, measuring_options
 from strakes.errors import BadInputError, nearest_word
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
-from strakes.language.width import columns
 from strakes.units import counted, format_seconds
 
 if TYPE_CHECKING:
@@ -181,9 +179,8 @@ def _run_tool(
     translated = tool_of(tool).translate(words, launch.ranks, seed, _ranks_per_node(launch))
     for index, note in enumerate(translated.notes):
         head = f"Unlike {tool}:"
-        told = translate(head) if index == 0 else " " * columns(translate(head))
-        line = f"{told} {translate(for_terminal(note))}"
-        click.echo(for_terminal(line), err=True)
+        told = head if index == 0 else " " * len(head)
+        click.echo(for_terminal(f"{told} {note}"), err=True)
     study = PlanRun(placed(translated.plan, placement), translated.measured, translated.fit)
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:

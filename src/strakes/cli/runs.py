@@ -10,7 +10,6 @@ import click
 from strakes.cli.numbers import WholeNumber
 from strakes.cli.say import local_time, print_json, say
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
 from strakes.units import counted
 
 if TYPE_CHECKING:
@@ -55,17 +54,17 @@ def _print_table(runs: Sequence[RunSummary]) -> None:
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     for head in ("id", "when", "what", "target", "file system", "status"):
-        table.add_column(translate(head), no_wrap=True)
+        table.add_column(head, no_wrap=True)
     for run in runs:
         when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
-        cells = (run.id, when, _what(run), run.target, run.file_system, translate(run.status))
+        cells = (run.id, when, _what(run), run.target, run.file_system, run.status)
         table.add_row(*map(for_terminal, cells))
     if console.measure(table, options=console.options.update(width=_LONGEST_LINE_COLUMNS)).maximum <= console.width:
         console.print(table)
         return
     # Users copy ids, so never truncate or wrap them. They begin with the time, which is omitted here.
     for run in runs:
-        head, place = f"{run.id}  {translate(run.status)}", f"  {_what(run)}  {run.target}  {run.file_system}"
+        head, place = f"{run.id}  {run.status}", f"  {_what(run)}  {run.target}  {run.file_system}"
         click.echo(for_terminal(head))
         click.echo(for_terminal(place))
 

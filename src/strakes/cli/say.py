@@ -9,7 +9,6 @@ from typing import TextIO
 import click
 
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
 
 
 def local_time(moment: datetime) -> datetime:
@@ -22,12 +21,12 @@ def local_time(moment: datetime) -> datetime:
 
 def say(text: object = "", *, err: bool = False) -> None:
     """Print one line."""
-    click.echo(translate(for_terminal(text)), err=err)
+    click.echo(for_terminal(text), err=err)
 
 
 def say_sentence(text: str, *, indent: int = 4) -> None:
     """Print one line, wrapped between words on a narrower terminal, with further lines indented."""
-    click.echo(broken(translate(for_terminal(text)), sys.stdout, indent=indent))
+    click.echo(broken(for_terminal(text), sys.stdout, indent=indent))
 
 
 def say_sentences(text: str) -> None:

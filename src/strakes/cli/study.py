@@ -21,7 +21,6 @@ from strakes.cli.options import (
 )
 from strakes.cli.say import say_sentence
 from strakes.errors import BadInputError
-from strakes.language import translate
 
 
 @click.command("study")
@@ -77,7 +76,7 @@ def command(
     if name == "list":
         for study in STUDIES:
             label = f"{study.name:<20} {study.source}  "
-            say_sentence(label + translate(study.question), indent=len(label))
+            say_sentence(label + study.question, indent=len(label))
         return 0
     if "/" in name:
         remedy = f"Give the name first: strakes study NAME {name}. strakes study list shows all studies."

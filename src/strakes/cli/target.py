@@ -11,7 +11,6 @@ import click
 from strakes.cli.options import DIRECTORY, as_json_option, servers_option
 from strakes.cli.say import print_json, say_sentence
 from strakes.foreign_text import for_terminal
-from strakes.language import translate
 from strakes.language.width import columns, padded
 
 if TYPE_CHECKING:
@@ -41,10 +40,9 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
         *(_device_rows(known.facts.block_device) if known.facts.block_device else []),
         *_told(known),
     ]
-    told = [(translate(label), translate(for_terminal(text))) for label, text in rows]
-    width = max(columns(label) for label, _ in told)
-    for label, text in told:
-        say_sentence(f"{padded(label, width)}  {text}", indent=width + 2)
+    width = max(len(label) for label, _ in rows)
+    for label, text in rows:
+        say_sentence(f"{label:<{width}}  {text}", indent=width + 2)
     for line in _tables(known.description):
         click.echo(for_terminal(line))
     for sentence in _sentences(known):
@@ -188,9 +186,9 @@ def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataT
 def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Yield the lines of a table, without columns that have only dashes."""
     kept = [column for column in range(len(head)) if any(row[column] not in ("", "-") for row in rows)]
-    shown = (tuple(map(translate, head)), *rows)
+    shown = (head, *rows)
     widths = {column: max(columns(row[column]) for row in shown) for column in kept}
-    yield from ("", translate(title))
+    yield from ("", title)
     for row in shown:
         yield f"  {'  '.join(padded(row[column], widths[column]) for column in kept)}".rstrip()
 

@@ -9,6 +9,7 @@ import click
 
 from strakes.cli.options import DIRECTORY, PATH, Measuring, measuring_options, write_json
 from strakes.errors import BadInputError
+from strakes.language import english
 
 
 @click.command("tune")
@@ -31,6 +32,7 @@ from strakes.errors import BadInputError
 @click.option(
     "--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Also vary the system setting NAME. May be repeated."
 )
+@english()
 def command(
     directory: Path,
     app_path: Path,

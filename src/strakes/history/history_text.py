@@ -8,8 +8,6 @@ from typing import Any
 
 from strakes.foreign_text import for_terminal
 from strakes.history.series import NO_CHANGE, History, HistorySeries
-from strakes.language import translate
-from strakes.language.width import padded
 from strakes.report.numbers import show
 from strakes.units import counted
 
@@ -38,7 +36,7 @@ def _block(history: History) -> str:
         f"{what} of {for_terminal(history.target)}: {counted(len(history.runs), 'run')}, {whens[0][:10]} to "
         f"{whens[-1][:10]}"
     )
-    lines = [translate(head)]
+    lines = [head]
     ordered = sorted(history.series, key=lambda series: _ORDER.index(series.verdict))
     steady = [series for series in ordered if series.verdict == NO_CHANGE]
     undecided = [series for series in ordered if series.verdict == _UNDECIDED]
@@ -47,12 +45,12 @@ def _block(history: History) -> str:
     width = min(60, max(len(series.cell) for series in shown))
     lines += [_line(series, width) for series in shown]
     if len(undecided) > _MOST_UNDECIDED:
-        lines.append(translate(f"  {len(undecided) - _MOST_UNDECIDED} more are INCONCLUSIVE: --json has them all"))
+        lines.append(f"  {len(undecided) - _MOST_UNDECIDED} more are INCONCLUSIVE: --json has them all")
     if len(steady) > _MOST_STEADY:
-        lines.append(translate(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all"))
+        lines.append(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all")
     needs = sorted({series.needs for series in history.series if series.needs})
     if needs:
-        lines.append(translate(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}"))
+        lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
     if left_out := max(series.left_out for series in history.series):
         lines.append(
             f"  {counted(left_out, 'run')} with other amounts of work left out. "
@@ -62,7 +60,7 @@ def _block(history: History) -> str:
 
 
 def _line(series: HistorySeries, width: int) -> str:
-    line = f"  {padded(translate(series.verdict), 15)} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
+    line = f"  {series.verdict:<15} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
     if not series.changes:
         # The detectable shift is symmetric on a logarithmic scale: a rise by s equals a fall by s / (1 + s).
         fall = 0.0 if series.seen_from is None else series.seen_from / (1 + series.seen_from)
@@ -71,11 +69,11 @@ def _line(series: HistorySeries, width: int) -> str:
             if series.seen_from is not None
             else ""
         )
-        return line + show(series.points[-1].median, series.unit) + translate(seen)
+        return line + show(series.points[-1].median, series.unit) + seen
     last = series.changes[-1]
     earlier = f", {counted(len(series.changes) - 1, 'earlier change')}" if len(series.changes) > 1 else ""
-    return line + translate(
-        f"{show(last.before, series.unit)} -> {show(last.after, series.unit)} since {last.when[:10]} (p "
+    return (
+        f"{line}{show(last.before, series.unit)} -> {show(last.after, series.unit)} since {last.when[:10]} (p "
         f"{last.p_value:.4f}{earlier})"
     )
 

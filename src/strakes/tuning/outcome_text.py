@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strakes.language import translate
-from strakes.language.page import translate_lines
-from strakes.language.width import padded
 from strakes.tune.effects import StepBack
 from strakes.tune.words import named, shown, typed
 from strakes.tuning.outcome import TuningOutcome
@@ -51,9 +48,8 @@ def render(outcome: TuningOutcome, report: Path) -> str:
             f"Cheap runs  {search.rules.low_share:.0%} of the data; correlation with the ranks of full runs "
             f"{correlation:.2f}: {used}"
         )
-    where = f"{padded(translate('Report'), 12)}{report}"
-    pastes = [f"\n--- {translate(f'{paste.title} ({paste.where})')}\n{paste.text.rstrip()}" for paste in outcome.pastes]
-    return "\n".join([translate_lines("\n".join(lines)), where, *pastes])
+    pastes = [f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}" for paste in outcome.pastes]
+    return "\n".join([*lines, f"Report      {report}", *pastes])
 
 
 def _step(step: StepBack) -> str:

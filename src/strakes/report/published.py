@@ -40,11 +40,12 @@ def published(portrait: Portrait) -> Published | None:
     source = _source_of(portrait)
     if source is None:
         return None
+    named = gettext("{source}, published: {what}", source=source.name, what="")
     values = tuple(
         Value(
             value.figure,
             value.at,
-            value.label.removeprefix(f"{source.name}, published: "),
+            value.label.removeprefix(named),
             show(value.published, value.unit),
             tuple((name, show(cell.median, cell.unit), show_interval(cell)) for name, cell in value.own),
         )

@@ -260,8 +260,9 @@ def sources_of(
     ]
     if servers is not None:
         try:
-            name_of_mount = getname(str(target.path)).ask(asking)
-            ways = ways_to_servers(asking, servers, hosts(addresses(Answers(asking), name_of_mount)))
+            mount_name = getname(str(target.path)).ask(asking)
+            where = addresses(Answers(asking), mount_name.file_system, lambda: mount_name.instance)
+            ways = ways_to_servers(asking, servers, hosts(where.values()))
         except StrakesError:
             ways = {}
         found += [LustreSource(host, way, SERVER_PARAMETERS, disks=True) for host, way in ways.items()]

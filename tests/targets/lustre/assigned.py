@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import Layout, LayoutComponent
-from strakes.targets.lustre import lfs
 from strakes.targets.lustre.layouts import (
     default_stripe,
     dir_stripe,
@@ -16,25 +15,22 @@ from strakes.targets.lustre.layouts import (
     mkdir,
     read_default,
     read_dir_stripe,
-    read_text,
-    read_yaml,
+    read_layout,
     set_default,
     setstripe,
 )
 from strakes.targets.lustre.lfs import (
-    check,
     df,
     getname,
     list_nids,
     mdts,
     members,
-    module_version,
     osts,
     pools,
     quota,
     read_df,
     read_version,
-    tool_version,
+    version,
 )
 from strakes.targets.lustre.tool import get_param, refusal, set_param
 from strakes.units import GIB, KIB, MIB
@@ -58,22 +54,15 @@ DOM = pfl((64 * KIB, ON_MDT), (None, ONE))
 
 def _layouts() -> Iterator[tuple[str, Command[object]]]:
     files = ("c2s4m", "c4", "call", "dom", "i2", "o1to3", "o31", "over16", "over8", "pfl")
-    yield from ((f"getstripe_{name}", file_layout(name, "text")) for name in files)
-    yield from ((f"getstripe_y_{name}", file_layout(name)) for name in (*files, "mir"))
+    yield from ((f"getstripe_{name}", file_layout(name)) for name in files)
     for kind in ("c2", "dom", "over", "pfl", "plain"):
-        yield f"getstripe_d_{kind}_f", file_layout(f"d_{kind}/f", "text")
-        yield f"getstripe_y_d_{kind}_f", file_layout(f"d_{kind}/f")
-        yield f"getstripe_dir_d_d_{kind}", directory_layout(f"d_{kind}", "text")
-        yield f"getstripe_dir_dy_d_{kind}", directory_layout(f"d_{kind}")
-    yield "getstripe_y_pool", file_layout("inpool")
-    yield "getstripe_dir_dy_pool", directory_layout("d_pool")
-    yield "lfs_getstripe_root_dir", directory_layout(LABFS, "text")
-    yield "user_getstripe_y", file_layout(f"{LABFS}/u/f1")
-    yield "err_getstripe_d_nonlustre_dir", directory_layout("/tmp", "text")
-    yield "err_getstripe_nonlustre_dir", file_layout("/tmp", "text")
-    yield "err_getstripe_noent", file_layout("nosuchfile", "text")
-    yield "err_getstripe_noent_abs", file_layout(f"{LABFS}/nosuchfile", "text")
-    yield "err_getstripe_y_nonlustre", file_layout("/tmp/plainfile")
+        yield f"getstripe_d_{kind}_f", file_layout(f"d_{kind}/f")
+        yield f"getstripe_dir_d_d_{kind}", directory_layout(f"d_{kind}")
+    yield "lfs_getstripe_root_dir", directory_layout(LABFS)
+    yield "err_getstripe_d_nonlustre_dir", directory_layout("/tmp")
+    yield "err_getstripe_nonlustre_dir", file_layout("/tmp")
+    yield "err_getstripe_noent", file_layout("nosuchfile")
+    yield "err_getstripe_noent_abs", file_layout(f"{LABFS}/nosuchfile")
 
 
 def _layouts_set() -> Iterator[tuple[str, Command[object]]]:
@@ -133,18 +122,16 @@ def _placements() -> Iterator[tuple[str, Command[object]]]:
         "str4D",
     )
     for path in (*own, "str4/sub", "strall", "a3"):
-        yield f"getdirstripe_{path.replace('/', '_')}", dir_stripe(path, "text")
+        yield f"getdirstripe_{path.replace('/', '_')}", dir_stripe(path)
     for path in ("defd", "defd/sub", "defrr", "plain", "rem1", "str4", "str4D", "strall"):
         name = path.replace("/", "_")
-        yield f"getdirstripe_y_{name}", dir_stripe(path)
-        yield f"getdirstripe_Dflag_{name}", default_stripe(path, "text")
-        yield f"getdirstripe_yD_{name}", default_stripe(path)
+        yield f"getdirstripe_Dflag_{name}", default_stripe(path)
     for name in ("before", "after", "after2"):
-        yield f"getdirstripe_mig_{name}", dir_stripe("mig", "text")
-    yield "lfs_getdirstripe_root", dir_stripe(LABFS, "text")
-    yield "err_getdirstripe_file", dir_stripe("c4", "text")
-    yield "err_getdirstripe_noent", dir_stripe("nosuchdir", "text")
-    yield "err_getdirstripe_nonlustre", dir_stripe("/tmp", "text")
+        yield f"getdirstripe_mig_{name}", dir_stripe("mig")
+    yield "lfs_getdirstripe_root", dir_stripe(LABFS)
+    yield "err_getdirstripe_file", dir_stripe("c4")
+    yield "err_getdirstripe_noent", dir_stripe("nosuchdir")
+    yield "err_getdirstripe_nonlustre", dir_stripe("/tmp")
     yield "mkdir_c2_H", mkdir("str2crush", count=2, hash_type="crush")
     yield "mkdir_c2_fnv", mkdir("str2fnv", count=2, hash_type="fnv_1a_64")
     yield "mkdir_c4", mkdir("str4", count=4)
@@ -177,10 +164,6 @@ def _whole() -> Iterator[tuple[str, Command[object]]]:
     yield "lfs_mdts_path", mdts(LABFS)
     yield "twofs_lfs_osts_path", osts("/mnt/zlab")
     yield "err_osts_nonlustre", osts("/tmp")
-    yield "lfs_check_all", check("all")
-    for name in ("lfs_check_servers", "user_check", "twofs_check"):
-        yield name, check("servers")
-    yield "ost_inactive_check", check("osts")
     yield "lfs_getname", getname(LABFS)
     yield "lfs_pool_list", pools("labfs")
     yield "lfs_pool_list_none", pools("labfs")
@@ -190,8 +173,6 @@ def _whole() -> Iterator[tuple[str, Command[object]]]:
     yield "err_pool_list_nofs", pools("nosuchfs")
     yield "err_pool_list_nopool", members("labfs", "nopool")
     yield "lfs_quota", quota("root", LABFS)
-    yield "lfs_version", tool_version()
-    yield "stat_f", lfs.sizes(LABFS)
     yield "lctl_list_nids", list_nids()
     yield "user_list_nids", list_nids()
 
@@ -218,23 +199,23 @@ def _parameters_set() -> Iterator[tuple[str, Command[object]]]:
 
 def _last_of_several() -> Iterator[tuple[str, Command[object]]]:
     """Yield the last of several recorded commands. The others printed nothing, or the last reads back their setting."""
-    yield "err_getstripe_nonlustre_file", file_layout("/tmp/plainfile", "text")
-    yield "err_setstripe_noopt_path", file_layout("bad17", "text")
-    yield "err_setstripe_o_dup", file_layout("bad10", "text")
+    yield "err_getstripe_nonlustre_file", file_layout("/tmp/plainfile")
+    yield "err_setstripe_noopt_path", file_layout("bad17")
+    yield "err_setstripe_o_dup", file_layout("bad10")
     yield "err_setstripe_pool_nonexist_dir", setstripe("dp", Layout(pool="nopool"))
-    yield "setstripe_pool", file_layout("inpool", "text")
-    yield "setstripe_dir_pool", directory_layout("d_pool", "text")
-    yield "setstripe_d_delete", directory_layout("d_c2", "text")
-    yield "user_setstripe", file_layout(f"{LABFS}/u/f1", "text")
-    yield "mirror_create", file_layout("mir", "text")
+    yield "setstripe_pool", file_layout("inpool")
+    yield "setstripe_dir_pool", directory_layout("d_pool")
+    yield "setstripe_d_delete", directory_layout("d_c2")
+    yield "user_setstripe", file_layout(f"{LABFS}/u/f1")
+    yield "mirror_create", file_layout("mir")
     yield "err_mkdir_exists", mkdir("mdx", targets=(1,))
     yield "setdirstripe_D_existing", set_default("defd", count=4)
     yield "setdirstripe_D_c2_i2", set_default("defd2", count=2, targets=(2,))
-    yield "setdirstripe_D_maxinherit", set_default("defrr", count=1, targets=(-1,), max_inherit=2, max_inherit_rr=1)
-    yield "setdirstripe_D_delete", default_stripe("spl", "text")
-    yield "getdirstripe_Dflag_spl", default_stripe("spl", "text")
-    yield "setdirstripe_split", dir_stripe("spl", "text")
-    yield "migrate_mig4_striped", dir_stripe("mig4", "text")
+    yield "setdirstripe_D_maxinherit", set_default("defrr", count=1, targets=(-1,), levels=(2, 1))
+    yield "setdirstripe_D_delete", default_stripe("spl")
+    yield "getdirstripe_Dflag_spl", default_stripe("spl")
+    yield "setdirstripe_split", dir_stripe("spl")
+    yield "migrate_mig4_striped", dir_stripe("mig4")
     yield "user_setdirstripe_D", set_default(f"{LABFS}/u/dd", count=4)
     for name in ("set_param_pages_256", "set_param_pages_4096", "set_param_pages_4M"):
         yield name, get_param("osc.*.max_pages_per_rpc")
@@ -248,7 +229,7 @@ def _parameters() -> Iterator[tuple[str, Command[object]]]:
         for name in names(folder):
             words = recording(name).command.split(" ")
             if words == ["lctl", "get_param", "version"]:
-                yield name, module_version()
+                yield name, version()
             elif (
                 words[:2] == ["lctl", "get_param"]
                 and not any(word.startswith("-") for word in words)
@@ -292,14 +273,13 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
     for read, several in (
         (read_df, ("lfs_df_h", "lfs_df_pool", "lfs_df_v", "lfs_df_y", "ost_inactive_lfs_df_v")),
         (
-            read_text,
+            read_layout,
             ("getstripe_hex", "getstripe_v_pfl", "getstripe_I1_pfl", "getstripe_opt_O", "err_setstripe_pool_i_outside"),
         ),
-        (read_yaml, ("getstripe_multi_y",)),
         (read_dir_stripe, ("getdirstripe_v",)),
         (_each_line(read_default), ("user_getdirstripe",)),
         (pools("labfs").read, ("lfs_pool_list_v",)),
-        (read_version, ("lctl_version",)),
+        (read_version, ("lctl_version", "lfs_version")),
         (
             setstripe("f", Layout()).read,
             (
@@ -437,8 +417,8 @@ LEFT: Mapping[str, tuple[str, ...]] = {
         ),
         *("server/proc_mounts", "server/df_T_targets", "server/tunefs_print"),
     ),
-    "less than stat -f tells": ("client/df_T", "client/df_i", "client/stat_f_type"),
-    "less than get_param or lfs check tell": (
+    "sizes, which statvfs(3) returns": ("client/df_T", "client/df_i", "client/stat_f", "client/stat_f_type"),
+    "less than get_param tells": (
         *(
             "client/lctl_dl",
             "client/lctl_dl_t",

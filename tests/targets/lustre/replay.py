@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -17,6 +18,7 @@ from targets.lustre.recorded import Recording, names, recording
 MOUNT_POINT = "/mnt/labfs"
 WORKED_IN = ("/mnt/labfs/s/", "/mnt/labfs/dne/", "/mnt/labfs/")
 INSTANCE = "ffff8880083a1800"
+STATVFS = (4096, 4096, 3833116, 3831308, 3605212, 1047638, 1046572, 1046572, 0, 255)
 
 
 def recordings(*prefixes: str, folder: str = "client", instance: str = "") -> tuple[Recording, ...]:
@@ -26,8 +28,8 @@ def recordings(*prefixes: str, folder: str = "client", instance: str = "") -> tu
 
 
 # Recordings of one mount of the client, as root and as a user, and of the server.
-AS_ROOT = recordings("lfs", "get", "mkdir", "set", "stat", "lctl", "err_mkdir", "err_setstripe", instance=INSTANCE)
-AS_USER = (*recordings("user"), *recordings("lfs", "stat_f"))
+AS_ROOT = recordings("lfs", "get", "mkdir", "set", "lctl", "err_mkdir", "err_setstripe", instance=INSTANCE)
+AS_USER = (*recordings("user"), *recordings("lfs"))
 ON_SERVER = recordings("", folder="server")
 
 
@@ -47,8 +49,8 @@ class Replay:
 
     def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         assert 0 < timeout_s <= DEFAULT_TIMEOUT_S
-        if argv[0] in ("touch", "rm", "mkdir") or list(argv[:2]) == ["stat", "-c"]:
-            return run(argv, timeout_s)
+        if argv[0] == sys.executable:
+            return Completed(tuple(argv), 0, repr((STATVFS, ())), "") if "sizes" in argv else run(argv, timeout_s)
         if argv[0] == "at":
             assert argv[1] == "192.168.77.1"
             return Replay(self.root, self.server)(argv[2:], timeout_s)

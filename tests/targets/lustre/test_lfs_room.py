@@ -7,15 +7,11 @@ from dataclasses import replace
 import pytest
 
 from strakes.errors import BadInputError, MeasurementError
-from strakes.targets.calls import Sizes
 from strakes.targets.command import Completed
-from strakes.targets.lustre import lfs
 from strakes.targets.lustre.lfs import (
     ClientName,
-    LustreQuota,
     TargetSpace,
     TargetState,
-    check,
     df,
     getname,
     mdts,
@@ -24,8 +20,8 @@ from strakes.targets.lustre.lfs import (
     pools,
     quota,
     read_df,
-    read_quota,
 )
+from strakes.targets.quota import Quota
 from targets.lustre.recorded import recording
 
 
@@ -87,13 +83,6 @@ def test_a_directory_outside_lustre_has_no_targets() -> None:
     assert osts("/tmp").read(done("err_osts_nonlustre")) == ()
 
 
-def test_servers_that_answer_and_one_that_does_not() -> None:
-    found = check("osts").read(done("ost_inactive_check"))
-    assert len(found.active) == 3
-    assert found.failing == {"labfs-OST0003-osc-ffff8880082b0000": "Cannot send after transport endpoint shutdown"}
-    assert check("all").read(done("lfs_check_all")).active[-1] == "MGC192.168.77.1@tcp"
-
-
 def test_the_name_of_a_mount() -> None:
     assert getname("/mnt/labfs").read(done("lfs_getname")) == ClientName("labfs", "ffff8880083a1800")
 
@@ -108,14 +97,8 @@ def test_pools_and_their_targets() -> None:
 
 
 def test_a_quota_without_limits() -> None:
-    assert quota("root", "/mnt/labfs").read(done("lfs_quota")) == LustreQuota(
-        318780 * 1024,
-        0,
-        0,
-        1304,
-        0,
-        0,
-    )
+    used = Quota("user root", 318780 * 1024, 0, 1304, 0)
+    assert quota("root", "/mnt/labfs").read(done("lfs_quota")) == used
 
 
 def test_a_quota_of_a_long_path_over_its_limit_with_a_silent_server() -> None:
@@ -124,18 +107,8 @@ def test_a_quota_of_a_long_path_over_its_limit_with_a_silent_server() -> None:
     stdout = done("lfs_quota").stdout.replace(
         "/mnt/labfs  318780       0 ", "/a/long/path/of/a/mount\n                [318780]*      10 "
     )
-    assert read_quota(replace(done("lfs_quota"), stdout=stdout)) == LustreQuota(
-        318780 * 1024,
-        10 * 1024,
-        0,
-        1304,
-        0,
-        0,
-    )
-
-
-def test_sizes_of_the_whole() -> None:
-    assert lfs.sizes("/mnt/labfs").read(done("stat_f")) == Sizes(4096, 3833116 * 4096, 3605212 * 4096, 1047638, 1046572)
+    over = Quota("user root", 318780 * 1024, 10 * 1024, 1304, 0)
+    assert quota("root", "/mnt/labfs").read(replace(done("lfs_quota"), stdout=stdout)) == over
 
 
 def test_a_command_ended_by_a_signal_is_a_failure_of_the_measurement() -> None:

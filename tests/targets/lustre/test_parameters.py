@@ -8,17 +8,16 @@ import pytest
 
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.targets.command import Completed
-from strakes.targets.description import CLIENT
-from strakes.targets.lustre.lfs import list_nids, module_version, read_version, tool_version
+from strakes.targets.description import CLIENT, TargetRecovery
+from strakes.targets.lustre.lfs import list_nids, read_version, version
 from strakes.targets.lustre.parameters import (
     Counter,
-    Recovery,
     of_client,
     of_metadata_target,
     of_requests,
-    parse_import,
     parse_recovery,
     parse_stats,
+    service_addresses,
 )
 from strakes.targets.lustre.tool import NotUnderstoodError, Params, device, get_param, read_params, set_param
 from targets.lustre.recorded import bare, recording
@@ -104,13 +103,9 @@ def test_a_value_out_of_range_is_bad_input_and_one_that_only_root_may_set_is_not
 
 
 def test_versions() -> None:
-    version = "2.17.57_62_gc881f8e"
-    assert (
-        tool_version().read(done("client/lfs_version"))
-        == module_version().read(done("client/user_get_param_version"))
-        == version
-    )
-    assert read_version(done("server/lctl_version")) == read_version(done("server/get_param_version_n")) == version
+    assert version().read(done("client/user_get_param_version")) == "2.17.57_62_gc881f8e"
+    for name in ("client/lfs_version", "server/lctl_version", "server/get_param_version_n"):
+        assert read_version(done(name)) == "2.17.57_62_gc881f8e"
     assert (
         read_version(
             Completed(
@@ -204,31 +199,14 @@ def test_requests_to_a_metadata_target() -> None:
     assert "client.md.create" not in counters
 
 
-def test_a_connection() -> None:
-    known = parse_import(
-        params("client/get_param_osc_import_one").values["osc.labfs-OST0000-osc-ffff8880083a1800.import"]
-    )
-    assert (known.target, known.state, known.address, known.failover_addresses) == (
-        "labfs-OST0000",
-        "FULL",
-        "192.168.77.1@tcp",
-        ("192.168.77.1@tcp",),
-    )
-    assert not known.deactivated
-    manager = parse_import(next(iter(params("client/get_param_mgc_import").values.values())))
-    assert manager.target == "MGS"
-
-
-def test_a_deactivated_target_is_still_connected() -> None:
-    known = parse_import(next(iter(params("client/ost_inactive_import").values.values())))
-    assert (known.state, known.deactivated) == ("FULL", True)
+def test_the_servers_that_a_target_is_configured_on() -> None:
+    for name in ("client/get_param_osc_import_one", "client/get_param_mgc_import"):
+        assert service_addresses(next(iter(params(name).values.values()))) == ("192.168.77.1@tcp",)
 
 
 def test_a_recovery_that_was_never_needed() -> None:
-    assert parse_recovery(
-        params("server/get_param_mdt_recovery_status").values["mdt.labfs-MDT0000.recovery_status"]
-    ) == Recovery("INACTIVE")
-    assert Recovery("INACTIVE").serving
+    text = params("server/get_param_mdt_recovery_status").values["mdt.labfs-MDT0000.recovery_status"]
+    assert parse_recovery(text, "t") == TargetRecovery("t", "INACTIVE") and parse_recovery(text).serving
 
 
 def by_pdsh(text: str, host: str = "oss-1.cluster") -> str:

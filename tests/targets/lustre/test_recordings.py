@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from strakes.errors import StrakesError
 from strakes.targets.command import Command, Completed
-from strakes.targets.lustre.parameters import parse_import, parse_recovery, parse_stats
+from strakes.targets.lustre.parameters import parse_recovery, parse_stats
 from strakes.targets.lustre.tool import NotUnderstoodError, Params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, LEFT, READERS
 from targets.lustre.recorded import PLACE, names, recording
@@ -34,13 +34,11 @@ SUCCESS_IS_AN_ERROR = {
     "client/err_getdirstripe_file.txt": "not a directory",
     "client/lfs_df_h.txt": "not understood",
     "client/getstripe_I1_pfl.txt": "not understood",
-    "client/getstripe_multi_y.txt": "not understood",
 }
 PARTS: dict[str, Callable[[str], object]] = {
     ".stats": parse_stats,
     ".md_stats": parse_stats,
     ".read_ahead_stats": parse_stats,
-    ".import": parse_import,
     ".recovery_status": parse_recovery,
 }
 

@@ -11,7 +11,7 @@ from strakes.measure.watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption, lost_between
 from strakes.targets.lustre.parameters import parse_recovery
-from strakes.targets.lustre.servers import as_counted, complaint
+from strakes.targets.lustre.servers import complaint
 from strakes.targets.lustre.target import LustreTarget
 from targets.lustre.replay import AS_ROOT, ON_SERVER, Replay
 from targets.lustre.test_target import AT, SPELLINGS, mount, target
@@ -59,7 +59,7 @@ def test_a_recovery_between_two_readings_is_an_interruption_with_the_times_of_th
 def test_recovering_and_unhealthy_servers_are_reported(tmp_path: Path) -> None:
     lustre = target(tmp_path, servers=AT)
     assert not any("healthy" in sentence for sentence in lustre.trouble())
-    waiting = as_counted("labfs-MDT0001", parse_recovery("status: WAITING_FOR_CLIENTS"))
+    waiting = parse_recovery("status: WAITING_FOR_CLIENTS", "labfs-MDT0001")
     assert not waiting.serving
     assert (
         complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY\n") == "device labfs-OST0001 reported unhealthy"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from strakes.targets.command import Completed
 from strakes.targets.description import Layout, Placement
-from strakes.targets.lustre.layouts import placement, read_default, read_dir_stripe, read_text, read_yaml
-from strakes.targets.lustre.lfs import read_check, read_df, read_version
-from strakes.targets.lustre.parameters import parse_import, parse_recovery, parse_states, parse_stats
+from strakes.targets.lustre.layouts import placement, read_default, read_dir_stripe, read_layout
+from strakes.targets.lustre.lfs import read_df, read_version
+from strakes.targets.lustre.parameters import parse_recovery, parse_states, parse_stats, service_addresses
 from strakes.units import GIB, MIB
 
 PLAIN = """work/f
@@ -56,14 +56,14 @@ def test_a_plain_layout_with_its_pattern_as_a_number_and_with_tabs_or_spaces() -
     for pattern in ("raid0", "1"):
         for stripes in (TABS, TABS.expandtabs()):
             text = PLAIN.format(pattern=pattern, stripes=stripes)
-            assert read_text(done("lfs", "getstripe", "work/f", stdout=text)) == Layout(
+            assert read_layout(done("lfs", "getstripe", "work/f", stdout=text)) == Layout(
                 MIB, 2, 10, pattern="raid0", targets=(10, 11)
             )
 
 
 def test_a_progressive_layout_without_sub_layouts() -> None:
     for pattern in ("raid0", "1"):
-        layout = read_text(done("lfs", "getstripe", "work/p", stdout=PROGRESSIVE.format(pattern=pattern)))
+        layout = read_layout(done("lfs", "getstripe", "work/p", stdout=PROGRESSIVE.format(pattern=pattern)))
         assert [(part.begin, part.end, part.layout.stripe_count) for part in layout.components] == [
             (0, 100 * MIB, 1),
             (100 * MIB, None, -1),
@@ -75,7 +75,7 @@ def test_data_on_a_metadata_target_is_recognised_by_the_offset_of_its_component(
     text = PROGRESSIVE.format(pattern="raid0").split("work/p\n")[1]
     first = text.replace("raid0", "mdt", 1).replace("lmm_stripe_count:  1", "lmm_stripe_count:  0")
     lines = [line for line in first.splitlines(keepends=True) if "l_ost_idx" not in line and "lmm_objects" not in line]
-    layout = read_yaml(done("lfs", "getstripe", "-y", "work/d", stdout="".join(lines)))
+    layout = read_layout(done("lfs", "getstripe", "work/d", stdout="".join(lines)))
     assert layout.components[0].layout.pattern == "mdt" and layout.components[0].layout.first_target == 0
 
 
@@ -88,27 +88,9 @@ def test_a_striped_directory_without_levels_of_inheritance() -> None:
     assert placement(stripes, inherited) == Placement("automatic", (1, 0), 2, "fnv_1a_64")
 
 
-def test_a_connection_whose_addresses_have_no_quotes() -> None:
-    text = """import:
-    name: labfs-MDT0000-mdc-ffff9e2b
-    target: labfs-MDT0000_UUID
-    state: FULL
-    connect_flags: [ write_grant, version, acl ]
-    connect_data:
-       target_version: 2.12.5.0
-    import_flags: [ replayable, pingable, connect_tried ]
-    connection:
-       failover_nids: [ 10.0.0.1@o2ib, 10.0.0.2@o2ib ]
-       current_connection: 10.0.0.2@o2ib
-       connection_attempts: 3
-       generation: 2
-       in-progress_invalidations: 0
-    rpcs:
-       inflight: 0
-       timeouts: 1
-"""
-    connection = parse_import(text)
-    assert connection.address == "10.0.0.2@o2ib" and connection.failover_addresses == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
+def test_addresses_of_an_import_have_no_quotes() -> None:
+    text = "    connection:\n       failover_nids: [ 10.0.0.1@o2ib, 10.0.0.2@o2ib ]\n       current_connection: 10.0.0.2@o2ib\n"
+    assert service_addresses(text) == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
 
 
 def test_a_history_of_states_has_the_same_form() -> None:
@@ -119,10 +101,10 @@ def test_a_history_of_states_has_the_same_form() -> None:
 def test_the_number_of_evicted_clients_is_derived_from_the_completed_ones() -> None:
     over = "status: COMPLETE\nrecovery_start: 1613073284\nrecovery_duration: 41\ncompleted_clients: 197/200\n"
     recovery = parse_recovery(f"{over}replayed_requests: 12\nlast_transno: 4294967299\nVBR: DISABLED\nIR: ENABLED")
-    assert (recovery.evicted_clients, recovery.all_clients, recovery.duration_s) == (3, 200, 41)
+    assert (recovery.evicted, recovery.clients, recovery.duration_s) == (3, 200, 41)
     under_way = "status: RECOVERING\nrecovery_start: 1613073284\ntime_remaining: 119\nconnected_clients: 150/200\n"
     recovery = parse_recovery(f"{under_way}req_replay_clients: 2\ncompleted_clients: 148\nevicted_clients: 1\n")
-    assert (recovery.evicted_clients, recovery.all_clients, recovery.serving) == (1, 200, False)
+    assert (recovery.evicted, recovery.clients, recovery.serving) == (1, 200, False)
 
 
 def test_counters_with_and_without_sums_and_start_times() -> None:
@@ -144,13 +126,6 @@ filesystem summary:     52428800       40960    52387840   1% /lustre
     space = read_df(done("lfs", "df", "/lustre", stdout=text))
     assert [target.name for target in space.targets] == ["old-MDT0000", "old-OST0000"]
     assert list(space.missing) == ["OST0001"]
-
-
-def test_servers_that_answer_with_and_without_a_colon() -> None:
-    text = "old-OST0000-osc-ffff9e2b: active.\nold-MDT0000-mdc-ffff9e2b active.\n"
-    stderr = "error: check 'old-OST0001-osc-ffff9e2b': Resource temporarily unavailable (11)\n"
-    checked = read_check(done("lfs", "check", "servers", stdout=text, stderr=stderr))
-    assert len(checked.active) == 2 and list(checked.failing) == ["old-OST0001-osc-ffff9e2b"]
 
 
 def test_versions_as_three_generations_print_them() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any
 
 from strakes.errors import BadInputError
 from strakes.targets.command import Command, Completed
@@ -13,19 +13,17 @@ from strakes.targets.description import Layout, LayoutComponent, Placement
 from strakes.targets.lustre.tool import checked, key_values, not_understood, number, succeeding
 from strakes.units import GIB, KIB, MIB
 
-Form = Literal["yaml", "text"]
-
 _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
-# A stripe in the table of the text form: target, object (decimal, hexadecimal), group.
+# A stripe in the table of a plain file: target, object (decimal, hexadecimal), group.
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
 _NO_LAYOUT = " has no stripe info"
-# Both forms have the same keys, with or without one of these prefixes. Other keys are ignored.
+# Keys with or without one of these prefixes. Other keys are ignored.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
 # Beginnings of lines that are not paths.
-_OF_TEXT = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
+_NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
 # Older versions write the numbers of lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING.
 _PATTERN_NUMBERS = {0x001: "raid0", 0x100: "mdt", 0x201: "overstriped"}
 _PATTERNS = {
@@ -34,35 +32,27 @@ _PATTERNS = {
 }
 
 
-def file_layout(path: str, form: Form = "yaml") -> Command[Layout]:
-    """Return the command for the layout of a file."""
-    return Command(("lfs", "getstripe", *(["-y"] if form == "yaml" else []), path), _READERS[form])
+def file_layout(path: str) -> Command[Layout]:
+    """Return the command for the layout of a file, in the form that all versions print (YAML came with 2.11)."""
+    return Command(("lfs", "getstripe", path), read_layout)
 
 
-def directory_layout(path: str, form: Form = "yaml") -> Command[Layout]:
+def directory_layout(path: str) -> Command[Layout]:
     """Return the command for the layout of new files in a directory."""
-    return Command(("lfs", "getstripe", "-d", *(["-y"] if form == "yaml" else []), path), _READERS[form])
+    return Command(("lfs", "getstripe", "-d", path), read_layout)
 
 
-def read_yaml(done: Completed) -> Layout:
-    """Return the layout in YAML output. Raises StrakesError if there is not exactly one."""
-    return _layout_in(checked(done, "the layout cannot be read").splitlines())
-
-
-def read_text(done: Completed) -> Layout:
-    """Return the layout in text output. Raises StrakesError if there is not exactly one."""
+def read_layout(done: Completed) -> Layout:
+    """Return the layout in the output. Raises StrakesError if there is not exactly one."""
     text = checked(done, "the layout cannot be read").splitlines()
-    lines = [line for line in text if line and not line.endswith(_NO_LAYOUT) and not _is_path(line)]
+    lines = [line for line in text if line.strip() and not line.endswith(_NO_LAYOUT) and not _is_path(line)]
     return _layout_in(lines) if lines or not text else Layout()
-
-
-_READERS = {"yaml": read_yaml, "text": read_text}
 
 
 def _is_path(line: str) -> bool:
     if not line or line[0] in " \t-":
         return False
-    return not any(key.startswith(_OF_TEXT) for key, _ in key_values(line))
+    return not any(key.startswith(_NO_PATH) for key, _ in key_values(line))
 
 
 @dataclass
@@ -75,15 +65,13 @@ class _Part:
 
     def take(self, key: str, value: str) -> None:
         """Add a value. Raises NotUnderstoodError for a duplicate key."""
-        plain = _PREFIX.sub("", key)
-        if key == "lmm_objects":
-            self.listed = True
-        elif key == "l_ost_idx":
+        self.listed |= key == "objects"
+        if key == "l_ost_idx":
             self.targets.append(number(value.rstrip(","), _GETSTRIPE))
-        elif plain in _KEYS:
-            if plain in self.values:
-                raise not_understood(_GETSTRIPE, f"{key}: {value}")
-            self.values[plain] = value
+        elif key in self.values:
+            raise not_understood(_GETSTRIPE, f"{key}: {value}")
+        elif key in _KEYS:
+            self.values[key] = value
 
     def layout(self) -> Layout:
         count, size = self._number("stripe_count"), self._number("stripe_size")
@@ -97,40 +85,34 @@ class _Part:
         return Layout(size, count, None if first == -1 else first, pool, pattern, targets=tuple(self.targets))
 
     def component(self) -> LayoutComponent:
-        begin, end = self._number("e_start"), self.values.get("e_end")
-        if begin is None or end is None:
+        begin, end = self._number("e_start"), self._number("e_end")
+        if begin is None or "e_end" not in self.values:
             raise not_understood(_GETSTRIPE, "a component without its extent")
-        mirror = self.values.get("mirror_id", "N/A")
-        return LayoutComponent(
-            begin,
-            None if end == "EOF" else number(end, _GETSTRIPE),
-            self.layout(),
-            0 if mirror == "N/A" else number(mirror, _GETSTRIPE),
-        )
+        return LayoutComponent(begin, end, self.layout(), self._number("mirror_id") or 0)
 
     def _number(self, key: str) -> int | None:
-        text = self.values.get(key)
-        return None if text is None else number(text, _GETSTRIPE)
+        text = self.values.get(key, "N/A")
+        return None if text in ("N/A", "EOF") else number(text, _GETSTRIPE)
 
 
 def _layout_in(lines: Sequence[str]) -> Layout:
-    """Return the layout in the lines of either form. Raises NotUnderstoodError."""
+    """Return the layout in the lines. Raises NotUnderstoodError."""
     parts = [_Part()]
     announced: int | None = None
-    for line in filter(str.strip, lines):
+    for line in lines:
         if stripe := _STRIPE.match(line):
             parts[-1].targets.append(number(stripe[1], _GETSTRIPE))
             continue
         if _STRIPE_HEADING.match(line):
             parts[-1].listed = True
             continue
-        pairs = list(key_values(line))
+        pairs = [(_PREFIX.sub("", key), value) for key, value in key_values(line)]
         if not pairs:
             raise not_understood(_GETSTRIPE, line)
         for key, value in pairs:
-            if key == "lcm_entry_count":
+            if key == "entry_count":
                 announced = number(value, _GETSTRIPE)
-            elif key == "lcme_id":
+            elif key == "id":
                 parts.append(_Part())
             else:
                 parts[-1].take(key, value)
@@ -185,7 +167,7 @@ def layout_from(text: str) -> Layout:
         if option == "-N":
             mirror, begin = mirror + 1, 0
             continue
-        if option not in _READ or not words:
+        if option not in ("-E", *_READ) or not words:
             raise BadInputError("not options of lfs setstripe", where=text, why=f"{option} is not understood")
         value = words.pop(0)
         if option == "-E":
@@ -199,28 +181,29 @@ def layout_from(text: str) -> Layout:
     return Layout(components=tuple(parts)) if parts else plain
 
 
-_READ = ("-E", "-c", "-C", "-S", "-i", "-o", "-p", "-L")
-
-
-def _with(layout: Layout, option: str, value: str) -> Layout:
-    if option in ("-c", "-C"):
-        layout = replace(layout, stripe_count=_number(value))
-        return replace(layout, pattern="overstriped") if option == "-C" else layout
-    if option == "-S":
-        return replace(layout, stripe_size_bytes=_number(value))
-    if option == "-i":
-        return replace(layout, first_target=_number(value))
-    if option == "-o":
-        return replace(layout, targets=tuple(map(_number, value.split(","))))
-    return replace(layout, pool=value) if option == "-p" else replace(layout, pattern=value)
-
-
 def _number(text: str) -> int:
     unit = {"G": GIB, "M": MIB, "K": KIB}.get(text[-1:], 1)
     try:
         return int(text if unit == 1 else text[:-1]) * unit
     except ValueError:
         raise BadInputError("not options of lfs setstripe", where=text, why="it is not a number") from None
+
+
+_READ: dict[str, tuple[str, Callable[[str], object]]] = {
+    "-c": ("stripe_count", _number),
+    "-C": ("stripe_count", _number),
+    "-S": ("stripe_size_bytes", _number),
+    "-i": ("first_target", _number),
+    "-o": ("targets", lambda value: tuple(map(_number, value.split(",")))),
+    "-p": ("pool", str),
+    "-L": ("pattern", str),
+}
+
+
+def _with(layout: Layout, option: str, value: str) -> Layout:
+    name, read = _READ[option]
+    given: dict[str, Any] = {name: read(value)} | ({"pattern": "overstriped"} if option == "-C" else {})
+    return replace(layout, **given)
 
 
 def _components(components: tuple[LayoutComponent, ...]) -> Iterator[str]:
@@ -266,7 +249,7 @@ def _size(size: int) -> str:
     return str(size)
 
 
-# A stripe in the table of the text form: target and object.
+# A stripe in the table of a directory: target and object.
 _DIRECTORY_STRIPE = re.compile(r"^\s*(\d+)\t+\s*\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]\s*$")
 _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 
@@ -275,66 +258,54 @@ _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 class DirStripe:
     """A directory's stripes. With a ``count`` of 0 it is not striped, and it is on the target ``offset``.
 
-    As a default for new subdirectories: a count of -1 means all targets, an offset of -1 any target. ``max_inherit``:
-    number of levels that inherit the default (-1: all). ``max_inherit_rr``: levels with round-robin placement.
+    As a default for new subdirectories: a count of -1 means all targets, an offset of -1 any target.
     """
 
     count: int
     offset: int
     hash: str
-    flags: tuple[str, ...]
     targets: tuple[int, ...]
-    max_inherit: int | None = None
-    max_inherit_rr: int | None = None
 
 
-def dir_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
+def dir_stripe(path: str) -> Command[DirStripe]:
     """Return the stripes of a directory."""
-    return Command(("lfs", "getdirstripe", *(["-y"] if form == "yaml" else []), path), read_dir_stripe)
+    return Command(("lfs", "getdirstripe", path), read_dir_stripe)
 
 
-def default_stripe(path: str, form: Form = "yaml") -> Command[DirStripe]:
+def default_stripe(path: str) -> Command[DirStripe]:
     """Return the default stripes of new subdirectories."""
-    return Command(("lfs", "getdirstripe", *(["-y"] if form == "yaml" else []), "-D", path), read_default)
+    return Command(("lfs", "getdirstripe", "-D", path), read_default)
 
 
 def read_dir_stripe(done: Completed) -> DirStripe:
-    """Parse the stripes of a directory in either form. Raises StrakesError."""
+    """Parse the stripes of a directory. Raises StrakesError, also if not all are listed."""
     stripe = read_default(done)
-    if len(stripe.targets) != stripe.count and not (stripe.count == 0 and stripe.targets in ((), (stripe.offset,))):
+    if len(stripe.targets) != stripe.count:
         raise not_understood(_GETDIRSTRIPE, f"lmv_stripe_count: {stripe.count}, and {len(stripe.targets)} stripes")
     return stripe
 
 
 def read_default(done: Completed) -> DirStripe:
-    """Parse the default stripes of a directory in either form. Raises StrakesError."""
+    """Parse the default stripes of a directory. Raises StrakesError."""
     values: dict[str, str] = {}
     targets = []
     for line in checked(done, "the placement is not known").splitlines():
+        pairs = dict(key_values(line))
         if stripe := _DIRECTORY_STRIPE.match(line):
             targets.append(int(stripe[1]))
-            continue
-        pairs = list(key_values(line))
-        if not pairs and line.strip() and not _DIRECTORY_STRIPE_HEADING.match(line):
+        elif values.keys() & pairs or not (pairs or not line.strip() or _DIRECTORY_STRIPE_HEADING.match(line)):
             raise not_understood(_GETDIRSTRIPE, line)
-        for key, value in pairs:
-            if key == "l_mdt_idx":
-                targets.append(number(value, _GETDIRSTRIPE))
-            elif key in values:
-                raise not_understood(_GETDIRSTRIPE, line)
-            elif key.startswith("lmv_"):
-                values[key] = value
+        values |= pairs
     if not values and not targets:
         # lfs reports no error for a file.
         raise BadInputError("the placement is not known", where=done.argv[-1], why="it is not a directory on Lustre")
-    words = values.get("lmv_hash_type", "").split(",")
-    needed = [values.get(f"lmv_{key}") for key in ("stripe_count", "stripe_offset")]
-    if None in needed or not words[0]:
+    count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
+    if not (count and offset and hash_type):
         raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))
-    count, offset = (number(text or "", _GETDIRSTRIPE) for text in needed)
-    inherit = [values.get(f"lmv_{key}") for key in ("max_inherit", "max_inherit_rr")]
-    levels, turns = (None if text is None else number(text, _GETDIRSTRIPE) for text in inherit)
-    return DirStripe(count, offset, words[0], tuple(words[1:]), tuple(targets), levels, turns)
+    # Flags, such as of a migration, follow the hash.
+    return DirStripe(
+        number(count, _GETDIRSTRIPE), number(offset, _GETDIRSTRIPE), hash_type.partition(",")[0], tuple(targets)
+    )
 
 
 def placement(own: DirStripe, default: DirStripe) -> Placement:
@@ -360,18 +331,14 @@ def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, h
 
 
 def set_default(
-    path: str,
-    *,
-    count: int,
-    targets: Sequence[int] = (),
-    hash_type: str = "",
-    max_inherit: int | None = None,
-    max_inherit_rr: int | None = None,
+    path: str, *, count: int, targets: Sequence[int] = (), hash_type: str = "", levels: tuple[int, int] | None = None
 ) -> Command[None]:
-    """Set the default stripes of new subdirectories; a target of -1 leaves the choice to Lustre."""
-    levels = [] if max_inherit is None else [f"--max-inherit={max_inherit}"]
-    turns = [] if max_inherit_rr is None else [f"--max-inherit-rr={max_inherit_rr}"]
-    argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *levels, *turns, path)
+    """Set the default stripes of new subdirectories; a target of -1 leaves the choice to Lustre.
+
+    ``levels``: numbers of levels below that inherit this, and that go to the targets in turn (-1: all).
+    """
+    depth = [] if levels is None else [f"--max-inherit={levels[0]}", f"--max-inherit-rr={levels[1]}"]
+    argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *depth, path)
     return succeeding(argv, "the placement of subdirectories was not set", _WHICH_TARGETS)
 
 

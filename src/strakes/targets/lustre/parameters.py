@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
-from strakes.targets.description import CLIENT, Interruption
-from strakes.targets.lustre.tool import key_values, not_understood
+from strakes.targets.description import CLIENT, Interruption, TargetRecovery
+from strakes.targets.lustre.tool import not_understood
 from strakes.units import format_seconds
 
 MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
@@ -22,7 +22,7 @@ _TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) sec
 _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
 # Flag of an import whose target an administrator has deactivated.
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
-_IMPORT = ("name", "target", "state", "import_flags", "failover_nids", "current_connection", "connection_attempts")
+_SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
 _NUMBERS = "recovery_start|recovery_duration|(?:completed|connected|evicted)_clients|replayed_requests"
 # "3/4" is three of four.
 _RECOVERY = re.compile(
@@ -135,55 +135,20 @@ def of_requests(mdc: Stats, md_stats: Stats) -> dict[str, float]:
     return md_stats.named(_MDC, CLIENT) | requests | mdc.data(CLIENT)
 
 
-class Import(NamedTuple):
-    """A client's connection to one target: ``state`` is FULL if connected, IDLE if unused (it reconnects on demand).
+def service_addresses(text: str) -> tuple[str, ...]:
+    """Return the addresses of the servers that a target is configured on, from a client's import.
 
-    ``deactivated``: an administrator has deactivated the target, regardless of the state.
+    >>> service_addresses('failover_nids: [ "10.0.0.1@tcp", 10.0.0.2@o2ib ]')
+    ('10.0.0.1@tcp', '10.0.0.2@o2ib')
     """
-
-    target: str
-    state: str
-    deactivated: bool
-    address: str
-    failover_addresses: tuple[str, ...]
+    match = _SERVICE_ADDRESSES.search(text)
+    return tuple(_ADDRESS.findall(match[1])) if match else ()
 
 
-def parse_import(text: str) -> Import:
-    """Parse an import. Raises NotUnderstoodError."""
-    values: dict[str, str] = {}
-    for line in text.splitlines():
-        for key, value in key_values(line):
-            values.setdefault(key, value)
-    if missing := [key for key in _IMPORT if not values.get(key)]:
-        raise not_understood("lctl get_param (import)", f"no {missing[0]}")
-    address = _ADDRESS.search(values["current_connection"])
-    return Import(
-        values["target"].removesuffix("_UUID"),
-        values["state"],
-        DEACTIVATED.search(values["import_flags"]) is not None,
-        address[0] if address else "",
-        tuple(_ADDRESS.findall(values["failover_nids"])),
-    )
-
-
-class Recovery(NamedTuple):
-    """``status``: COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets), INACTIVE (never needed)."""
-
-    status: str
-    started_unix_s: int | None = None
-    duration_s: int | None = None
-    evicted_clients: int | None = None
-    all_clients: int | None = None
-    replayed_requests: int | None = None
-
-    @property
-    def serving(self) -> bool:
-        """Return whether requests are answered; in any other state they wait."""
-        return self.status in ("COMPLETE", "INACTIVE")
-
-
-def parse_recovery(text: str) -> Recovery:
+def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     """Parse a recovery status, without a truncated last line. Raises NotUnderstoodError.
+
+    The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets) or INACTIVE (never needed).
 
     >>> parse_recovery("status: WAITING_FOR_CLIENTS").serving
     False
@@ -203,16 +168,24 @@ def parse_recovery(text: str) -> Recovery:
         status = match["status"] or status
     if not status:
         raise not_understood(tool, "no status")
-    completed, known = values.get("completed_clients", (None, None))
-    _, connected_of = values.get("connected_clients", (None, None))
-    evicted = values.get("evicted_clients", (None, None))[0]
+    unknown = (None, None)
+    completed, known = values.get("completed_clients", unknown)
+    _, connected_of = values.get("connected_clients", unknown)
+    evicted = values.get("evicted_clients", unknown)[0]
     if status == "COMPLETE" and completed is not None and known is not None:
         # After a recovery, the clients that did not complete it are evicted.
         evicted = known - completed
-    started, duration, replayed = (
-        values.get(key, (None, None))[0] for key in ("recovery_start", "recovery_duration", "replayed_requests")
+    return TargetRecovery(
+        target,
+        status,
+        values.get("recovery_duration", unknown)[0],
+        known if connected_of is None else connected_of,
+        evicted,
+        values.get("replayed_requests", unknown)[0],
+        values.get("recovery_start", unknown)[0],
+        # In any other state requests wait.
+        serving=status in ("COMPLETE", "INACTIVE"),
     )
-    return Recovery(status, started, duration, evicted, known if connected_of is None else connected_of, replayed)
 
 
 # FULL is connected; IDLE connects at the next request.
@@ -295,7 +268,7 @@ class States:
         >>> States("DISCONN", (*tries, StateChange(15, "DISCONN"))).refused(18), States("CONNECTING", tries).refused(18)
         (True, False)
         """
-        since = self.changes[self._last_working() :]
+        since = self._since()
         ends_unix_s = (*(change.unix_s for change in since[1:]), now_unix_s)
         attempts = [
             ended - change.unix_s
@@ -303,11 +276,6 @@ class States:
             if change.state == "CONNECTING"
         ]
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
-
-    def _last_working(self) -> int:
-        """Return the index after the last change to a working state."""
-        working = [place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES]
-        return working[-1] if working else 0
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
         """Return the interruptions of a target; for a deactivated target only those that have ended."""
@@ -317,8 +285,13 @@ class States:
             lost = tuple(replace(each, ended_unix_s=each.ended_unix_s or self.changes[-1].unix_s) for each in lost)
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
+    def _since(self) -> tuple[StateChange, ...]:
+        """Return the changes after the last one to a working state."""
+        working = (place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES)
+        return self.changes[max(working, default=0) :]
+
     def _not_working_since(self) -> int | None:
-        since = self.changes[self._last_working() :]
+        since = self._since()
         return since[0].unix_s if since else None
 
 

@@ -28,12 +28,8 @@ from strakes.targets.lustre.parameters import (
     MD_STATS,
     OST_STATS,
     RECOVERY_STATUS,
-    WORKING_STATES,
-    Import,
-    Recovery,
     States,
     Stats,
-    parse_import,
     parse_recovery,
     parse_states,
     parse_stats,
@@ -42,7 +38,7 @@ from strakes.targets.lustre.tool import (
     Answers,
     NotUnderstoodError,
     Params,
-    ask_each,
+    ask_servers,
     device,
     get_param,
     is_target_of,
@@ -50,7 +46,7 @@ from strakes.targets.lustre.tool import (
 )
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import said
-from strakes.units import counted, format_bytes
+from strakes.units import counted
 
 ACTIVE = "active"
 # Host of the targets that this node serves; their address is Lustre's loopback.
@@ -85,27 +81,12 @@ def host_of(address: str) -> str:
     return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
 
 
-def target_of(parameter: str, name: ClientName) -> str:
-    """Return the target of a client's device.
+def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
+    """Return target -> address of its present server. Any user may read that.
 
-    >>> target_of("osc.labfs-OST0000-osc-ffff01.stats", ClientName("labfs", "ffff01"))
-    'labfs-OST0000'
+    ``ask_instance`` returns the instance name of the mount, by querying servers.
     """
-    return device(parameter).removesuffix(f"-osc-{name.instance}").removesuffix(f"-mdc-{name.instance}")
-
-
-def addresses(answers: Answers, name: ClientName) -> dict[str, str]:
-    """Return target -> address of its present server. Any user may read that."""
-    return _addresses(answers, f"*-{name.instance}", name.file_system, str)
-
-
-def addresses_in(answers: Answers, file_system: str, ask_instance: Callable[[], str] = str) -> dict[str, str]:
-    """Return the same for a mount whose instance name is unknown. ``ask_instance`` returns it, by querying servers."""
-    return _addresses(answers, f"{file_system}-*", file_system, ask_instance)
-
-
-def _addresses(answers: Answers, devices: str, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    asked = get_param(f"mdc.{devices}.mds_conn_uuid", f"osc.{devices}.ost_conn_uuid")
+    asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
     values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
     # The kernel reports the configured address even if the server is this node. Some users may not list own addresses.
     own = Answers(answers.run).get(list_nids(), ()) if values else ()
@@ -113,63 +94,35 @@ def _addresses(answers: Answers, devices: str, file_system: str, ask_instance: C
 
 
 def _target_in(parameter: str) -> str:
-    return _target_of_device(device(parameter))
+    """Return the target of a client's device.
+
+    >>> _target_in("osc.labfs-OST0000-osc-ffff01.stats")
+    'labfs-OST0000'
+    """
+    return re.split("-(?:mdc|osc)-", device(parameter))[0]
 
 
-def _target_of_device(name: str) -> str:
-    return re.split("-(?:mdc|osc)-", name)[0]
-
-
-def connections(answers: Answers, path: str, name: ClientName) -> tuple[tuple[Connection, ...], str, str]:
-    """Return all targets, metadata targets first, and the address and state of the management server."""
+def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connection, ...]:
+    """Return the connections to all targets, to metadata targets first."""
     known = (*answers.get(lfs.mdts(path), ()), *answers.get(lfs.osts(path), ()))
-    checks = answers.get(lfs.check("servers", path), lfs.LfsCheck((), {}))
-    imports = _imports(answers, name)
-    where = addresses(answers, name)
-    where |= {target: known.address for target, known in imports.items() if known.address == _LOOPBACK}
-    failing = {_plain(device, name): why for device, why in checks.failing.items()}
-    reached = {_plain(device, name) for device in checks.active}
-    targets = tuple(
+    where = addresses(answers, name.file_system, lambda: name.instance)
+    now = states(answers, name.file_system, lambda: name.instance)
+    return tuple(
         Connection(
-            target.name,
-            target.kind,
-            target.index,
-            where.get(target.name) or (imports[target.name].address if target.name in imports else ""),
-            _state(target, imports.get(target.name), target.name in reached, failing.get(target.name)),
+            target.name, target.kind, target.index, where.get(target.name, ""), _state(target, now.get(target.name))
         )
         for target in known
     )
-    manager = next((device for device in (*checks.active, *checks.failing) if device.startswith("MGC")), "")
-    return targets, manager.removeprefix("MGC"), failing.get(manager, ACTIVE if manager in reached else "")
 
 
-def _plain(device: str, name: ClientName) -> str:
-    return device.removesuffix(f"-osc-{name.instance}").removesuffix(f"-mdc-{name.instance}")
+def _state(target: TargetState, known: States | None) -> str:
+    if target.state != "ACTIVE" or (known is not None and known.deactivated):
+        return "inactive"
+    return ACTIVE if known is None or known.working else known.current.lower()
 
 
-def _imports(answers: Answers, name: ClientName) -> dict[str, Import]:
-    asked = get_param(f"mdc.*-{name.instance}.import", f"osc.*-{name.instance}.import")
-    # Only root gets these parameters; limits() reports that.
-    params = answers.get(asked, _NOTHING)
-    imports = []
-    for text in () if params.cut_off else params.values.values():
-        try:
-            imports.append(parse_import(text))
-        except StrakesError as error:
-            answers.note(error)
-    return {known.target: known for known in imports}
-
-
-def states(answers: Answers, file_system: str, ask_instance: Callable[[], str] = str) -> dict[str, States]:
+def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
     """Return the states of all connections to targets of a file system, from the kernel, without asking servers."""
-    known = _states_by_device(answers, file_system, ask_instance)
-    if not all(of.working for of in known.values()):
-        taken_out = _taken_out(answers, file_system)
-        known = {name: replace(of, deactivated=name in taken_out) for name, of in known.items()}
-    return {_target_of_device(name): of for name, of in known.items()}
-
-
-def _states_by_device(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
     params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NOTHING)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
@@ -177,7 +130,10 @@ def _states_by_device(answers: Answers, file_system: str, ask_instance: Callable
             known[device(parameter)] = parse_states(text)
         except StrakesError as error:
             answers.note(error)
-    return known
+    if not all(of.working for of in known.values()):
+        taken_out = _taken_out(answers, file_system)
+        known = {name: replace(of, deactivated=name in taken_out) for name, of in known.items()}
+    return {_target_in(f".{name}."): of for name, of in known.items()}
 
 
 def _taken_out(answers: Answers, file_system: str) -> set[str]:
@@ -195,33 +151,15 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
     }
 
 
-def _state(target: TargetState, known: Import | None, reached: bool, failing: str | None) -> str:
-    """Return the worst known state: lfs reports ACTIVE until a deactivation, an import FULL until a request fails."""
-    if target.state != "ACTIVE":
-        return target.state.lower()
-    if known is not None and known.deactivated:
-        return "inactive"
-    if failing is not None:
-        return failing
-    if known is not None and known.state not in WORKING_STATES:
-        return known.state.lower()
-    return ACTIVE if reached or known is not None else ""
-
-
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
     """Return a runner for each reachable server: this node, if it is a server, and others by ``servers``."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 
 
-def hosts(where: Mapping[str, str] | Iterable[Connection]) -> tuple[str, ...]:
+def hosts(addresses: Iterable[str]) -> tuple[str, ...]:
     """Return each server once, in order of first occurrence."""
-    each = (
-        (host_of(value) for value in where.values())
-        if isinstance(where, Mapping)
-        else (target.host for target in where)
-    )
-    return tuple(dict.fromkeys(host for host in each if host))
+    return tuple(dict.fromkeys(host for address in addresses if (host := host_of(address))))
 
 
 _HEALTH = "health_check"
@@ -238,32 +176,29 @@ class Health:
 
 def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -> Health:
     """Ask all reachable servers and this client; ``answers`` notes those that did not answer."""
-
-    def ask(host: str) -> Mapping[str, str] | StrakesError:
-        try:
-            return get_param(_HEALTH, *RECOVERY_STATUS).ask(ways[host]).values
-        except StrakesError as error:
-            return error
-
+    asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
+    if THIS_NODE not in ways:
+        asked = {"This client": answers.get(get_param(_HEALTH), _NOTHING), **asked}
     recoveries: list[TargetRecovery] = []
     complaints: list[str] = []
-    own = answers.get(get_param(_HEALTH), Params({})).values if THIS_NODE not in ways else {}
-    if wrong := complaint(own.get(_HEALTH, _WELL)):
-        complaints.append(f"This client is not healthy: {wrong}.")
-    for host, values in ask_each(ways, ask).items():
-        if isinstance(values, StrakesError):
-            answers.note(values)
+    for host, params in asked.items():
+        if isinstance(params, StrakesError):
+            answers.note(params)
             continue
-        if wrong := complaint(values.get(_HEALTH, _WELL)):
+        if wrong := complaint(params.values.get(_HEALTH, _WELL)):
             complaints.append(f"{host} is not healthy: {wrong}.")
-        for parameter, text in values.items():
+        for parameter, text in params.values.items():
             if parameter == _HEALTH or not is_target_of(device(parameter), file_system):
                 continue
             try:
-                recoveries.append(as_counted(device(parameter), parse_recovery(text)))
+                recoveries.append(parse_recovery(text, device(parameter)))
             except StrakesError as error:
                 answers.note(error)
-    complaints += [_in_words(recovery) for recovery in recoveries if not recovery.serving]
+    complaints += [
+        f"{recovery.target} is taking its clients back at the moment ({recovery.status})."
+        for recovery in recoveries
+        if not recovery.serving
+    ]
     return Health(tuple(recoveries), tuple(complaints))
 
 
@@ -279,24 +214,6 @@ def complaint(text: str) -> str:
     return "; ".join(line for line in lines if line != "NOT HEALTHY") or "it does not say why"
 
 
-def as_counted(target: str, recovery: Recovery) -> TargetRecovery:
-    """Return a target's recovery in the type common to all file systems."""
-    return TargetRecovery(
-        target,
-        recovery.status,
-        recovery.duration_s,
-        recovery.all_clients,
-        recovery.evicted_clients,
-        recovery.replayed_requests,
-        recovery.started_unix_s,
-        recovery.serving,
-    )
-
-
-def _in_words(recovery: TargetRecovery) -> str:
-    return f"{recovery.target} is taking its clients back at the moment ({recovery.status})."
-
-
 # Name of the counters of the whole mount.
 MOUNT = "client"
 
@@ -307,7 +224,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observati
     """Return the counters of each target and of the mount. An entry is empty if its counters cannot be read."""
     answers = Answers(run)
     seen = client_counters(answers, name)
-    ways = ways_to_servers(run, servers, hosts(addresses(answers, name)))
+    ways = ways_to_servers(run, servers, hosts(addresses(answers, name.file_system, lambda: name.instance).values()))
     for target, counters in server_counters(name.file_system, ways).items():
         if not counters and servers is None:
             continue  # nobody asked for them: on a server, to users other than root they are not told
@@ -327,7 +244,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
         kind = parameter.partition(".")[0]
         if parameter.endswith(".md_stats"):
             continue  # handled with the other counters of its target
-        target = MOUNT if kind == "llite" else target_of(parameter, name)
+        target = MOUNT if kind == "llite" else _target_in(parameter)
         seen[target] = {}
         if own is None:
             continue
@@ -342,33 +259,26 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, dict[str, float]]:
     """Return the counters of all targets by their servers; an unreachable server has an empty entry for its host."""
-
-    def ask(host: str) -> dict[str, dict[str, float]]:
-        try:
-            params = get_param(*_SERVER_PARAMETERS).ask(ways[host])
-        except StrakesError:
-            return {host: {}}
-        return {host: {}} if params.cut_off else _of_one_server(params, file_system)
-
     seen: dict[str, dict[str, float]] = {}
-    for counters in ask_each(ways, ask).values():
-        seen |= counters
+    for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
+        if isinstance(params, StrakesError) or params.cut_off:
+            seen[host] = {}
+        else:
+            seen |= _of_one_server(params, file_system)
     return seen
 
 
 def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
     """Return the servers whose counters cannot be read, and why."""
-
-    def ask(host: str) -> str:
-        try:
-            params = get_param(*_SERVER_PARAMETERS).ask(ways[host])
-        except StrakesError as error:
-            return said(error)
-        if params.cut_off:
-            return params.why or "lctl gives only a part of them"
-        return "" if _of_one_server(params, file_system) else f"it serves no target of {file_system}"
-
-    return {host: why for host, why in ask_each(ways, ask).items() if why}
+    lines = {}
+    for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
+        if isinstance(params, StrakesError):
+            lines[host] = said(params)
+        elif params.cut_off:
+            lines[host] = params.why or "lctl gives only a part of them"
+        elif not _of_one_server(params, file_system):
+            lines[host] = f"it serves no target of {file_system}"
+    return lines
 
 
 def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
@@ -407,7 +317,6 @@ def _since(side: str, *stats: Stats) -> dict[str, float]:
     return {side + SINCE: max(starts)} if starts else {}
 
 
-_NO_LIMITS = lfs.LustreQuota(0, 0, 0, 0, 0, 0)
 # Parameters of hybrid I/O, which turns large buffered calls into direct ones (2.17 and newer).
 _HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")
 # Parameters that limit this client's speed; any user may read them.
@@ -420,9 +329,10 @@ _SETTINGS = {
 
 def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
     """Return the description; notes name missing parts with the reason."""
-    targets, manager, manager_state = connections(answers, path, name)
-    ways = ways_to_servers(answers.run, servers, hosts(targets))
-    targets = _restated(targets, _recovering(ask_health(answers, ways, name.file_system)))
+    targets = connections(answers, path, name)
+    ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
+    recoveries = ask_health(answers, ways, name.file_system).recoveries
+    targets = _restated(targets, {each.target: each.status.lower() for each in recoveries if not each.serving})
     if own := answers.get(list_nids(), ()) if THIS_NODE in ways else ():
         # The address that other clients use for this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
@@ -440,8 +350,8 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
 
     return Description(
         file_system_name=name.file_system,
-        version=answers.get(lfs.module_version(), "") or answers.get(lfs.tool_version(), ""),
-        servers=_servers(targets, manager, manager_state),
+        version=answers.get(lfs.version(), ""),
+        servers=_servers(targets, mount.source.partition(":/")[0].partition(":")[0]),
         data_targets=tuple(
             DataTarget(
                 *(target.name, target.index, target.host, target.state),
@@ -459,7 +369,7 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         pools=tuple(in_pool),
         network=_network(answers, targets),
         client=_client(answers, mount, name),
-        notes=(*_quota_notes(answers, path), *answers.notes),
+        notes=tuple(answers.notes),
     )
 
 
@@ -489,14 +399,9 @@ def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple
     )
 
 
-def _recovering(health: Health) -> dict[str, str]:
-    """Return the targets in recovery, with their state."""
-    return {recovery.target: recovery.status.lower() for recovery in health.recoveries if not recovery.serving}
-
-
-def _servers(targets: Iterable[Connection], manager: str, manager_state: str) -> tuple[Server, ...]:
-    """Return an entry for each machine with its roles."""
-    servers = [Server(host_of(manager), "mgs", manager, manager_state)] if manager else []
+def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
+    """Return an entry for each machine with its roles. The state of the management server is not known."""
+    servers = [Server(host_of(manager), "mgs", manager, "")]
     for kind, role in (("MDT", "mds"), ("OST", "oss")):
         by_address: dict[str, list[Connection]] = {}
         for target in targets:
@@ -541,19 +446,3 @@ def _summary(values: list[str]) -> str:
     """Return the values of all targets as text, once if they are equal."""
     seen = Counter(values).most_common()
     return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)
-
-
-def _quota_notes(answers: Answers, path: str) -> list[str]:
-    user = lfs.user_name()
-    notes = []
-    limits = answers.get(lfs.quota(user, path), _NO_LIMITS)
-    for used, hard, unit in (
-        (limits.used_bytes, limits.hard_bytes, "bytes"),
-        (limits.used_files, limits.hard_files, "files"),
-    ):
-        if hard:
-            has, may = (
-                (format_bytes(used), format_bytes(hard)) if unit == "bytes" else (counted(used, "file"), f"{hard:,}")
-            )
-            notes.append(f"User {user} has {has} here and may have {may}.")
-    return notes

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.targets.calls import Sizes
+from strakes.targets import calls
 from strakes.targets.command import Command, CommandTimeout
 from strakes.targets.description import (
     ConnectionChange,
@@ -26,20 +27,8 @@ from strakes.targets.description import (
     Striping,
     TargetRecovery,
 )
-from strakes.targets.lustre import lfs, servers
-from strakes.targets.lustre.layouts import (
-    Form,
-    default_stripe,
-    dir_stripe,
-    directory_layout,
-    file_layout,
-    mkdir,
-    options_of,
-    placement,
-    set_default,
-    setstripe,
-)
-from strakes.targets.lustre.lfs import ClientName, getname, mdts, osts, pools, quota, user_name
+from strakes.targets.lustre import layouts, servers
+from strakes.targets.lustre.lfs import ClientName, getname, mdts, osts, pools, quota
 from strakes.targets.lustre.parameters import (
     IDLE,
     UNREACHED_STATES,
@@ -47,26 +36,15 @@ from strakes.targets.lustre.parameters import (
     States,
     continued,
     lost_changes,
-    parse_import,
+    service_addresses,
 )
-from strakes.targets.lustre.servers import (
-    Health,
-    addresses,
-    addresses_in,
-    ask_health,
-    host_of,
-    hosts,
-    states,
-    ways_to_servers,
-)
-from strakes.targets.lustre.tool import Answers, NotUnderstoodError, get_param
+from strakes.targets.lustre.servers import Health, addresses, ask_health, host_of, hosts, states, ways_to_servers
+from strakes.targets.lustre.tool import Answers, get_param
 from strakes.targets.mountinfo import Mount
-from strakes.targets.target import LostServer, Target, TargetFacts, said
+from strakes.targets.target import LostServer, Target, said
 
 T = TypeVar("T")
 
-# Round-robin placement of subdirectories applies at all depths.
-_ALL_LEVELS = -1
 _PROBE = ".strakes-layout"
 # Stripe sizes are multiples of this (lfs-setstripe(1)).
 _STRIPE_UNIT_BYTES = 64 << 10
@@ -83,20 +61,10 @@ class LustreTarget(Target):
         # On a server, devices of targets are mounted with the same type; a client's source is "mgs@net:/name".
         return mount.file_system == "lustre" and ":/" in mount.source
 
-    def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts."""
-        notes = (
-            ()
-            if self.servers
-            else ("This is a network file system, measured only from this client; give --servers to ask the servers.",)
-        )
-        return replace(self._facts(workspace, notes=notes), remote=True)
-
-    def _sizes(self) -> Sizes:
-        sizes = self._ask(lfs.sizes(str(self.path)))
-        user = user_name()
+    def _sizes(self) -> calls.Sizes:
+        sizes = super()._sizes()
         with suppress(StrakesError):
-            return sizes.within([self._ask(quota(user, str(self.path))).of(user)])
+            return sizes.within([self._ask(quota(str(os.getuid()), str(self.path)))])
         return sizes
 
     def controls(self) -> tuple[str, ...]:
@@ -120,24 +88,22 @@ class LustreTarget(Target):
 
     def layout(self, path: Path) -> Layout | None:
         """Return the layout of a file or directory, or None without lfs."""
+        directory = stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path)))
         try:
-            return self._layout(str(path), directory=self._ask(lfs.is_directory(str(path))))
+            return self._ask(layouts.directory_layout(str(path)) if directory else layouts.file_layout(str(path)))
         except EnvironmentLacksError:
             return None  # limits() says why
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Set the layout of new files. Creates and removes an empty file, because only a file shows reduced counts."""
-        self._ask(setstripe(str(directory), wanted))
+        self._ask(layouts.setstripe(str(directory), wanted))
         probe = str(directory / _PROBE)
+        what = "no file can be made with this layout"
+        self._call(what, "create", probe)
         try:
-            self._ask(lfs.make_file(probe))
-            given = self._layout(probe, directory=False)
-        except StrakesError:
-            with suppress(StrakesError):
-                self._ask(lfs.remove_file(probe))
-            raise
-        self._ask(lfs.remove_file(probe))
-        return given
+            return self._ask(layouts.file_layout(probe))
+        finally:
+            self._call(what, "unlink", probe)
 
     def striping(self) -> Striping | None:
         """Return the possible layouts."""
@@ -149,36 +115,29 @@ class LustreTarget(Target):
         with suppress(StrakesError):
             kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pools(self._file_system))}
         with suppress(StrakesError):
-            now = self._layout(str(self.path), directory=True)
+            now = self._ask(layouts.directory_layout(str(self.path)))
             if any(part.mirror for part in now.components):
-                kinds["mirrored as it is"] = " ".join(options_of(now))
+                kinds["mirrored as it is"] = " ".join(layouts.options_of(now))
         return Striping(number, _STRIPE_UNIT_BYTES, kinds)
-
-    def _layout(self, path: str, *, directory: bool) -> Layout:
-        command = directory_layout if directory else file_layout
-
-        return self._newest(lambda form: self._ask(command(path, form)))
 
     def placement(self, directory: Path) -> Placement | None:
         """Return the metadata targets of a directory."""
         path = str(directory)
-        return self._newest(
-            lambda form: placement(self._ask(dir_stripe(path, form)), self._ask(default_stripe(path, form)))
-        )
+        return layouts.placement(self._ask(layouts.dir_stripe(path)), self._ask(layouts.default_stripe(path)))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
         """Create a directory with a placement; return the actual placement."""
-        path = str(_real(parent) / name)
+        path = str(parent / name)
         if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
-            self._ask(lfs.make_directory(path))
+            self._call("the directory was not made", "mkdir", path)
         elif wanted.kind == "manual":
             if not wanted.metadata_targets:
                 raise BadInputError(
                     "the directory was not made", where=path, why="a placement by hand names its metadata targets"
                 )
-            self._ask(mkdir(path, targets=wanted.metadata_targets, hash_type=wanted.hash))
+            self._ask(layouts.mkdir(path, targets=wanted.metadata_targets, hash_type=wanted.hash))
         else:
-            self._ask(mkdir(path, count=wanted.count, hash_type=wanted.hash))
+            self._ask(layouts.mkdir(path, count=wanted.count, hash_type=wanted.hash))
         self._hand_down(path, wanted)
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
@@ -190,12 +149,12 @@ class LustreTarget(Target):
     def _hand_down(self, path: str, wanted: Placement) -> None:
         """Set the default for subdirectories, if one is requested."""
         if wanted.kind == "automatic" and wanted.count in (None, 1):
-            self._ask(set_default(path, count=1, targets=(-1,), max_inherit=_ALL_LEVELS, max_inherit_rr=_ALL_LEVELS))
+            self._ask(layouts.set_default(path, count=1, targets=(-1,), levels=(-1, -1)))
         elif wanted.kind == "manual" and wanted.inherited:
             targets = wanted.metadata_targets
-            self._ask(set_default(path, count=len(targets), targets=targets, hash_type=wanted.hash))
+            self._ask(layouts.set_default(path, count=len(targets), targets=targets, hash_type=wanted.hash))
         elif wanted.kind == "automatic" and wanted.inherited and wanted.count is not None:
-            self._ask(set_default(path, count=wanted.count, hash_type=wanted.hash))
+            self._ask(layouts.set_default(path, count=wanted.count, hash_type=wanted.hash))
 
     def observe(self) -> Observation:
         """Return the counters of this client and of reachable servers."""
@@ -232,7 +191,7 @@ class LustreTarget(Target):
         }
         if not lost and known != self._known_states:
             self._known_states = known
-            where = addresses_in(answers, self._file_system, self._instance)
+            where = addresses(answers, self._file_system, self._instance)
             self._served_by |= {name: host_of(address) for name, address in where.items()}
         # Targets of a lost host are lost even if their connections are idle and do not show it yet.
         hosts_lost = {self._served_by[name] for name in lost if name in self._served_by}
@@ -251,7 +210,7 @@ class LustreTarget(Target):
         """
         if host := self._served_by.get(name):
             return host
-        hosts_of_target = self._service_hosts(name) or hosts({name: self.server_addresses().get(name, "")})
+        hosts_of_target = self._service_hosts(name) or hosts([self.server_addresses().get(name, "")])
         return " or ".join(hosts_of_target) or "a server"
 
     @cached_property
@@ -259,8 +218,8 @@ class LustreTarget(Target):
         return {}
 
     def _health(self, answers: Answers) -> Health:
-        where = addresses_in(answers, self._file_system, self._instance)
-        return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where)), self._file_system)
+        where = addresses(answers, self._file_system, self._instance)
+        return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self._file_system)
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
         """Return the last sixteen states of lost connections, from the kernel."""
@@ -295,17 +254,17 @@ class LustreTarget(Target):
 
     def server_addresses(self) -> dict[str, str]:
         """Return the address of each target's present server, metadata targets first."""
-        return addresses_in(Answers(self.run), self._file_system, self._instance)
+        return addresses(Answers(self.run), self._file_system, self._instance)
 
     def servers_of(self, name: str) -> tuple[str, ...]:
         """Return the machines that may serve a target, or all machines of the file system if that is unknown."""
-        return self._service_hosts(name) or hosts(self.server_addresses())
+        return self._service_hosts(name) or hosts(self.server_addresses().values())
 
     def _service_hosts(self, name: str) -> tuple[str, ...]:
         """Return the hosts that a target is configured on, empty for users without the permission."""
         try:
             imports = get_param(f"*.{name}-*.import").ask(self.run).values.values()
-            return hosts({address: address for text in imports for address in parse_import(text).failover_addresses})
+            return hosts(address for text in imports for address in service_addresses(text))
         except StrakesError:
             return ()
 
@@ -343,39 +302,33 @@ class LustreTarget(Target):
         """Return an error for the first server whose counters --servers does not reach, with the command to try."""
         if self.servers is None:
             return None
-        where, why = self._file_system, "lctl does not say on which servers the targets are (root may ask)"
-        answers = Answers(self.run)
-        on = hosts(addresses_in(answers, self._file_system, self._instance))
-        if on:
-            unread = servers.unread(ways_to_servers(self.run, self.servers, on), self._file_system)
-            if not unread:
-                return None
-            where, why = next(iter(unread.items()))
-        words = self.servers.argv(where, ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats"))
-        return EnvironmentLacksError(
-            "the counters of a server cannot be read",
-            where=where,
-            why="; ".join((why, *answers.notes)),
-            remedy=f"Try: {shlex.join(words)} - or leave out --servers.",
-        )
+        for where, why in self._unread().items():
+            words = self.servers.argv(where, ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats"))
+            return EnvironmentLacksError(
+                "the counters of a server cannot be read",
+                where=where,
+                why=why,
+                remedy=f"Try: {shlex.join(words)} - or leave out --servers.",
+            )
+        return None
 
     def _servers_not_reached(self) -> list[Limit]:
-        answers, what = Answers(self.run), "read counters of servers"
-        try:
-            on = hosts(addresses(answers, self._name))
-        except StrakesError as error:
-            return [Limit(what, said(error))]
+        unread = self._unread()
+        if self.servers is None and unread:
+            why = "; ".join(dict.fromkeys(unread.values()))
+            return [Limit("read counters of servers", f"{why} ({', '.join(unread)})")]
+        return [Limit(f"read counters of server {host}", why) for host, why in unread.items()]
+
+    def _unread(self) -> dict[str, str]:
+        """Return the servers whose counters cannot be read, and why; the file system if its servers are unknown."""
+        answers = Answers(self.run)
+        on = hosts(addresses(answers, self._file_system, self._instance).values())
         if not on:
-            return [Limit(what, " ".join(("lctl does not say on which servers the targets are.", *answers.notes)))]
+            why = "lctl does not say on which servers the targets are (root may ask)"
+            return {self._file_system: "; ".join((why, *answers.notes))}
         ways = ways_to_servers(self.run, self.servers, on)
-        if self.servers is None and len(ways) < max(1, len(on)):
-            others = ", ".join(host for host in on if host not in ways) or "the servers"
-            what = "read counters of other servers" if ways else what
-            return [Limit(what, f"they are on {others}; give --servers to reach them")]
-        unread = servers.unread(ways, self._file_system)
-        return [Limit(f"read counters of server {host}", why) for host, why in unread.items()] or [
-            Limit(what, note) for note in answers.notes
-        ]
+        not_reached = {host: "give --servers to reach it" for host in on if host not in ways}
+        return not_reached | servers.unread(ways, self._file_system)
 
     @cached_property
     def _name(self) -> ClientName:
@@ -389,16 +342,11 @@ class LustreTarget(Target):
             why = "; ".join((error.why, *self._silent_targets(Answers(self.run))))
             raise CommandTimeout(error.what, where=error.where, why=why, remedy=error.remedy) from error
 
-    def _newest(self, ask: Callable[[Form], T]) -> T:
-        """Query in YAML, or as text if ``lfs`` does not support YAML or its form is unknown."""
+    def _call(self, what: str, name: calls.Call, path: str, *rest: str, remedy: str = "") -> Any:
         try:
-            return ask("yaml")
-        except EnvironmentLacksError:
-            return ask("text")
-        except NotUnderstoodError as error:
-            with suppress(NotUnderstoodError):
-                return ask("text")
-            raise error
+            return super()._call(what, name, path, *rest, remedy=remedy)
+        except calls.UnansweredError as error:
+            raise error.naming(self._silent_targets(Answers(self.run))) from error
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:
@@ -416,8 +364,3 @@ def layout_kinds(data_targets: int) -> dict[str, str]:
     if data_targets < _MOST_STRIPES:
         kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
     return kinds
-
-
-def _real(parent: Path) -> Path:
-    """Return the real name of a directory, because /proc/self is another process for a command."""
-    return Path(os.readlink(parent)) if parent.is_relative_to("/proc/self/fd") else parent

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,30 +31,19 @@ _KEY = re.compile(r"(?<![\w.])([a-z][a-z0-9_.]*):(?=\s|$)")
 _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
-_SPACE = "lfs df and lfs quota show where the space has gone."
-
-# Errors in the user's input, and errors of the file system, with a remedy if one is known.
-_BAD_INPUT = {
-    errno.ENOENT: "",
-    errno.EEXIST: "Choose a name that is not taken.",
-    errno.ENOTDIR: "",
-    errno.ENODEV: "",
-    errno.EINVAL: "",
-    errno.ENOTTY: _WHERE,
-    errno.EFBIG: "",
-    errno.ERANGE: "",
-    errno.ENAMETOOLONG: "",
-    errno.ENODATA: "",
-    errno.EOPNOTSUPP: _WHERE,
-    errno.ENOTEMPTY: "",
-}
-_FAILED = {
-    **dict.fromkeys(
-        (errno.EIO, errno.EAGAIN, errno.ENOTCONN, errno.ESHUTDOWN, errno.ETIMEDOUT, errno.EHOSTUNREACH), _AGAIN
-    ),
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _SPACE),
-}
-_BY_TEXT = {os.strerror(number): number for number in (*_FAILED, *_BAD_INPUT)}
+_NEWER = "This version of Lustre does not know that; a newer one may."
+# What the words of a refusal mean: the error, and the remedy (None: that of the command).
+_REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
+    ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
+    ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
+    ("not on a Lustre file|Inappropriate ioctl|Operation not supported", BadInputError, _WHERE),
+    ("Input/output error|temporarily unavailable|endpoint|timed out|No route to host", MeasurementError, _AGAIN),
+    ("No space left|Disk quota exceeded", MeasurementError, "lfs df and lfs quota show where the space has gone."),
+    ("No such file or directory", BadInputError, ""),
+    ("File exists", BadInputError, "Choose a name that is not taken."),
+    ("Not a directory|Directory not empty|No such device|No data available|File name too long", BadInputError, None),
+    ("Invalid argument|File too large|Numerical result out of range", BadInputError, None),
+)
 
 
 class NotUnderstoodError(MeasurementError):
@@ -122,30 +111,18 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
     """
     where = where or shlex.join(done.argv)
     why = explanation(done)
-    if "Operation not permitted" in why or "Permission denied" in why:
-        return EnvironmentLacksError(what, where=where, why=why, remedy=_ROOT)
-    if "is not a valid command" in why or (
-        done.status == _USAGE and (not why or "unrecognized option" in why or "invalid option" in why)
-    ):
-        why = why or "it printed how it is used instead"
-        return EnvironmentLacksError(
-            what, where=where, why=why, remedy="This version of Lustre does not know that; a newer one may."
-        )
-    if "not on a Lustre file" in why:
-        return BadInputError(what, where=where, why=why, remedy=_WHERE)
+    if done.status < 0:
+        why = f"the command was ended by {signal.Signals(-done.status).name}"
+    elif not why and done.status == _USAGE:
+        why = "it printed how it is used instead"
+    elif not why:
+        why = f"exit status {done.status}" + (f": {os.strerror(done.status)}" if done.status in errno.errorcode else "")
+    for words, kind, advice in _REFUSALS:
+        if re.search(words, why):
+            return kind(what, where=where, why=why, remedy=remedy if advice is None else advice)
     if done.status == _USAGE:
         return BadInputError(what, where=where, why=why, remedy=remedy)
-    if done.status < 0:
-        return MeasurementError(what, where=where, why=f"the command was ended by {signal.Signals(-done.status).name}")
-    # The text is more reliable than the status, which is not an errno in other tools.
-    number = next((number for text, number in _BY_TEXT.items() if text in why), done.status)
-    if not why:
-        why = f"exit status {done.status}" + (f": {os.strerror(number)}" if number in _BY_TEXT.values() else "")
-    if number in _BAD_INPUT:
-        return BadInputError(
-            what, where=where, why=why, remedy=_BAD_INPUT[number] or (remedy if done.status != errno.ENOENT else "")
-        )
-    return MeasurementError(what, where=where, why=why, remedy=_FAILED.get(number, ""))
+    return MeasurementError(what, where=where, why=why)
 
 
 def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> str:
@@ -287,17 +264,19 @@ class Answers:
 _AT_ONCE = 64
 
 
-def ask_each(hosts: Iterable[str], ask: Callable[[str], T]) -> dict[str, T]:
-    """Return each server's answer, in the order of the servers. ``ask`` is called in threads.
+def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | StrakesError]:
+    """Return the parameters of each server, or why it did not answer; all are asked at the same time."""
 
-    >>> ask_each(["oss2", "oss1"], len)
-    {'oss2': 4, 'oss1': 4}
-    """
-    names = list(hosts)
-    if not names:
+    def ask(run: Runner) -> Params | StrakesError:
+        try:
+            return get_param(*names).ask(run)
+        except StrakesError as error:
+            return error
+
+    if not ways:
         return {}
-    with ThreadPoolExecutor(min(_AT_ONCE, len(names))) as pool:
-        return dict(zip(names, pool.map(ask, names), strict=True))
+    with ThreadPoolExecutor(min(_AT_ONCE, len(ways))) as pool:
+        return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
 
 
 # A metadata server also has connections to data targets, named after its metadata target.

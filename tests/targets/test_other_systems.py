@@ -95,7 +95,7 @@ class Answering:
 
 
 def test_a_gluster_volume_is_its_bricks() -> None:
-    told = gluster.describe(xml("volume_info"), xml("volume_status"), {})
+    told = gluster.describe(xml("volume_info"), xml("volume_status"))
     assert told.file_system_name == "strakes"
     assert [(one.name.partition(":")[2], one.state, one.total_bytes) for one in told.data_targets] == [
         (f"/lab/brick/{number}/data", "online", 2080374784) for number in (1, 2, 3)
@@ -109,7 +109,7 @@ def test_an_offline_brick_is_reported() -> None:
     state = status.find("./volStatus/volumes/volume/node/status")
     assert state is not None
     state.text = "0"
-    assert "offline" in unlike_targets(gluster.describe(xml("volume_info"), status, {}))[0]
+    assert "offline" in unlike_targets(gluster.describe(xml("volume_info"), status))[0]
 
 
 def test_a_volume_with_a_running_profile_has_counters_and_another_one_a_reason() -> None:

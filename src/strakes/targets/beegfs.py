@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Layout, Limit, Placement, Striping
 from strakes.targets.remote import RemoteTarget
-from strakes.targets.target import said
 from strakes.units import KIB, parse_bytes
-
-T = TypeVar("T")
 
 _CTL = "beegfs-ctl"
 _PATTERN = re.compile(r"^\+ (?P<key>[^:]+): (?P<value>.*)$", re.MULTILINE)
@@ -49,21 +45,14 @@ class BeeGfsTarget(RemoteTarget):
             ),
         )
 
-    def describe(self) -> Description:
-        """Return the storage targets that beegfs-ctl lists; a note says why where it lists none."""
-        told = super().describe()
-        try:
-            targets = self._ask(
-                Command((_CTL, "--listtargets", "--nodetype=storage", "--state", self._mount), _read_targets)
-            )
-        except StrakesError as error:
-            return replace(told, notes=(said(error),))
-        return replace(told, data_targets=targets)
+    def _parts(self, known: Description) -> Description:
+        words = (_CTL, "--listtargets", "--nodetype=storage", "--state", self._mount)
+        return replace(known, data_targets=Command(words, _read_targets).ask(self.run))
 
     def layout(self, path: Path) -> Layout | None:
         """Return the pattern of a file or directory, or None if beegfs-ctl is missing."""
         try:
-            return self._ask(Command((_CTL, "--getentryinfo", self._mount, str(path)), read_pattern))
+            return Command((_CTL, "--getentryinfo", self._mount, str(path)), read_pattern).ask(self.run)
         except EnvironmentLacksError:
             return None  # limits() says why
 
@@ -75,12 +64,8 @@ class BeeGfsTarget(RemoteTarget):
             raise BadInputError(
                 "the layout is empty", where=str(directory), remedy="Give a stripe count or a stripe size."
             )
-        self._ask(
-            Command(
-                (_CTL, "--setpattern", *count, *size, self._mount, str(directory)),
-                lambda done: _checked(done, "no layout was set"),
-            )
-        )
+        words = (_CTL, "--setpattern", *count, *size, self._mount, str(directory))
+        _checked(self.run(words), "no layout was set")
         return self.layout(directory) or Layout()
 
     def striping(self) -> Striping | None:
@@ -91,12 +76,8 @@ class BeeGfsTarget(RemoteTarget):
     def placement(self, directory: Path) -> Placement | None:
         """Return the metadata node of a directory, or None if beegfs-ctl is missing or does not name it."""
         try:
-            text = self._ask(
-                Command(
-                    (_CTL, "--getentryinfo", self._mount, str(directory)),
-                    lambda done: _checked(done, "beegfs-ctl gives no information"),
-                )
-            )
+            done = self.run((_CTL, "--getentryinfo", self._mount, str(directory)))
+            text = _checked(done, "beegfs-ctl gives no information")
         except EnvironmentLacksError:
             return None
         match = _METADATA_NODE.search(text)
@@ -111,9 +92,6 @@ class BeeGfsTarget(RemoteTarget):
     @property
     def _mount(self) -> str:
         return f"--mount={self.mount.mount_point}"
-
-    def _ask(self, command: Command[T]) -> T:
-        return command.ask(self.run)
 
 
 def read_pattern(done: Completed) -> Layout:
@@ -136,12 +114,7 @@ def _read_targets(done: Completed) -> tuple[DataTarget, ...]:
         DataTarget(
             f"target {number}",
             int(number),
-            "",
-            reachable.lower() if state == "Good" else f"{reachable.lower()}, {state.lower()}",
-            0,
-            0,
-            0,
-            0,
+            state=reachable.lower() if state == "Good" else f"{reachable.lower()}, {state.lower()}",
         )
         for number, reachable, state, _ in rows
     )

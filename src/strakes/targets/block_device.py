@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,15 +35,11 @@ class BlockDevice:
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
     """Return the device of a mount, or None if it has no local one (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
-    if mount.major == 0:
+    if mount.major == 0 and mount.source.startswith("/dev/"):
         # btrfs and other multi-device file systems have an anonymous device number; their source is one of the devices.
-        try:
-            device = os.stat(mount.source).st_rdev if mount.source.startswith("/dev/") else 0
-        except OSError:
-            return None
-        if not device:
-            return None
-        number = f"{os.major(device)}:{os.minor(device)}"
+        with suppress(OSError):
+            device = os.stat(mount.source).st_rdev
+            number = f"{os.major(device)}:{os.minor(device)}"
     directory = sysfs / "dev" / "block" / number
     if not directory.is_dir():
         return None
@@ -58,9 +55,7 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
         write_cache=_read(disk / "queue" / "write_cache"),
         backing_file=_read(disk / "loop" / "backing_file"),
         raid=_read(disk / "md" / "level"),
-        members=tuple(sorted(member.name for member in (disk / "slaves").iterdir()))
-        if (disk / "slaves").is_dir()
-        else (),
+        members=tuple(sorted(member.name for member in (disk / "slaves").glob("*"))),
     )
 
 

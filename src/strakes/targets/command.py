@@ -211,11 +211,6 @@ class Servers:
         if not any("{host}" in word for word in words):
             raise _bad_template(self.template, "it has no {host}")
 
-    @property
-    def remote_shell(self) -> bool:
-        """Whether a shell on another machine parses the command."""
-        return _shells_in(shlex.split(self.template)) > 0
-
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the local command that runs ``argv`` on the host. Raises BadInputError for an invalid host name."""
         if not _HOST.fullmatch(host):
@@ -229,7 +224,7 @@ class Servers:
 
         def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             done = run(self.argv(host, argv), timeout_s)
-            if done.status == _NOT_REACHED and self.remote_shell:
+            if done.status == _NOT_REACHED and _shells_in(shlex.split(self.template)):
                 why = _last_line(done.stderr) or f"exit status {_NOT_REACHED}"
                 remedy = f"Try: {shlex.join(self.argv(host, ['true']))}"
                 raise MeasurementError("a server cannot be reached", where=host, why=why, remedy=remedy)

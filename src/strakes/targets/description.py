@@ -53,32 +53,28 @@ class DataTargetState:
 
 
 @dataclass(frozen=True)
-class DataTarget:
-    """A device for data: an OST, an OSD, a brick. ``index`` is None if they are not numbered."""
+class StorageTarget:
+    """``index`` is None if the targets are not numbered; a size of 0 is unknown."""
 
     name: str
-    index: int | None
-    server: str
-    state: str
-    total_bytes: int
-    free_bytes: int
-    total_inodes: int
-    free_inodes: int
-    pools: tuple[str, ...] = ()
+    index: int | None = None
+    server: str = ""
+    state: str = ""
+    total_bytes: int = 0
+    free_bytes: int = 0
+    total_inodes: int = 0
+    free_inodes: int = 0
 
 
 @dataclass(frozen=True)
-class MetadataTarget:
-    """Where names go: an MDT, an MDS rank."""
+class DataTarget(StorageTarget):
+    """A device for data: an OST, an OSD, a brick."""
 
-    name: str
-    index: int | None
-    server: str
-    state: str
-    total_bytes: int
-    free_bytes: int
-    total_inodes: int
-    free_inodes: int
+    pools: tuple[str, ...] = ()
+
+
+class MetadataTarget(StorageTarget):
+    """Where names go: an MDT, an MDS rank."""
 
 
 @dataclass(frozen=True)
@@ -314,37 +310,29 @@ def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
     >>> layout_differences(Layout(stripe_count=99), Layout(stripe_count=4, targets=(0, 1, 2, 3)))
     ('stripe count 4 instead of 99',)
     """
-    lines = []
-    # "Every target" may come back as that or as their number.
-    if wanted.stripe_count not in (None, -1, given.stripe_count):
-        lines.append(f"stripe count {_shown(given.stripe_count)} instead of {wanted.stripe_count}")
-    for what, asked, got in (
+    lines = _differences(
+        ("stripe count", wanted.stripe_count, given.stripe_count),
         ("stripe size", wanted.stripe_size_bytes, given.stripe_size_bytes),
         ("first target", wanted.first_target, given.first_target),
-        ("pool", wanted.pool or None, given.pool),
-        ("pattern", wanted.pattern or None, given.pattern),
-        ("targets", wanted.targets or None, given.targets),
+        ("pool", wanted.pool, given.pool),
+        ("pattern", wanted.pattern, given.pattern),
+        ("targets", wanted.targets, given.targets),
         ("object size", wanted.object_bytes, given.object_bytes),
-    ):
-        if asked is not None and asked != got:
-            lines.append(f"{what} {_shown(got)} instead of {_shown(asked)}")
-    if wanted.components:
-        lines += _component_differences(wanted.components, given.components)
-    return tuple(lines)
-
-
-def _component_differences(wanted: tuple[LayoutComponent, ...], given: tuple[LayoutComponent, ...]) -> list[str]:
-    if [(part.begin, part.end) for part in wanted] != [(part.begin, part.end) for part in given]:
-        return [f"components {_extents(given)} instead of {_extents(wanted)}"]
-    return [
+    )
+    if wanted.components and _extents(wanted) != _extents(given):
+        return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
+    pairs = zip(wanted.components, given.components, strict=False)
+    inner = (
         f"component {number}: {line}"
-        for number, (asked, got) in enumerate(zip(wanted, given, strict=True), start=1)
+        for number, (asked, got) in enumerate(pairs, start=1)
         for line in layout_differences(asked.layout, got.layout)
-    ]
+    )
+    return (*lines, *inner)
 
 
-def _extents(components: tuple[LayoutComponent, ...]) -> str:
-    return ", ".join(f"{part.begin}-{'end' if part.end is None else part.end}" for part in components) or "none"
+def _extents(layout: Layout) -> str:
+    extents = (f"{part.begin}-{'end' if part.end is None else part.end}" for part in layout.components)
+    return ", ".join(extents) or "none"
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
@@ -353,16 +341,24 @@ def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...
     >>> placement_differences(Placement("automatic", count=99), Placement("automatic", (0, 1), count=2))
     ('count 2 instead of 99',)
     """
-    lines = []
-    if wanted.metadata_targets and wanted.metadata_targets != given.metadata_targets:
-        lines.append(f"metadata targets {_shown(given.metadata_targets)} instead of {_shown(wanted.metadata_targets)}")
-    if wanted.count not in (None, -1, given.count):
-        lines.append(f"count {_shown(given.count)} instead of {wanted.count}")
-    if wanted.hash and wanted.hash != given.hash:
-        lines.append(f"hash {_shown(given.hash)} instead of {wanted.hash}")
-    if wanted.inherited and not given.inherited:
-        lines.append("subdirectories do not inherit it")
-    return tuple(lines)
+    lines = _differences(
+        ("metadata targets", wanted.metadata_targets, given.metadata_targets),
+        ("count", wanted.count, given.count),
+        ("hash", wanted.hash, given.hash),
+    )
+    return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
+
+
+def _differences(*values: tuple[str, object, object]) -> tuple[str, ...]:
+    """Return a text for each value (its name, wanted, given) that was wanted and not given.
+
+    A count of -1, every target, may come back as that or as their number.
+    """
+    return tuple(
+        f"{name} {_shown(given)} instead of {_shown(wanted)}"
+        for name, wanted, given in values
+        if wanted not in (None, "", (), -1, given)
+    )
 
 
 def _shown(value: object) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -58,19 +60,17 @@ def capture(target: Path) -> dict[str, Any]:
 
 
 def _distribution() -> str:
-    try:
+    with suppress(OSError):
         return platform.freedesktop_os_release().get("PRETTY_NAME", "")
-    except OSError:
-        return ""
+    return ""
 
 
 def _cpu_model() -> str:
-    fields = dict.fromkeys(("model name", "cpu model", "Model", "Processor"), "")  # x86, MIPS, some ARM
-    for line in _text(Path("/proc/cpuinfo")).splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() in fields and value.strip():
-            return value.strip()
-    return platform.machine()
+    # x86, MIPS, some ARM
+    match = re.search(
+        r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", _text(Path("/proc/cpuinfo")), re.MULTILINE
+    )
+    return match[1].strip() if match else platform.machine()
 
 
 def _text(path: Path) -> str:

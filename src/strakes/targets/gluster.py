@@ -17,25 +17,10 @@ from strakes.processes import trusted_processes
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
 from strakes.targets.remote import RemoteTarget, add_up
-from strakes.targets.target import said
 from strakes.units import counted
 
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
-_FOPS = {
-    "md.create": ("CREATE", "MKNOD", "SYMLINK"),
-    "md.open": ("OPEN",),
-    "md.getattr": ("STAT", "FSTAT"),
-    "md.setattr": ("SETATTR", "FSETATTR"),
-    "md.unlink": ("UNLINK",),
-    "md.mkdir": ("MKDIR",),
-    "md.rmdir": ("RMDIR",),
-    "md.rename": ("RENAME",),
-    "md.lookup": ("LOOKUP",),
-    "md.readdir": ("READDIR", "READDIRP"),
-    "data.read_requests": ("READ", "READV"),
-    "data.write_requests": ("WRITE", "WRITEV"),
-}
 
 
 def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
@@ -76,14 +61,9 @@ class GlusterTarget(RemoteTarget):
         ("place directories", "every directory is on all bricks"),
     )
 
-    def describe(self) -> Description:
-        """Return the bricks and their states; if the management daemon does not answer, a note has the reason."""
-        try:
-            volume = self._volume
-            status = self._ask("volume", "status", self._name, "detail")
-        except StrakesError as error:
-            return replace(super().describe(), file_system_name=self._name, notes=(said(error),))
-        return describe(volume, status, super().describe().client)
+    def _parts(self, known: Description) -> Description:
+        status = self._ask("volume", "status", self._name, "detail")
+        return replace(describe(self._volume, status), client=known.client)
 
     def observe(self) -> Observation:
         """Return the counters of each brick, or {} if no profile was started or if it cannot be read."""
@@ -91,16 +71,6 @@ class GlusterTarget(RemoteTarget):
             return counters(self._profile())
         except StrakesError:
             return {}
-
-    def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each brick that is not online, or the reason why the states are unknown."""
-        try:
-            told = describe(self._volume, self._ask("volume", "status", self._name, "detail"), {})
-        except StrakesError as error:
-            return (f"The management daemon does not report the state of the bricks: {said(error)}.",)
-        return tuple(
-            f"The brick {target.name} is {target.state}." for target in told.data_targets if target.state != "online"
-        )
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the limits of GlusterFS, and how to turn on its counters if they are off."""
@@ -157,7 +127,7 @@ class GlusterTarget(RemoteTarget):
         return None
 
 
-def describe(volume: ElementTree.Element, status: ElementTree.Element, client: object) -> Description:
+def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Description:
     """Return the bricks of a volume. Raises MeasurementError if the answer has no such volume."""
     volume_info = volume.find("./volInfo/volumes/volume")
     if volume_info is None:
@@ -186,7 +156,6 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element, client: o
             for host in hosts
         ),
         data_targets=tuple(bricks),
-        client=dict(client) if isinstance(client, dict) else {},
         notes=(
             (
                 f"Volume of type {kind}: {counted(len(bricks), 'brick')}, "
@@ -209,7 +178,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
         if own is None:
             continue
         hits = {_text(fop, "name"): float(_text(fop, "hits") or 0) for fop in own.iterfind("./fopStats/fop")}
-        common = add_up(hits, _FOPS)
+        common = add_up(hits)
         common["md.requests"] = sum(value for name, value in common.items() if name.startswith("md."))
         common["data.read_bytes"] = float(_text(own, "totalRead") or 0)
         common["data.write_bytes"] = float(_text(own, "totalWrite") or 0)

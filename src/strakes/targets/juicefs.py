@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.errors import MeasurementError, StrakesError
-from strakes.targets.command import Command, Completed
 from strakes.targets.description import CLIENT, SINCE, Description, Observation
-from strakes.targets.remote import FUSE_OPERATIONS, RemoteTarget, add_up
+from strakes.targets.remote import RemoteTarget, add_up
 from strakes.targets.target import said
 from strakes.units import format_bytes, format_seconds
 
@@ -53,18 +52,6 @@ _SETTINGS: tuple[tuple[str, tuple[str, ...], Callable[[Any], str]], ...] = (
 )
 
 
-def internal_file(path: Path) -> Command[str]:
-    """Return the text of a mount's internal file. Raises MeasurementError if it cannot be read."""
-
-    def read(done: Completed) -> str:
-        if done.status != 0:
-            why = done.stderr.strip().rpartition(": ")[2] or f"exit status {done.status}"
-            raise MeasurementError("a file of the mount cannot be read", where=str(path), why=why)
-        return done.stdout
-
-    return Command(("head", "-c", str(_LIMIT_BYTES), str(path)), read, _ANSWER_S)
-
-
 class JuiceFsTarget(RemoteTarget):
     """A JuiceFS mount. Only the client is queried, because the addresses of servers contain passwords."""
 
@@ -95,16 +82,16 @@ class JuiceFsTarget(RemoteTarget):
         return {"client": counted} if counted else {}
 
     def _internal(self, name: str) -> str:
-        """Return the text of an internal file, which only the root of a mount has."""
-        root = Path(self.mount.mount_point)
-        try:
-            return internal_file(root / f".{name}").ask(self.run)
-        except MeasurementError as error:
-            try:
-                # The names in a mount with --prefix-internal.
-                return internal_file(root / f".jfs.{name}").ask(self.run)
-            except MeasurementError:
-                raise error from None
+        """Return the text of an internal file, which only the root of a mount has. Raises MeasurementError."""
+        why = ""
+        # The second name is that in a mount with --prefix-internal.
+        for file in (f".{name}", f".jfs.{name}"):
+            path = str(Path(self.mount.mount_point) / file)
+            done = self.run(("head", "-c", str(_LIMIT_BYTES), path), _ANSWER_S)
+            if done.status == 0:
+                return done.stdout
+            why = why or done.stderr.strip().rpartition(": ")[2] or f"exit status {done.status}"
+        raise MeasurementError("a file of the mount cannot be read", where=f"{self.mount.mount_point}/.{name}", why=why)
 
 
 def settings(text: str) -> dict[str, str]:
@@ -153,7 +140,7 @@ def counters(text: str) -> dict[str, float]:
     if not any(name.startswith("juicefs_fuse_") for name in counted):
         return {}
     calls = {name.removeprefix(_OPERATION): count for name, count in counted.items() if name.startswith(_OPERATION)}
-    common = add_up(calls, FUSE_OPERATIONS)
+    common = add_up(calls)
     common |= {name: counted.get(own, 0.0) for name, own in _BYTES.items()}
     common |= {SINCE: counted[_STARTED]} if _STARTED in counted else {}
     return {CLIENT + name: value for name, value in common.items()}

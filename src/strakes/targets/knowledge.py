@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from strakes.errors import StrakesError
-from strakes.targets.description import DataTarget, Description, Layout, Limit, MetadataTarget, Placement
+from strakes.targets.description import Description, Layout, Limit, Placement, StorageTarget
 from strakes.targets.target import Target, TargetFacts
 from strakes.units import format_bytes
 
@@ -27,6 +27,7 @@ _OTHER_SIZE = 0.10
 def unlike_targets(description: Description) -> tuple[str, ...]:
     """Return a sentence for each target that is unhealthy or differs from the others; empty if all are alike.
 
+    >>> from strakes.targets.description import DataTarget
     >>> alike = DataTarget("ost0", 0, "a", "active", 100 << 30, 50 << 30, 1000, 900)
     >>> full = DataTarget("ost1", 1, "a", "active", 100 << 30, 1 << 30, 1000, 900)
     >>> unlike_targets(Description("labfs", "", data_targets=(alike, alike, full)))
@@ -35,7 +36,7 @@ def unlike_targets(description: Description) -> tuple[str, ...]:
     return (*_unlike(description.data_targets), *_unlike(description.metadata_targets))
 
 
-def _unlike(targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> list[str]:
+def _unlike(targets: Sequence[StorageTarget]) -> list[str]:
     ill = {
         target.name: line for target in targets if (line := _ill(target, any(other.total_bytes for other in targets)))
     }
@@ -45,7 +46,7 @@ def _unlike(targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> list[st
     return [line for line in lines if line]
 
 
-def _ill(target: DataTarget | MetadataTarget, others_report: bool) -> str:
+def _ill(target: StorageTarget, others_report: bool) -> str:
     """Return the trouble of a target, independent of the others."""
     if target.state and target.state.lower() not in _WORKING:
         return f"{target.name} cannot be used like the others: {target.state}."
@@ -60,7 +61,7 @@ def _ill(target: DataTarget | MetadataTarget, others_report: bool) -> str:
     return ""
 
 
-def _odd(target: DataTarget | MetadataTarget, others: Sequence[DataTarget | MetadataTarget]) -> str:
+def _odd(target: StorageTarget, others: Sequence[StorageTarget]) -> str:
     """How a target differs from most of the others."""
     if not others:
         return ""
@@ -76,7 +77,7 @@ def _odd(target: DataTarget | MetadataTarget, others: Sequence[DataTarget | Meta
     return ""
 
 
-def _used(target: DataTarget | MetadataTarget) -> float:
+def _used(target: StorageTarget) -> float:
     return 1 - target.free_bytes / target.total_bytes
 
 

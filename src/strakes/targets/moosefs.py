@@ -11,8 +11,8 @@ from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import CLIENT, DataTarget, Description, MetadataTarget, Observation, Server
 from strakes.targets.mountinfo import Mount
-from strakes.targets.remote import FUSE_OPERATIONS, RemoteTarget, add_up
-from strakes.targets.target import TargetFacts, said
+from strakes.targets.remote import RemoteTarget, add_up
+from strakes.targets.target import said
 
 # mfsmount(8) names it "mfs#HOST:PORT", with a directory behind it where only that is mounted.
 _SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
@@ -75,26 +75,18 @@ class MooseFsTarget(RemoteTarget):
         """Whether the mount is one of MooseFS, by its type and its source."""
         return mount.file_system in ("fuse", "fuse.mfs", "fuse.mfsmount") and _SOURCE.match(mount.source) is not None
 
-    def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts; only this client is measured."""
-        return replace(super().facts(workspace), remote=True)
+    def _parts(self, known: Description) -> Description:
+        host, port = self._master
+        told = describe(host, port, *(mfscli(host, port, data).ask(self.run) for data in ("IN", "CS")))
+        return replace(told, client=known.client)
 
     def describe(self) -> Description:
-        """Return the chunkservers that the master lists; if it does not answer, a note has the reason."""
-        host, port = self._master
-        client = dict(super().describe().client)
-        notes = []
+        """Return the chunkservers that the master lists, and the goal of the directory."""
+        told = super().describe()
         try:
-            client["goal here"] = goal(str(self.path)).ask(self.run)
+            return replace(told, client={**told.client, "goal here": goal(str(self.path)).ask(self.run)})
         except StrakesError as error:
-            notes.append(said(error))
-        try:
-            master, chunkservers = (mfscli(host, port, data).ask(self.run) for data in ("IN", "CS"))
-        except StrakesError as error:
-            return replace(
-                super().describe(), file_system_name=self.mount.source, client=client, notes=(*notes, said(error))
-            )
-        return replace(describe(host, port, master, chunkservers), client=client, notes=tuple(notes))
+            return replace(told, notes=(*told.notes, said(error)))
 
     def observe(self) -> Observation:
         """Return what this mount's client counted, in its own file; servers keep charts only."""
@@ -103,19 +95,6 @@ class MooseFsTarget(RemoteTarget):
         except StrakesError:
             return {}
         return {"client": counters(done.stdout)} if done.status == 0 else {}
-
-    def trouble(self) -> tuple[str, ...]:
-        """Return chunkservers that are not online, or that the master does not answer, a sentence each."""
-        host, port = self._master
-        try:
-            told = describe(host, port, mfscli(host, port, "IN").ask(self.run), mfscli(host, port, "CS").ask(self.run))
-        except StrakesError as error:
-            return (f"The master {host} does not answer: {said(error)}.",)
-        return tuple(
-            f"The chunkserver {target.name} is {target.state}."
-            for target in told.data_targets
-            if target.state != "online"
-        )
 
     @property
     def _master(self) -> tuple[str, str]:
@@ -136,11 +115,8 @@ def describe(
         # A disconnected one stands without sizes.
         sizes = (int(total), int(total) - int(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
         state = state if sizes[0] else "disconnected"
-        targets.append(
-            DataTarget(
-                f"{address}:{own_port}", int(number) if number.isdecimal() else None, address, state, *sizes, 0, 0
-            )
-        )
+        index = int(number) if number.isdecimal() else None
+        targets.append(DataTarget(f"{address}:{own_port}", index, address, state, *sizes))
     name = f"{host}:{port}"
     hosts = dict.fromkeys(target.server for target in targets)
     return Description(
@@ -156,7 +132,7 @@ def describe(
             ),
         ),
         data_targets=tuple(targets),
-        metadata_targets=(MetadataTarget("master", None, name, "online", 0, 0, 0, 0),),
+        metadata_targets=(MetadataTarget("master", None, name, "online"),),
     )
 
 
@@ -172,4 +148,4 @@ def counters(text: str) -> dict[str, float]:
         for name, value in pairs
         if name.startswith("fuse_ops.") and value.isdecimal()
     }
-    return {CLIENT + name: count for name, count in add_up(own, FUSE_OPERATIONS).items()}
+    return {CLIENT + name: count for name, count in add_up(own).items()}

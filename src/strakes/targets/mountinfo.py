@@ -22,8 +22,8 @@ _REMOTE = frozenset({
 _REMOTE_FUSE = frozenset(
     {"ceph", "ceph-fuse", "glusterfs", "juicefs", "mfs", "moosefs", "s3fs", "saunafs", "seaweedfs", "sshfs"}
 )
-# "server:/export", "server:9421", "//server/share": sources of network mounts.
-_REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)")
+# "server:/export", "server:9421", "//server/share", "mfs#server": sources of network mounts.
+_REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,7 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
             why="this process is in a chroot whose root is not a mount point",
             remedy="Make it one before the chroot: mount --bind ROOT ROOT",
         )
-    longest = max(len(mount.mount_point) for mount in inside)
-    return [mount for mount in inside if len(mount.mount_point) == longest][-1]
+    return max(reversed(inside), key=lambda mount: len(mount.mount_point))
 
 
 def read_mounts() -> tuple[Mount, ...]:

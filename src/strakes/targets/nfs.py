@@ -1,33 +1,27 @@
-"""NFS: the server, the mount options, and this client's counters (/proc/self/mountstats, nfs(5))."""
+"""NFS: the server, the mount options, and this client's counters.
+
+/proc/self/mountstats has the counters (nfs(5), fs/nfs/super.c and net/sunrpc/stats.c).
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from strakes.targets.description import CLIENT, LOST, NOW, Description, Observation, Server
-from strakes.targets.mountstats import read_mountstats
 from strakes.targets.remote import RemoteTarget, add_up
 
 _MOUNTSTATS = Path("/proc/self/mountstats")
 _CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
 _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", *_CACHING, "sec")
-_OPERATIONS = {
-    "md.create": ("CREATE", "MKNOD", "SYMLINK"),
-    "md.open": ("OPEN", "OPEN_NOATTR"),
-    "md.close": ("CLOSE",),
-    "md.getattr": ("GETATTR",),
-    "md.setattr": ("SETATTR",),
-    "md.unlink": ("REMOVE",),
-    "md.mkdir": ("MKDIR",),
-    "md.rmdir": ("RMDIR",),
-    "md.rename": ("RENAME",),
-    "md.lookup": ("LOOKUP",),
-    "md.readdir": ("READDIR", "READDIRPLUS"),
-    "data.read_requests": ("READ",),
-    "data.write_requests": ("WRITE",),
-}
+# Seconds since the lease expired; 0 for a valid one.
+_LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
+_OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
+# For each transport: the positions of the connection count and of the request count after its name.
+_NUMBERS = {"tcp": (2, 5), "rdma": (2, 5), "local": (1, 4), "udp": (None, 2)}
 
 
 class NfsTarget(RemoteTarget):
@@ -66,7 +60,74 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
     if mount is None or not mount.operations:
         return {}
     counted = {name: operation.operations for name, operation in mount.operations.items()}
-    common = add_up(counted, _OPERATIONS)
+    common = add_up(counted)
     lost = mount.connected + sum(operation.timeouts for operation in mount.operations.values())
     common |= {"data.read_bytes": mount.read_bytes, "data.write_bytes": mount.written_bytes, LOST: lost}
     return {CLIENT + name: value for name, value in common.items()} | {NOW + LOST: mount.lease_expired_s}
+
+
+@dataclass(frozen=True)
+class NfsOperation:
+    """Operations of one kind. ``queue_s``: time before sending. ``rtt_s``: time to the reply. ``execute_s``: total."""
+
+    operations: float
+    transmissions: float
+    timeouts: float
+    queue_s: float = 0.0
+    rtt_s: float = 0.0
+    execute_s: float = 0.0
+    errors: float = 0.0
+
+
+@dataclass(frozen=True)
+class NfsMount:
+    """Counters of a mount. ``sent``, ``received``: requests and replies. ``connected``: number of connections made."""
+
+    operations: Mapping[str, NfsOperation] = field(default_factory=dict)
+    read_bytes: float = 0.0
+    written_bytes: float = 0.0
+    connected: float = 0.0
+    sent: float = 0.0
+    received: float = 0.0
+    lease_expired_s: float = 0.0
+
+
+def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
+    """Return the counters of the mount, or None if the text has no NFS mount there.
+
+    The numbers of an operation are: operations, transmissions, time-outs, bytes sent, bytes received, milliseconds in
+    the queue, milliseconds until the reply, milliseconds in total, and in newer kernels errors.
+    """
+    operations: dict[str, NfsOperation] = {}
+    moved = (0.0, 0.0)
+    connected = sent = received = expired_s = 0.0
+    mine = seen = False
+    # The kernel escapes white space and backslashes in names as octal numbers.
+    name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
+    for line in text.splitlines():
+        words = line.split()
+        if line.startswith("device "):
+            mine = f" mounted on {name} with fstype nfs" in line
+            # Of several mounts at one place, the last one is visible.
+            if mine:
+                operations, connected, sent, received, seen = {}, 0.0, 0.0, 0.0, True
+        elif not mine:
+            continue
+        elif words[:1] == ["bytes:"] and len(words) > 6:
+            moved = (float(words[5]), float(words[6]))
+        elif match := _OPERATION.match(line):
+            operations[match[1]] = _operation([float(word) for word in match[2].split()])
+        elif words[:1] == ["xprt:"] and len(words) > 2 and (places := _NUMBERS.get(words[1].rstrip("6"))):
+            numbers = [float(word) for word in words[2:]]
+            made, asked = places
+            if len(numbers) > asked + 1:
+                connected += 0.0 if made is None else numbers[made]
+                sent, received = sent + numbers[asked], received + numbers[asked + 1]
+        elif lease := _LEASE_EXPIRED.search(line):
+            expired_s = float(lease[1])
+    return NfsMount(operations, *moved, connected, sent, received, expired_s) if seen else None
+
+
+def _operation(numbers: list[float]) -> NfsOperation:
+    count, transmissions, timeouts, _, _, queue_ms, rtt_ms, execute_ms, errors = [*numbers, 0.0, 0.0][:9]
+    return NfsOperation(count, transmissions, timeouts, queue_ms / 1000, rtt_ms / 1000, execute_ms / 1000, errors)

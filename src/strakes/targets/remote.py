@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
-from strakes.targets.description import Limit
+from strakes.errors import StrakesError
+from strakes.targets.description import Description, Limit
 from strakes.targets.mountinfo import Mount
-from strakes.targets.target import Target, TargetFacts
+from strakes.targets.target import Target, said
 
-# Common name of a counter -> names of operations in FUSE clients.
-FUSE_OPERATIONS = {
+# Common name of a counter -> names of operations in clients and servers (FUSE, NFS, Ceph, GlusterFS), in lower case.
+_OPERATIONS = {
     "md.create": ("create", "mknod", "symlink"),
-    "md.open": ("open",),
-    "md.close": ("release",),
-    "md.getattr": ("getattr",),
-    "md.setattr": ("setattr",),
-    "md.unlink": ("unlink",),
+    "md.open": ("open", "open_noattr"),
+    "md.close": ("close", "release"),
+    "md.getattr": ("getattr", "stat", "fstat"),
+    "md.setattr": ("setattr", "fsetattr", "setxattr", "rmxattr"),
+    "md.unlink": ("unlink", "remove"),
     "md.mkdir": ("mkdir",),
     "md.rmdir": ("rmdir",),
     "md.rename": ("rename",),
-    "md.lookup": ("lookup",),
-    "md.readdir": ("readdir", "readdirplus"),
-    "data.read_requests": ("read",),
-    "data.write_requests": ("write",),
+    "md.lookup": ("lookup", "lookupino"),
+    "md.readdir": ("readdir", "readdirp", "readdirplus"),
+    "data.read_requests": ("read", "readv"),
+    "data.write_requests": ("write", "writev"),
 }
 
 
-def add_up(counted: Mapping[str, float], operations: Mapping[str, Sequence[str]]) -> dict[str, float]:
+def add_up(counted: Mapping[str, float]) -> dict[str, float]:
     """Return the sum of the operations for each common name.
 
-    >>> add_up({"create": 2.0, "mknod": 1.0}, {"md.create": ("create", "mknod"), "md.open": ("open",)})
-    {'md.create': 3.0, 'md.open': 0.0}
+    >>> sums = add_up({"CREATE": 2.0, "MKNOD": 1.0})
+    >>> sums["md.create"], sums["md.open"]
+    (3.0, 0.0)
     """
-    return {name: sum(counted.get(own, 0.0) for own in names) for name, names in operations.items()}
+    own = {name.lower(): value for name, value in counted.items()}
+    return {name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
 
 
 class RemoteTarget(Target):
@@ -48,13 +51,25 @@ class RemoteTarget(Target):
         """Whether the file system of the mount is one that this class names."""
         return mount.file_system in cls.file_systems
 
-    def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts; only this client is measured."""
-        return self._facts(workspace, notes=("This is a network file system, measured only from this client.",))
+    def describe(self) -> Description:
+        """Return the parts that the servers report; a note has the reason if they do not answer."""
+        known = super().describe()
+        try:
+            return self._parts(known)
+        except StrakesError as error:
+            return replace(known, notes=(said(error),))
 
-    def controls(self) -> tuple[str, ...]:
-        """Return an empty tuple: strakes cannot set anything."""
-        return ()
+    def _parts(self, known: Description) -> Description:
+        """Return ``known`` with the parts that the servers report. Raises StrakesError."""
+        return known
+
+    def trouble(self) -> tuple[str, ...]:
+        """Return the data targets that are not online, or why their state is not known, a sentence each."""
+        try:
+            targets = self._parts(super().describe()).data_targets
+        except StrakesError as error:
+            return (f"The state of the servers is not known: {said(error)}.",)
+        return tuple(f"{target.name} is {target.state}." for target in targets if target.state != "online")
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the limits in ``cannot``."""

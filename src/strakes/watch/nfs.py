@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.targets.description import Interruption
-from strakes.targets.mountstats import NfsMount, NfsOperation, read_mountstats
+from strakes.targets.nfs import NfsMount, NfsOperation, read_mountstats
 from strakes.watch.reading import CounterReading
 from strakes.watch.windows import grown
 

@@ -59,7 +59,7 @@ class Cluster:
     def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
         words = " ".join(argv)
         self.started.append(words)
-        answer = ""
+        answer = "{}"
         if argv[0] == "ceph-conf":
             answer = str(self._sockets / argv[argv.index("--name") + 1])
         elif "fs dump" in words:

@@ -9,7 +9,7 @@ from typing import Any
 from strakes.targets.description import DataTarget, DataTargetState, Description, MetadataTarget, Server
 from strakes.units import KIB, counted
 
-_VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+)")
+_VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
 
 Json = Mapping[str, Any]
 
@@ -64,10 +64,6 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
             rank,
             f"mds.{daemon['name']}" if daemon else "",
             state_of_rank(mdsmap, rank, daemon),
-            0,
-            0,
-            0,
-            0,
         )
         for rank, daemon in ranks_of(mdsmap).items()
     )
@@ -91,7 +87,6 @@ def data_targets(
         DataTarget(
             *(f"osd.{entry['osd']}", entry["osd"], hosts.get(entry["osd"], ""), _state_of_store(entry)),
             *room.get(entry["osd"], (0, 0)),
-            *(0, 0),
             pools=tuple(sorted(takes_part.get(entry["osd"], ()))),
         )
         for entry in osd_dump["osds"]
@@ -145,11 +140,8 @@ def servers_of(
 
 def version_of(versions: Json) -> str:
     """Return the versions that daemons run, most frequent first."""
-    counts = {}
-    for text, count in versions.get("overall", {}).items():
-        match = _VERSION.match(text)
-        counts[f"{match[1]} {match[2]}" if match else text] = count
-    return ", ".join(sorted(counts, key=lambda version: -counts[version]))
+    counts = versions.get("overall", {})
+    return ", ".join(_VERSION.sub(r"\1 \2", text) for text in sorted(counts, key=lambda text: -counts[text]))
 
 
 def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:

@@ -10,22 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from strakes.errors import MeasurementError
+from strakes.targets.remote import add_up
 from strakes.units import KIB
 
 # Time-out in seconds. A daemon on this machine answers within a millisecond, unless it is stopped.
 _SOCKET_S = 2.0
-_OPERATIONS = {
-    "md.create": ("create", "mknod", "symlink"),
-    "md.open": ("open",),
-    "md.getattr": ("getattr",),
-    "md.setattr": ("setattr", "setxattr", "rmxattr"),
-    "md.unlink": ("unlink",),
-    "md.mkdir": ("mkdir",),
-    "md.rmdir": ("rmdir",),
-    "md.rename": ("rename",),
-    "md.lookup": ("lookup", "lookupino"),
-    "md.readdir": ("readdir",),
-}
 _DATA = {
     "data.read_bytes": ("op_r_out_bytes", "op_rw_out_bytes"),
     "data.write_bytes": ("op_w_in_bytes", "op_rw_in_bytes"),
@@ -85,7 +74,7 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
         for name, value in dump.get("mds_server", {}).items()
         if name.startswith("req_") and isinstance(value, Mapping)
     }
-    seen = {common: sum(counts.get(own, 0.0) for own in names) for common, names in _OPERATIONS.items()}
+    seen = {name: count for name, count in add_up(counts).items() if name.startswith("md.")}
     resident_kib = dump.get("mds_mem", {}).get("rss")
     memory = {} if resident_kib is None else {"now.memory_bytes": float(resident_kib * KIB)}
     return {**seen, "md.requests": sum(counts.values()), **memory}

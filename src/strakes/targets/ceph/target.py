@@ -5,17 +5,16 @@ Described and observed through the ``ceph`` command where the mount's user may u
 
 from __future__ import annotations
 
-import errno
 import math
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
@@ -23,7 +22,7 @@ from strakes.targets.ceph import cluster, layouts
 from strakes.targets.ceph.access import Access, access_of
 from strakes.targets.ceph.counters import ClientRequests, data_counters, loads_of_clients, metadata_counters, used_share
 from strakes.targets.ceph.log import Eviction, evictions_in, interruptions_in
-from strakes.targets.ceph.tool import MOST_ELSEWHERE, Daemons, ceph, no_answer
+from strakes.targets.ceph.tool import MOST_ELSEWHERE, Daemons, ceph
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import (
     SERVER,
@@ -38,11 +37,10 @@ from strakes.targets.description import (
 )
 from strakes.targets.mountinfo import Mount
 from strakes.targets.processors import ServerProcess, server_process
+from strakes.targets.quota import Quota
 from strakes.targets.target import Target, TargetFacts, said
 
-T = TypeVar("T")
-
-_FUSE = ("fuse.ceph-fuse", "fuse.ceph")
+_FILE_SYSTEMS = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
 # A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
@@ -56,6 +54,9 @@ class CephTarget(Target):
     """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
 
     moves_directories = True
+    permission = (
+        "To set layouts and pins, own the directory and mount with a Ceph user whose caps have p (mds 'allow rwp')."
+    )
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         """Take the directory and its mount; nothing is asked yet."""
@@ -71,23 +72,21 @@ class CephTarget(Target):
     @classmethod
     def claims(cls, mount: Mount) -> bool:
         """Whether the mount is CephFS, by the kernel's client or by ceph-fuse."""
-        return mount.file_system == "ceph" or mount.file_system in _FUSE
+        return mount.file_system in _FILE_SYSTEMS
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return the facts, with a note on the client cache of ceph-fuse."""
-        notes = ["This is a network file system, measured only from this client."]
-        if self.mount.file_system != "ceph":
-            notes.append(
-                "ceph-fuse has its own data cache (client_oc_size): reads of recently written data may come from it."
-            )
-        return self._facts(workspace, notes=tuple(notes))
+        facts = super().facts(workspace)
+        if self.mount.file_system == "ceph":
+            return facts
+        cache = "ceph-fuse has its own data cache (client_oc_size): reads of recently written data may come from it."
+        return replace(facts, notes=(*facts.notes, cache))
 
     def _sizes(self) -> calls.Sizes:
         """Apply the quotas of all parent directories: statvfs applies only the quota of the mount's root."""
         sizes = super()._sizes()
-        return sizes.within(
-            self._own(lambda: calls.tree_quotas(self._above(self.path), self.run), "the quotas cannot be read")
-        )
+        quotas = self._call("the quotas cannot be read", "trees", *self._above(self.path))
+        return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def controls(self) -> tuple[str, ...]:
         """Return layouts of new files and metadata ranks of directories, with their attributes."""
@@ -127,16 +126,14 @@ class CephTarget(Target):
 
     def layout(self, path: Path) -> Layout | None:
         """Return the layout of a file or directory; a directory without one inherits it from the nearest parent."""
-        name = str(path)
-        if self._own(lambda: stat.S_ISDIR(calls.mode_of(name, self.run)), "the layout cannot be read"):
+        if stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path))):
             return self._directory_layout(path)
         text = self._attributes(path, layouts.FILE).get(layouts.FILE)
         return None if text is None else layouts.read_layout(text)
 
     def _directory_layout(self, path: Path) -> Layout | None:
-        text = self._own(
-            lambda: calls.first_attribute(self._above(path), layouts.DIRECTORY, self.run), "the layout cannot be read"
-        )
+        nearest, *others = self._above(path)
+        text = self._call("the layout cannot be read", "first", nearest, layouts.DIRECTORY, *others)
         return None if text is None else layouts.read_layout(text)
 
     def _above(self, path: Path) -> list[str]:
@@ -149,11 +146,12 @@ class CephTarget(Target):
         """Also makes and removes an empty file in the directory: only a file shows what files really get."""
         stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
         value = layouts.write_layout(wanted, self._directory_layout(directory) or Layout(), stores)
-        given = self._own(
-            lambda: calls.lay_out(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE, self.run),
+        given = self._call(
             f"the layout cannot be set ({value})",
-            "Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the file "
-            "system.",
+            "layout",
+            *(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE),
+            remedy="Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the "
+            "file system.",
         )
         if given is None:
             raise MeasurementError(
@@ -182,16 +180,13 @@ class CephTarget(Target):
         """
         pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
         path = str(parent / name)
-        self._own(lambda: calls.make_directory(path, self.run), "the directory was not made")
+        self._call("the directory was not made", "mkdir", path)
         if pin is not None:
             try:
-                self._own(
-                    lambda: calls.set_attribute(path, *pin, self.run),
-                    f"the directory cannot be pinned ({pin[0]} = {pin[1]})",
-                )
+                self._call(f"the directory cannot be pinned ({pin[0]} = {pin[1]})", "setxattr", path, *pin)
             except StrakesError:
-                with suppress(OSError, StrakesError):
-                    calls.remove_directory(path, self.run)
+                with suppress(StrakesError):
+                    self._call("the directory cannot be removed", "rmdir", path)
                 raise
         return self.placement(Path(path)) or wanted
 
@@ -205,17 +200,18 @@ class CephTarget(Target):
         except StrakesError:
             return {}  # limits() says why
         self._holders = {name: daemon for name, (daemon, _) in ranks.items()}
-        answers = self._daemons.ask_all({**self._holders, **stores}, "perf dump")
+        answers = self._daemons.ask_all((*self._holders.values(), *stores), "perf dump")
         self._stores = {name: answers[name] for name in stores}
-        seen: dict[str, dict[str, float]] = {}
-        for name, answer in answers.items():
-            if isinstance(answer, StrakesError):
-                seen[name] = {}
-            elif name in ranks:
-                seen[name] = {**metadata_counters(answer), SERVER: float(ranks[name][1])}
-            else:
-                seen[name] = data_counters(answer)
-        return seen
+        seen = {
+            name: {}
+            if isinstance(answers[daemon], StrakesError)
+            else metadata_counters(answers[daemon]) | {SERVER: number}
+            for name, (daemon, number) in ranks.items()
+        }
+        return seen | {
+            name: {} if isinstance(answer, StrakesError) else data_counters(answer)
+            for name, answer in self._stores.items()
+        }
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
         """Return the states of object stores; if not all are observed, the monitors' answer, at most 5 minutes old."""
@@ -254,7 +250,7 @@ class CephTarget(Target):
         """Return requests to metadata servers, summed over ranks; of a rank that does not answer they come later."""
         try:
             self._require_same_cluster()
-            daemons = {daemon: daemon for daemon, _ in self._daemons_of_ranks().values()}
+            daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
         except StrakesError:
             return {}  # limits() says why
         answers = self._daemons.ask_all(daemons, "session ls")
@@ -319,9 +315,9 @@ class CephTarget(Target):
             return (f"The monitors do not report the state of the servers: {said(error)}.",)
         asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
         asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
-        for daemon, answer in self._daemons.ask_all({name: name for name in asked}, "version").items():
+        for daemon, answer in self._daemons.ask_all(asked, "version").items():
             if isinstance(answer, StrakesError):
-                lines.append(no_answer(daemon, answer))
+                lines.append(f"{daemon} does not answer: {answer.why or answer.what}.")
         lines += [f"{name} is down." for name, up in stores.items() if not up]
         for check in health["checks"].values():
             if not check.get("muted"):
@@ -335,18 +331,12 @@ class CephTarget(Target):
             Limit(
                 "choose which object stores hold a file",
                 "Ceph places objects by a hash of their names, so a file may be on fewer stores than its stripe count",
-            ),
-            Limit(
-                "drop this client's caches",
-                "ceph-fuse has no command for it"
-                if self.mount.file_system != "ceph"
-                else "it is possible only for the whole machine",
-            ),
+            )
         ]
         try:
             self._require_same_cluster()
             ranks = cluster.ranks_of(self._mdsmap())
-            stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
+            stores = self._osd_dump["osds"]
         except StrakesError as error:
             return (*limits, Limit("describe servers and targets, and read their counters", said(error)))
         if len(ranks) == 1:
@@ -405,7 +395,7 @@ class CephTarget(Target):
         if self._map is not None:
             known = [f"mds.{daemon['name']}" for daemon in self._map[1]["info"].values()]
             if all(map(self._daemons.is_here, known)):
-                answers = self._daemons.ask_all({name: name for name in known}, "status")
+                answers = self._daemons.ask_all(known, "status")
                 ranks = {
                     answer["whoami"]: (name, answer["id"])
                     for name, answer in answers.items()
@@ -420,10 +410,10 @@ class CephTarget(Target):
         held = self._daemons_of_ranks()
         return self._map[1] if self._map is not None and cluster.holders(self._map[1]) == held else self._mdsmap()
 
-    def _observed_stores(self) -> Mapping[str, str]:
-        names = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
-        here = [name for name in names if self._daemons.is_here(name)] if len(names) <= MOST_ELSEWHERE else []
-        return {name: name for name in (names if len(names) <= MOST_ELSEWHERE else here)}
+    def _observed_stores(self) -> list[str]:
+        """Return the object stores whose counters are read: all, or none where they are too many."""
+        stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
+        return stores if len(stores) <= MOST_ELSEWHERE else []
 
     def _require_same_cluster(self) -> None:
         """Raise EnvironmentLacksError if the configuration belongs to another cluster than the mount."""
@@ -452,15 +442,5 @@ class CephTarget(Target):
         return rows
 
     def _attributes(self, path: Path, *names: str) -> dict[str, str]:
-        return self._own(lambda: calls.get_attributes(str(path), names, self.run), "a Ceph attribute cannot be read")
-
-    def _own(self, call: Callable[[], T], what: str, remedy: str = "") -> T:
-        try:
-            return call()
-        except calls.RefusedError as error:
-            if error.errno == errno.EPERM:
-                remedy = (
-                    "To set layouts and pins, own the directory and mount with a Ceph user whose caps have p "
-                    "(mds 'allow rwp')."
-                )
-            raise error.as_strakes_error(what, remedy) from error
+        attributes: dict[str, str] = self._call("a Ceph attribute cannot be read", "getxattr", str(path), *names)
+        return attributes

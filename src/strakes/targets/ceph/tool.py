@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
@@ -47,16 +48,6 @@ def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]
     return Command(argv, read, limit_s)
 
 
-def admin_socket(access: Access, daemon: str) -> Command[str]:
-    """Where a daemon that runs on this machine would have its socket for administration."""
-    conf = ("--conf", access.configuration) if access.configuration else ()
-
-    def read(done: Completed) -> str:
-        return done.stdout.strip() if done.status == 0 else ""
-
-    return Command(("ceph-conf", *conf, "--name", daemon, "--show-config-value", "admin_socket"), read)
-
-
 def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     why = lines[-1] if lines else f"exit status {done.status}"
@@ -94,37 +85,26 @@ class Daemons:
         """Return the process id of a local daemon, or None for a remote one."""
         return process_of(self._socket(daemon)) if self.is_here(daemon) else None
 
-    def ask(self, daemon: str, prefix: str) -> Any:
-        """One question to one of them. Raises StrakesError when it does not answer within a few seconds."""
-        if self.is_here(daemon):
-            return ask_socket(self._socket(daemon), prefix)
-        return ceph(self._access, "tell", daemon, *prefix.split(), limit_s=_TELL_S).ask(self._run)
+    def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:
+        """Return the answer of each daemon; the error of one that does not answer within a few seconds."""
 
-    def ask_all(self, daemons: Mapping[str, str], prefix: str) -> dict[str, Any]:
-        """Return answers by key; ``daemons`` maps keys to names. The value is the error if a daemon does not answer."""
-
-        def one(daemon: str) -> Any:
+        def ask(daemon: str) -> Any:
             try:
-                return self.ask(daemon, prefix)
+                if self.is_here(daemon):
+                    return ask_socket(self._socket(daemon), prefix)
+                return ceph(self._access, "tell", daemon, *prefix.split(), limit_s=_TELL_S).ask(self._run)
             except StrakesError as error:
                 return error
 
+        names = list(daemons)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return dict(zip(daemons, pool.map(one, daemons.values()), strict=True))
+            return dict(zip(names, pool.map(ask, names), strict=True))
 
     def _socket(self, daemon: str) -> str:
         if daemon not in self._sockets:
-            try:
-                self._sockets[daemon] = admin_socket(self._access, daemon).ask(self._run)
-            except StrakesError:  # no ceph-conf: ask through the monitors, which report the error
-                self._sockets[daemon] = ""
+            conf = ("--conf", self._access.configuration) if self._access.configuration else ()
+            self._sockets[daemon] = ""
+            with suppress(StrakesError):  # no ceph-conf: ask through the monitors, which report the error
+                done = self._run(("ceph-conf", *conf, "--name", daemon, "--show-config-value", "admin_socket"))
+                self._sockets[daemon] = done.stdout.strip() if done.status == 0 else ""
         return self._sockets[daemon]
-
-
-def no_answer(daemon: str, error: StrakesError) -> str:
-    """Return a sentence for people."""
-    return (
-        f"{daemon} does not answer: {error.why or error.what}."
-        if isinstance(error, MeasurementError)
-        else f"{daemon}: {error.why}."
-    )

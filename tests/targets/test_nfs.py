@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strakes.targets.mountstats import read_mountstats
+from strakes.targets.nfs import read_mountstats
 
 TEXT = """device proc mounted on /proc with fstype proc
 device filer:/home mounted on /home\\040of\\040all with fstype nfs4 statvers=1.1

@@ -153,7 +153,7 @@ class SimulatedTarget(LocalTarget):
         return {"host": "simulated", "cpus": CPUS, "memory_bytes": MEMORY_BYTES, "load_average": [0.0, 0.0, 0.0]}
 
 
-def _remove(_kind: str, parent: int, name: str, *_: object) -> tuple[()]:
+def _remove(parent: int, name: str, *_: object) -> tuple[()]:
     """Remove a workspace without the time limit, because no file system hangs here."""
     shutil.rmtree(Path(f"/proc/self/fd/{parent}").resolve() / name)
     return ()

@@ -27,17 +27,17 @@ def make(path: str) -> None:
 
 
 WRITES: dict[str, Write] = {
-    "a directory": lambda path: calls.make_directory(f"{path}/made"),
-    "directories": lambda path: calls.make_directories([f"{path}/made", f"{path}/made/below"]),
+    "a directory": lambda path: calls.call("mkdir", f"{path}/made"),
+    "directories": lambda path: calls.call("mkdir", f"{path}/made", f"{path}/made/below"),
     "a placed directory": make,
-    "a file": lambda path: calls.make_file(f"{path}/made"),
-    "files": lambda path: calls.make_files([f"{path}/one", f"{path}/made"]),
-    "a trial": lambda path: calls.try_writing(f"{path}/made", MARKER_NAME),
-    "an attribute": lambda path: calls.set_attribute(path, "user.strakes", "1"),
-    "a trial of direct I/O": lambda path: calls.direct_works(path, "probe", [4096]),
-    "a removed file": lambda path: calls.remove_file(f"{path}/theirs"),
-    "a removed directory": lambda path: calls.remove_directory(f"{path}/empty"),
-    "removed directories": lambda path: calls.remove_directories(f"{path}/full"),
+    "a file": lambda path: calls.call("create", f"{path}/made"),
+    "files": lambda path: calls.call("create", f"{path}/one", f"{path}/made"),
+    "a trial": lambda path: calls.call("try", f"{path}/made", MARKER_NAME),
+    "an attribute": lambda path: calls.call("setxattr", path, "user.strakes", "1"),
+    "a trial of direct I/O": lambda path: calls.call("direct", path, "probe", "4096"),
+    "a removed file": lambda path: calls.call("unlink", f"{path}/theirs"),
+    "a removed directory": lambda path: calls.call("rmdir", f"{path}/empty"),
+    "removed directories": lambda path: calls.call("empty", f"{path}/full"),
 }
 
 

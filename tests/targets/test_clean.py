@@ -15,8 +15,7 @@ import pytest
 from conftest import StrakesRunner
 from mounts import bind_mounted, faulty_mounted, other_user
 from strakes.errors import BadInputError
-from strakes.targets.clean import clean
-from strakes.targets.clean_apart import clean_apart
+from strakes.targets.clean import clean, clean_apart
 from strakes.targets.marker import MARKER_NAME, WATCH_S, Marker
 from strakes.targets.workspace import Workspace
 from targets.test_workspace import RUN, killed_workspace
@@ -292,7 +291,7 @@ def test_an_interrupted_removal_is_finished(tmp_path: Path) -> None:
 
 
 def test_cleaning_a_workspace_itself_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="a directory of a run") as caught:
+    with pytest.raises(BadInputError, match="made this directory for a run") as caught:
         clean(make(tmp_path))
     assert str(tmp_path) in caught.value.remedy
 

@@ -4,55 +4,65 @@ from __future__ import annotations
 
 import ctypes  # noqa: F401 - strakes imports it after the switch to NOBODY, who may not read its file
 import os
-from collections.abc import Sequence
 
 import pytest
 
 from mounts import NOBODY, QUOTAS, other_user, quota_mounted
-from strakes.targets.calls import sizes_of, tree_quotas
-from strakes.targets.command import Completed, Runner
+from strakes.targets.calls import Sizes
+from strakes.targets.child import CALLS
+from strakes.targets.quota import Quota
 from strakes.targets.registry import detect
 
 MIB = 1 << 20
 # The fields of statvfs: 4 GiB of 8 GiB and 900 of 1000 inodes are free.
-ROOM = f"4096 4096 {8 << 18} {5 << 18} {4 << 18} 1000 950 900 0 255"
+ROOM = (4096, 4096, 8 << 18, 5 << 18, 4 << 18, 1000, 950, 900, 0, 255)
 
 
-def saying(*lines: str) -> Runner:
-    def run(argv: Sequence[str], timeout_s: float = 0.0) -> Completed:
-        return Completed(tuple(argv), 0, "\n".join(lines), "")
-
-    return run
+Row = tuple[str, int, int, int, int, int, int]
 
 
 @pytest.mark.parametrize(
-    ("lines", "free"),
+    ("quotas", "free"),
     [
         ([], (4096 * MIB, 900)),
-        ([f"user 7 0 {64 * MIB} {24 * MIB} 0 0 3"], (40 * MIB, 900)),
-        ([f"user 7 {32 * MIB} {64 * MIB} {24 * MIB} 20 0 3", f"group 7 0 {64 * MIB} {60 * MIB} 0 0 3"], (4 * MIB, 17)),
-        ([f"project 42 0 {64 * MIB} {70 * MIB} 0 10 10"], (0, 0)),
-        (["user 7 0 0 1024 0 0 3"], (4096 * MIB, 900)),
-        (["user 7 0 9000000000000 0 0 2000 3"], (4096 * MIB, 900)),
+        ([("user 7", 0, 64 * MIB, 24 * MIB, 0, 0, 3)], (40 * MIB, 900)),
+        (
+            [("user 7", 32 * MIB, 64 * MIB, 24 * MIB, 20, 0, 3), ("group 7", 0, 64 * MIB, 60 * MIB, 0, 0, 3)],
+            (4 * MIB, 17),
+        ),
+        ([("project 42", 0, 64 * MIB, 70 * MIB, 0, 10, 10)], (0, 0)),
+        ([("user 7", 0, 0, 1024, 0, 0, 3)], (4096 * MIB, 900)),
+        ([("user 7", 0, 9000000000000, 0, 0, 2000, 3)], (4096 * MIB, 900)),
     ],
     ids=["none", "hard", "the-least", "over", "no-limit", "more-than-there-is"],
 )
-def test_free_space_is_the_minimum_over_quotas_and_file_system(lines: list[str], free: tuple[int, int]) -> None:
-    sizes = sizes_of("/somewhere", saying(ROOM, *lines))
+def test_free_space_is_the_minimum_over_quotas_and_file_system(quotas: list[Row], free: tuple[int, int]) -> None:
+    sizes = Sizes.of(ROOM, quotas)
     assert (sizes.free_bytes, sizes.free_inodes) == free
     assert sizes.total_bytes == 8192 * MIB
 
 
 def test_the_limiting_quota_is_named() -> None:
-    told = sizes_of("/somewhere", saying(ROOM, f"user 7 0 {64 * MIB} {24 * MIB} 0 0 3", "group 7 0 0 5 0 0 3"))
+    told = Sizes.of(ROOM, [("user 7", 0, 64 * MIB, 24 * MIB, 0, 0, 3), ("group 7", 0, 0, 5, 0, 0, 3)])
     assert [str(one) for one in told.quotas] == ["The quota of user 7 leaves 40 MiB of 64 MiB."]
 
 
-def test_quotas_of_cephfs_directories_are_read() -> None:
-    name = "/mnt/a tree"
-    line = f"directory {os.fsencode(name).hex()} 0 {64 * MIB} {24 * MIB} 0 100 90"
-    (told,) = tree_quotas([name, "/mnt"], saying(line))
-    assert str(told) == "The quota of directory /mnt/a tree leaves 40 MiB of 64 MiB and 10 of 100 files."
+def test_quotas_of_cephfs_directories_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes = {
+        "quota.max_bytes": "67108864",
+        "quota.max_files": "100",
+        "dir.rbytes": "25165824",
+        "dir.rentries": "90",
+    }
+    monkeypatch.setattr(
+        "strakes.targets.child._attribute",
+        lambda path, name: attributes[name.removeprefix("ceph.")] if path == "/mnt/a tree" else None,
+    )
+    told = CALLS["trees"]("/mnt/a tree", "/mnt")
+    assert (
+        isinstance(told, list)
+        and str(Quota.of(*told[0])) == "The quota of directory /mnt/a tree leaves 40 MiB of 64 MiB and 10 of 100 files."
+    )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in QUOTAS if kind != "btrfs"])  # only root can read its quotas

@@ -177,16 +177,16 @@ def test_a_hang_at_the_start_is_an_alarm_and_has_one_waiting_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release, children = tmp_path / "release", list[subprocess.Popen[bytes]]()
-    begin = calls.begin_writing
+    begin = calls.begin
 
-    def hang(directory: str, name: str) -> subprocess.Popen[bytes]:
+    def hang(call: calls.Call, directory: str, name: str, *, stderr: int) -> subprocess.Popen[bytes]:
         if children:
-            return begin(directory, name)
+            return begin(call, directory, name, stderr=stderr)
         waits = f"while [ ! -e {release} ]; do sleep 0.05; done"
         children.append(subprocess.Popen(["sh", "-c", waits], stderr=subprocess.PIPE))
         return children[0]
 
-    monkeypatch.setattr(calls, "begin_writing", hang)
+    monkeypatch.setattr(calls, "begin", hang)
     monkeypatch.setattr(calls, "LIMIT_S", 0.2)
 
     class Begins(Scheduled):
@@ -259,13 +259,13 @@ def test_a_probe_that_could_not_remove_its_files_works_again(
 
     remove = remove_with_limit
 
-    def refuse(kind: str, parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
+    def refuse(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
         if clocks[-1].now_s < until_s:
             return (Left(path, "Read-only file system"),)
-        return remove(kind, parent, name, path, directory)
+        return remove(parent, name, path, directory)
 
     def refuse_again(_parent: int, _name: str, _directory: int, path: str) -> tuple[Left, ...]:
-        return refuse("workspace", _parent, _name, path, _directory)
+        return refuse(_parent, _name, path, _directory)
 
     monkeypatch.setattr(workspace, "remove_with_limit", refuse)
     monkeypatch.setattr(workspace, "remove_workspace", refuse_again)

@@ -12,7 +12,7 @@ from strakes.targets.description import SERVER, DataTargetState, Interruption, O
 from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.quota import Quota
-from strakes.targets.target import Target, TargetFacts
+from strakes.targets.target import Target
 from strakes.watch.alerts import AlertSender
 from strakes.watch.live import LiveWatch
 from strakes.watch.reading import CounterReading
@@ -34,12 +34,6 @@ class Served(Target):
     @classmethod
     def claims(cls, mount: Mount) -> bool:
         return mount.file_system == "served"
-
-    def facts(self, workspace: Path | None = None) -> TargetFacts:
-        return self._facts(workspace)
-
-    def controls(self) -> tuple[str, ...]:
-        return ()
 
     def observe(self) -> Observation:
         return self.observation
@@ -66,8 +60,8 @@ def test_space_reserved_for_root_or_beyond_a_quota_counts_as_full(
 ) -> None:
     quota = Quota("user 7", 95, 100, 3, 0)
     # 90 of 100 blocks are used and 5 are reserved for root; 40 of 50 inodes are used.
-    told = "4096 4096 100 10 5 50 10 10 0 255"
-    monkeypatch.setattr("strakes.targets.calls._call", lambda *_: told)
+    told = ((4096, 4096, 100, 10, 5, 50, 10, 10, 0, 255), ())
+    monkeypatch.setattr("strakes.targets.calls.call", lambda *_, **__: told)
     sizes = sizes_of("/fs")
     monkeypatch.setattr(Served, "_sizes", lambda _: sizes.within([quota]))
     target = Served(tmp_path)

@@ -399,7 +399,7 @@ def sweep(directory: Path, name: str) -> tuple[str, ...]:
     except OSError:
         return (str(directory / name),)
     try:
-        return tuple(left.path for left in remove_with_limit("tree", workspace, name, str(directory / name)))
+        return tuple(left.path for left in remove_with_limit(workspace, name, str(directory / name)))
     finally:
         os.close(workspace)
 

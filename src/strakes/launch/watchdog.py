@@ -17,7 +17,7 @@ from types import FrameType
 
 from strakes.errors import ServersDeadError
 from strakes.targets import command
-from strakes.targets.calls import begin_look
+from strakes.targets.calls import begin
 from strakes.targets.target import LostServer, Target
 
 _TICK_S = 1.0
@@ -149,7 +149,7 @@ class _Look:
         """Look at the directory in a child; it is lost as long as that child waits."""
         if self._look is not None and self._look.poll() is None:
             return {self._target.mount.mount_point: LostServer("", "a look at it does not end")}
-        self._look, self._look_since_s = begin_look(str(self._target.path)), time.monotonic()
+        self._look, self._look_since_s = begin("stat", str(self._target.path)), time.monotonic()
         return {}
 
     def error(self) -> ServersDeadError:

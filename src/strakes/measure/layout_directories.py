@@ -51,21 +51,21 @@ class Places:
     def _make(self, wanted: Layout) -> GivenLayout:
         place = self._workspace / f"layout{len(self._made)}-{_short(wanted)}"
         try:
-            calls.make_directory(str(place))
+            calls.call("mkdir", str(place))
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise MeasurementError("a directory with a layout cannot be made", where=str(place), why=why) from error
         try:
             given = self._target.set_layout(place, wanted)
         except StrakesError as error:
-            calls.remove_directory(str(place))
+            calls.call("rmdir", str(place))
             return GivenLayout(wanted, None, (error.why or error.what,))
         differences = layout_differences(wanted, given)
         if differences:
-            calls.remove_directory(str(place))
+            calls.call("rmdir", str(place))
         else:
             # The engine works only in directories with a marker.
-            calls.make_file(str(place / MARKER_NAME))
+            calls.call("create", str(place / MARKER_NAME))
             self._made[wanted] = place
         return GivenLayout(wanted, given, differences)
 

@@ -27,22 +27,22 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     """
     directory = workspace / name
     given: dict[str, Any] = {}
-    if place.kept and calls.is_there(str(directory)):
+    if place.kept and calls.call("there", str(directory)):
         return given
     if place.placement is not None:
         given["placement"] = asdict(_make_placed(target, workspace, name, place.placement))
     else:
-        calls.make_directory(str(directory))
+        calls.call("mkdir", str(directory))
     placed = {entry: wanted for entry, wanted in place.entries.items() if wanted.kind != "inherit"}
     # Each placement takes several calls that mostly wait.
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda one: _make_placed(target, directory, *one), placed.items())
         given |= {entry: asdict(placement) for entry, placement in zip(placed, found, strict=True)}
     if others := [str(directory / entry) for entry in place.entries if entry not in placed]:
-        calls.make_directories(others)
+        calls.call("mkdir", *others)
     if place.kept and place.entries:
         # CephFS hands an empty pinned directory back to its parent's rank.
-        calls.make_files([str(directory / entry / _NEVER_EMPTY) for entry in place.entries])
+        calls.call("create", *(str(directory / entry / _NEVER_EMPTY) for entry in place.entries))
     return given
 
 
@@ -50,7 +50,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
     """Try the placement with temporary directories; return the reason why it fails, or an empty text."""
     wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
     directory = workspace / name
-    calls.make_directory(str(directory))
+    calls.call("mkdir", str(directory))
     try:
         for number, one in enumerate(wanted):
             if one.kind != "inherit":
@@ -58,7 +58,7 @@ def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
     except StrakesError as error:
         return ": ".join(filter(None, (error.what, error.why)))
     finally:
-        calls.remove_directories(str(directory))
+        calls.call("empty", str(directory))
     return ""
 
 

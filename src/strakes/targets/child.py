@@ -1,6 +1,6 @@
-"""The program that makes one system call for ``calls.py``.
+"""The program that makes one system call for ``calls.py`` and prints its answer as a Python literal.
 
-Run as a script, it imports nothing from strakes and therefore starts quickly.
+Run as a script, it imports nothing from strakes and little else, and therefore starts quickly.
 """
 
 from __future__ import annotations
@@ -21,12 +21,6 @@ _FS_IOC_FSGETXATTR, _FS_XFLAG_PROJINHERIT, _FSXATTR = 0x801C581F, 0x200, "<5I8x"
 _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1024
 
 
-def main(call: str, path: str, rest: list[str]) -> str:
-    """Return what there is to say of the call. Raises OSError for one that is refused."""
-    answer = _CALLS[call](path, *rest)
-    return "" if answer is None else str(answer)
-
-
 def _real_directory(path: str) -> str:
     real = os.path.realpath(path, strict=True)
     # The dot asks for a directory, for the right to enter it, and for an automounter to do its work.
@@ -34,13 +28,8 @@ def _real_directory(path: str) -> str:
     return real
 
 
-def _first_attribute(name: str, *paths: str) -> str:
-    """Return the attribute of the first of the paths that has it."""
-    return next((value for path in paths if (value := _attribute(path, name))), "")
-
-
-def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str:
-    """Set an attribute of a directory, and see what a file made there then has."""
+def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | None:
+    """Set an attribute of a directory, and return attribute ``read`` of a file that is made there and removed again."""
     os.setxattr(path, name, os.fsencode(value))
     _make_file(f"{path}/{probe}")
     try:
@@ -88,23 +77,20 @@ def _mount_of(path: str) -> int:
         os.close(descriptor)
 
 
-def _sizes(path: str) -> str:
-    """Return the statvfs values, and a line for each quota of the calling user.
-
-    Each line has kind, number, and (soft, hard, used) for bytes and for files.
-    """
-    lines = [" ".join(map(str, os.statvfs(path)))]
+def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
+    """Return the statvfs values, and for each quota of the calling user: whose, and limits as of :func:`_quota`."""
+    room, quotas = tuple(os.statvfs(path)), list[tuple[object, ...]]()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return lines[0]
+        return room, quotas
     try:
         who = (("user", os.geteuid()), ("group", os.getegid()), ("project", _project_of(descriptor)))
         for kind, (name, number) in enumerate(who):
             # 0 is nobody's: root and files without a project have no limits.
-            if number and (told := _quota(descriptor, kind, number)):
-                lines.append(f"{name} {number} {' '.join(map(str, told))}")
-        return "\n".join(lines)
+            if number and (limits := _quota(descriptor, kind, number)):
+                quotas.append((f"{name} {number}", *limits))
+        return room, quotas
     finally:
         os.close(descriptor)
 
@@ -124,7 +110,7 @@ def _project_of(directory: int) -> int:
 
 
 def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
-    """Return the quota's values, empty if the file system has none or does not report it."""
+    """Return soft limit, hard limit and use, in bytes and in files; empty if the file system has or reports none."""
     import ctypes
     import struct
 
@@ -137,29 +123,25 @@ def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
     return soft * _DQBLK_BYTES, hard * _DQBLK_BYTES, used, soft_files, hard_files, used_files
 
 
-def _tree_quotas(*directories: str) -> str:
-    """Return the CephFS quotas of directory trees as lines like those for quotas, with the name in hexadecimal."""
-    lines = []
+def _tree_quotas(*directories: str) -> list[tuple[object, ...]]:
+    """Return the CephFS quotas of directory trees, as :func:`_sizes` returns those of users."""
+    quotas = list[tuple[object, ...]]()
     for directory in directories:
-        limits = [_number(directory, f"ceph.quota.{name}") for name in ("max_bytes", "max_files")]
-        if any(limits):
-            used = [_number(directory, f"ceph.dir.{name}") for name in ("rbytes", "rentries")]
-            lines.append(f"directory {os.fsencode(directory).hex()} 0 {limits[0]} {used[0]} 0 {limits[1]} {used[1]}")
-    return "\n".join(lines)
+        most_bytes, most_files, used_bytes, used_files = (
+            int(_attribute(directory, f"ceph.{name}") or 0)
+            for name in ("quota.max_bytes", "quota.max_files", "dir.rbytes", "dir.rentries")
+        )
+        if most_bytes or most_files:
+            quotas.append((f"directory {directory}", 0, most_bytes, used_bytes, 0, most_files, used_files))
+    return quotas
 
 
-def _number(path: str, attribute: str) -> int:
-    """0 without it."""
-    value = _attribute(path, attribute).strip().partition("=")[2]
-    return int(bytes.fromhex(value)) if value else 0
-
-
-def _attribute(path: str, name: str) -> str:
+def _attribute(path: str, name: str) -> str | None:
     try:
-        return f"{name}={os.getxattr(path, name).hex()}\n"
+        return os.fsdecode(os.getxattr(path, name))
     except OSError as error:
         if error.errno in _ABSENT:
-            return ""
+            return None
         raise
 
 
@@ -214,10 +196,11 @@ def _beat(descriptor: str, interval_s: str, marker: str) -> None:
             continue
 
 
-_CALLS: dict[str, Callable[..., object]] = {
-    "getxattr": lambda path, *names: "".join(_attribute(path, name) for name in names),
+CALLS: dict[str, Callable[..., object]] = {
+    "getxattr": lambda path, *names: {name: value for name in names if (value := _attribute(path, name)) is not None},
     "setxattr": lambda path, name, value: os.setxattr(path, name, os.fsencode(value)),
-    "first": lambda path, name, *more: _first_attribute(name, path, *more),
+    # The attribute of the first directory that has it.
+    "first": lambda path, name, *more: next((value for one in (path, *more) if (value := _attribute(one, name))), None),
     "layout": _lay_out,
     "sizes": _sizes,
     "trees": _tree_quotas,
@@ -260,7 +243,7 @@ if __name__ == "__main__":
         words = sys.argv[1:]
         if words[0].startswith(INSIDE):
             words = [words[1], *_enter(words[0], words[2:])]
-        sys.stdout.buffer.write(os.fsencode(main(words[0], words[1], words[2:])))
+        sys.stdout.write(ascii(CALLS[words[0]](*words[1:])))
     except OSError as refusal:
         sys.stderr.write(str(refusal.errno))
         sys.exit(REFUSED)

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.targets.calls import UnansweredError
 from strakes.targets.directory import require_directory
+from strakes.targets.keeper import apart
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.removal import Left, enter, remove_workspace
-from strakes.targets.workspace import holds_nothing
+from strakes.targets.workspace import holds_nothing, refuse_workspace
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_MAKING = "somebody is creating it now"
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 
@@ -32,12 +35,29 @@ class CleanReport:
     ignored: tuple[Left, ...]
 
 
+def clean_apart(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
+    """Run :func:`clean` in a child process. Also raises UnansweredError if the file system does not answer."""
+    try:
+        found = apart(_clean_named, str(directory), str(directory), dry_run, force)
+    except UnansweredError as error:
+        from strakes.targets.registry import detect_by_name
+
+        raise error.naming(detect_by_name(directory).trouble()) from error
+    lists = (found[name] for name in ("skipped_live", "left", "ignored"))
+    return CleanReport(tuple(found["removed"]), *(tuple(Left(**entry) for entry in entries) for entries in lists))
+
+
+def _clean_named(directory: str, dry_run: bool, force: bool) -> CleanReport:
+    return clean(Path(directory), dry_run=dry_run, force=force)
+
+
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
     """Remove the workspaces of dead runs in ``directory``, with ``force`` also those that seem alive.
 
     With ``dry_run``, only list them in ``removed``. Raises BadInputError if the directory does not exist.
     """
     real = require_directory(directory)
+    refuse_workspace(real)
     try:
         parent = os.open(real, _OPEN)
     except OSError as error:
@@ -46,7 +66,6 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
             "this directory cannot be read", where=str(real), why=why, remedy="Run strakes as a user who can read it."
         ) from error
     try:
-        _refuse_workspace_itself(real, parent)
         return _clean(real, parent, dry_run=dry_run, force=force)
     finally:
         os.close(parent)
@@ -79,7 +98,7 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
         ):
             path = str(real / name)
             if lives:
-                live.append(Left(path, _who_works(marker)))
+                live.append(Left(path, f"{marker.process} is using it" if isinstance(marker, Marker) else _MAKING))
                 continue
             remains = () if dry_run else remove_workspace(parent, name, directory, path)
             if remains:
@@ -107,16 +126,10 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
                 if not isinstance(marker, Marker) or marker.run.startswith(WATCH_RUN):
                     continue
                 if marker.run.split(".")[0] != run and marker.seems_live():
-                    others.append(f"run {marker.run}, process {marker.pid} of {marker.user} on {marker.host}")
+                    others.append(f"run {marker.run}, {marker.process}")
     finally:
         os.close(opened)
     return tuple(others)
-
-
-def _who_works(marker: Marker | NoMarker) -> str:
-    if isinstance(marker, NoMarker):
-        return "somebody is creating it now"
-    return f"process {marker.pid} of {marker.user} on {marker.host} is using it"
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
@@ -128,15 +141,6 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
         return False
     old = time.time() - os.fstat(directory).st_mtime > STALE_S
     return old and holds_nothing(directory)
-
-
-def _refuse_workspace_itself(real: Path, opened: int) -> None:
-    if real.name.startswith(WORKSPACE_PREFIX) and isinstance(read_marker(opened, real.name), Marker):
-        raise BadInputError(
-            "this is a directory of a run, not the directory that was measured",
-            where=str(real),
-            remedy=f"Give {real.parent}.",
-        )
 
 
 def _names_like_ours(directory: int) -> list[str]:

@@ -32,7 +32,7 @@ def require_directory(path: Path) -> Path:
     does not answer.
     """
     try:
-        return Path(calls.real_directory(str(path)))
+        return Path(calls.call("realpath", str(path)))
     except OSError as error:
         what, remedy = _PROBLEMS.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))
         if error.errno == errno.ENOTDIR:

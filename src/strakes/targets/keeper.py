@@ -11,22 +11,25 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+from strakes import errors
 from strakes.processes import wait_for_end
 from strakes.targets import child
+from strakes.targets.calls import UnansweredError
 from strakes.targets.marker import Marker
 from strakes.targets.removal import Left, remove_tree, remove_workspace
 
 # A child that uses no processor time for this many seconds is blocked by a server. Removing a large tree may take
 # longer, but uses the processor.
-STUCK_S = 20.0
+_STUCK_S = 20.0
 _TICK_S = 0.02
-_HANGS = "the file system does not answer"
-_REMOVER = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from strakes.targets.keeper import main; main(sys.argv[1:])"
-)
+_WORK = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.keeper import work; work(*sys.argv[2:])"
 
 
 class Heart:
@@ -74,45 +77,54 @@ class Heart:
         return True
 
 
-def remove_with_limit(kind: str, parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
-    """``kind`` "tree" or "workspace": the two functions of that name, given up when they hang."""
-    descriptors = [descriptor for descriptor in (parent, directory) if descriptor >= 0]
-    words = [
-        sys.executable,
-        "-I",
-        "-S",
-        "-c",
-        _REMOVER,
-        str(Path(__file__).parents[2]),
-        kind,
-        str(parent),
-        str(directory),
-        name,
-        path,
-    ]
-    with os.fdopen(os.memfd_create("left"), "r+b") as output:
+def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
+    """Remove a tree in the open directory ``parent``, or the workspace that is open as ``directory``.
+
+    Returns the entries that are still there: all, if the file system does not answer.
+    """
+    try:
+        if directory < 0:
+            left = apart(remove_tree, path, parent, name, path, descriptors=(parent,))
+        else:
+            left = apart(remove_workspace, path, parent, name, directory, path, descriptors=(parent, directory))
+    except UnansweredError as error:
+        return (Left(path, error.what),)
+    return tuple(Left(**entry) for entry in left)
+
+
+def apart(function: Callable[..., object], where: str, *arguments: object, descriptors: Sequence[int] = ()) -> Any:
+    """Call a function in a child process; return its answer, with dataclasses as dictionaries and tuples as lists.
+
+    Raises StrakesError as the function does, and UnansweredError if the child hangs. An interrupt ends the child,
+    unless it works on open ``descriptors``.
+    """
+    words = [sys.executable, "-I", "-S", "-c", _WORK, str(Path(__file__).parents[2])]
+    words += [function.__module__, function.__name__, json.dumps(arguments)]
+    with os.fdopen(os.memfd_create("answer"), "r+b") as output:
         try:
-            remover = subprocess.Popen(
+            worker = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
+                # Nothing of ours may hold open what a shell reads to its end.
                 stderr=subprocess.DEVNULL,
                 pass_fds=descriptors,
                 start_new_session=True,
             )
+            _wait_while_at_work(worker, where)
         except PermissionError:  # another user's interpreter
-            return _remove(kind, parent, directory, name, path)
-        if not wait_while_at_work(remover):
-            return (Left(path, _HANGS),)
+            return _read(_call(function, arguments))
+        except (KeyboardInterrupt, errors.InterruptedByUser):
+            if not descriptors:
+                worker.kill()
+            raise
         output.seek(0)
-        answer = output.read()
-    if remover.returncode != 0:
-        return _remove(kind, parent, directory, name, path)
-    return tuple(Left(os.fsdecode(bytes.fromhex(encoded)), why) for encoded, why in json.loads(answer))
+        answer = output.read().decode()
+    return _read(answer if worker.returncode == 0 else _call(function, arguments))
 
 
-def wait_while_at_work(worker: subprocess.Popen[bytes]) -> bool:
-    """Until it ends (True), or uses no processor for too long: it is then given up (False)."""
+def _wait_while_at_work(worker: subprocess.Popen[bytes], where: str) -> None:
+    """Wait until a child ends. Raises UnansweredError, and kills it, if it uses no processor for too long."""
     used, since = -1, time.monotonic()
     while True:
         try:
@@ -121,11 +133,16 @@ def wait_while_at_work(worker: subprocess.Popen[bytes]) -> bool:
             now = _processor_ticks(worker.pid)
             if now != used:
                 used, since = now, time.monotonic()
-            elif time.monotonic() - since > STUCK_S:
+            elif time.monotonic() - since > _STUCK_S:
                 worker.kill()
-                return False
+                raise UnansweredError(
+                    "the file system does not answer",
+                    where=where,
+                    why=f"a call has waited for it for {_STUCK_S:g} s",
+                    remedy="Try again when its servers answer.",
+                ) from None
         else:
-            return True
+            return
 
 
 def _processor_ticks(pid: int) -> int:
@@ -139,12 +156,21 @@ def _processor_ticks(pid: int) -> int:
     return -1
 
 
-def _remove(kind: str, parent: int, directory: int, name: str, path: str) -> tuple[Left, ...]:
-    return remove_tree(parent, name, path) if kind == "tree" else remove_workspace(parent, name, directory, path)
+def work(module: str, name: str, arguments: str) -> None:
+    """Call a function, and write its answer, or its error, as JSON to standard output."""
+    sys.stdout.write(_call(getattr(import_module(module), name), json.loads(arguments)))
 
 
-def main(words: list[str]) -> None:
-    """Remove the workspace and write the remaining entries as JSON to standard output."""
-    kind, parent, directory, name, path = words
-    left = _remove(kind, int(parent), int(directory), name, path)
-    print(json.dumps([(os.fsencode(remainder.path).hex(), remainder.why) for remainder in left]))  # noqa: T201 - for whoever started us
+def _call(function: Callable[..., object], arguments: Sequence[object]) -> str:
+    try:
+        return json.dumps({"answer": function(*arguments)}, default=asdict)
+    except errors.StrakesError as error:
+        kind = next(base.__name__ for base in type(error).__mro__ if hasattr(errors, base.__name__))
+        return json.dumps({"kind": kind, "error": vars(error)})
+
+
+def _read(text: str) -> Any:
+    document = json.loads(text)
+    if "error" in document:
+        raise getattr(errors, document["kind"])(**document["error"])
+    return document["answer"]

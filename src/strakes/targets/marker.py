@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import getpass
 import json
 import os
 import re
@@ -58,7 +57,7 @@ class Marker:
         pid = os.getpid()
         return cls(
             run=run,
-            user=_user(),
+            user=_name_of(os.geteuid()),
             host=socket.gethostname(),
             boot=boot_id(),
             pid_namespace=pid_namespace(),
@@ -70,6 +69,11 @@ class Marker:
     def to_bytes(self) -> bytes:
         """Return it as one line of JSON that always has the same length."""
         return json.dumps(asdict(self)).encode().ljust(_MARKER_BYTES - 1) + b"\n"
+
+    @property
+    def process(self) -> str:
+        """Return the process, its user and its host, for people."""
+        return f"process {self.pid} of {self.user} on {self.host}"
 
     @property
     def is_of_this_process(self) -> bool:
@@ -166,14 +170,12 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
 
 def _parse(text: bytes) -> Marker | None:
     try:
-        document = json.loads(text)
-        marker = Marker(**document)
+        marker = Marker(**json.loads(text))
     except (TypeError, ValueError, RecursionError):
         return None
-    texts = (marker.run, marker.user, marker.host, marker.boot, marker.pid_namespace)
-    numbers = (marker.pid, marker.pid_start, marker.heartbeat_unix_s)
-    well_formed = all(isinstance(word, str) for word in texts) and all(
-        isinstance(number, int | float) for number in numbers
+    *texts, pid, pid_start, heartbeat_unix_s = asdict(marker).values()
+    well_formed = all(isinstance(text, str) for text in texts) and all(
+        isinstance(number, int | float) for number in (pid, pid_start, heartbeat_unix_s)
     )
     return marker if well_formed and is_run_id(marker.run) else None
 
@@ -189,13 +191,6 @@ def _name_of(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.geteuid())
 
 
 def boot_id() -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
+from typing import Self
 
 from strakes.units import counted, format_bytes
 
@@ -20,6 +20,17 @@ class Quota:
     limit_bytes: int
     used_files: int
     limit_files: int
+
+    @classmethod
+    def of(cls, whose: str, *values: int) -> Self:
+        """Return a quota from soft limit, hard limit and use, in bytes and in files.
+
+        >>> Quota.of("user 7", 0, 4096, 1024, 20, 30, 3)
+        Quota(whose='user 7', used_bytes=1024, limit_bytes=4096, used_files=3, limit_files=20)
+        """
+        soft_bytes, hard_bytes, used_bytes, soft_files, hard_files, used_files = values
+        limit_bytes = min(filter(None, (soft_bytes, hard_bytes)), default=0)
+        return cls(whose, used_bytes, limit_bytes, used_files, min(filter(None, (soft_files, hard_files)), default=0))
 
     @property
     def free_bytes(self) -> int | None:
@@ -45,25 +56,3 @@ class Quota:
         if self.free_files is not None:
             parts.append(f"{self.free_files:,} of {counted(self.limit_files, 'file')}")
         return f"The quota of {self.whose} leaves {' and '.join(parts)}."
-
-
-def read_quotas(lines: list[str]) -> tuple[Quota, ...]:
-    """Parse lines of kind, id (for a directory, its name in hexadecimal) and (soft, hard, used) of bytes and files.
-
-    >>> read_quotas(["user 7 0 4096 1024 20 30 3"])
-    (Quota(whose='user 7', used_bytes=1024, limit_bytes=4096, used_files=3, limit_files=20),)
-    """
-    quotas = []
-    for line in lines:
-        kind, who, *rest = line.split()
-        soft_bytes, hard_bytes, used_bytes, soft_files, hard_files, used_files = map(int, rest)
-        whose = f"{kind} {os.fsdecode(bytes.fromhex(who)) if kind == 'directory' else who}"
-        quotas.append(
-            Quota(whose, used_bytes, lower(soft_bytes, hard_bytes), used_files, lower(soft_files, hard_files))
-        )
-    return tuple(quotas)
-
-
-def lower(soft: int, hard: int) -> int:
-    """Return the lower limit; 0 means unlimited."""
-    return min((limit for limit in (soft, hard) if limit), default=0)

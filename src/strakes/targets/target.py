@@ -32,7 +32,7 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.processors import ServerProcess
 
 # Sizes to try for direct I/O, which needs multiples of the device's block; some file systems need larger ones.
-_DIRECT_BYTES = (4096, 65536, 1 << 20)
+_DIRECT_BYTES = ("4096", "65536", "1048576")
 _PROBE = ".strakes-direct"
 
 
@@ -91,6 +91,8 @@ class Target(ABC):
 
     # Whether a new directory moves to its metadata target only some seconds later.
     moves_directories = False
+    # What to do where the system does not permit a setting.
+    permission = ""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
         """Store the directory and its mount. This queries nothing."""
@@ -104,13 +106,30 @@ class Target(ABC):
     def claims(cls, mount: Mount) -> bool:
         """Return whether this class handles the file system of ``mount``."""
 
-    @abstractmethod
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts; with a workspace, try direct I/O in it."""
+        """Return the facts from the mount and the sizes; with a workspace, try direct I/O in it."""
+        mount, sizes = self.mount, self._sizes()
+        return TargetFacts(
+            path=self.path,
+            file_system=mount.file_system,
+            device=mount.source,
+            mount_point=mount.mount_point,
+            # Both lists often have the same options.
+            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
+            total_bytes=sizes.total_bytes,
+            free_bytes=sizes.free_bytes,
+            total_inodes=sizes.total_inodes,
+            free_inodes=sizes.free_inodes,
+            block_bytes=sizes.block_bytes,
+            direct_io=None if workspace is None else self.probe_direct(workspace),
+            remote=mount.remote,
+            notes=("This is a network file system, measured only from this client.",) if mount.remote else (),
+            quotas=tuple(map(str, sizes.quotas)),
+        )
 
-    @abstractmethod
     def controls(self) -> tuple[str, ...]:
         """Return the settings that strakes can change, each as a line of text."""
+        return ()
 
     def describe(self) -> Description:
         """Return the known parts of the file system."""
@@ -143,10 +162,7 @@ class Target(ABC):
         """
         if wanted.kind != "inherit":
             raise self._unsupported("the placement of directories cannot be chosen here")
-        try:
-            calls.make_directory(str(parent / name))
-        except calls.RefusedError as error:
-            raise error.as_strakes_error("the directory was not made") from error
+        self._call("the directory was not made", "mkdir", str(parent / name))
         return self.placement(parent / name) or wanted
 
     def observe(self) -> Observation:
@@ -218,8 +234,8 @@ class Target(ABC):
         Raises BadInputError outside a workspace, MeasurementError if the target fails.
         """
         try:
-            calls.mode_of(str(workspace / MARKER_NAME))
-            return calls.direct_works(str(workspace), _PROBE, _DIRECT_BYTES)
+            calls.call("stat", str(workspace / MARKER_NAME))
+            return bool(calls.call("direct", str(workspace), _PROBE, *_DIRECT_BYTES))
         except calls.RefusedError as error:
             if error.errno == errno.ENOENT:
                 raise BadInputError(
@@ -247,31 +263,11 @@ class Target(ABC):
 
     def _sizes(self) -> calls.Sizes:
         """Return sizes from statvfs and quotas. Raises MeasurementError if the file system does not answer."""
-        try:
-            return calls.sizes_of(str(self.path))
-        except calls.RefusedError as error:
-            raise error.as_strakes_error("the size of the file system is unknown") from error
+        return calls.Sizes.of(*self._call("the size of the file system is unknown", "sizes", str(self.path)))
 
-    def _facts(
-        self, workspace: Path | None, *, notes: tuple[str, ...] = (), block_device: BlockDevice | None = None
-    ) -> TargetFacts:
-        """Return the facts from the mount and the sizes."""
-        mount, sizes = self.mount, self._sizes()
-        return TargetFacts(
-            path=self.path,
-            file_system=mount.file_system,
-            device=mount.source,
-            mount_point=mount.mount_point,
-            # Both lists often have the same options.
-            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
-            total_bytes=sizes.total_bytes,
-            free_bytes=sizes.free_bytes,
-            total_inodes=sizes.total_inodes,
-            free_inodes=sizes.free_inodes,
-            block_bytes=sizes.block_bytes,
-            direct_io=None if workspace is None else self.probe_direct(workspace),
-            remote=mount.remote,
-            notes=notes,
-            block_device=block_device,
-            quotas=tuple(map(str, sizes.quotas)),
-        )
+    def _call(self, what: str, name: calls.Call, path: str, *rest: str, remedy: str = "") -> Any:
+        """Make a call, and return its answer. Raises StrakesError that says ``what`` failed."""
+        try:
+            return calls.call(name, path, *rest, ask=self.run)
+        except calls.RefusedError as error:
+            raise error.as_strakes_error(what, (error.errno == errno.EPERM and self.permission) or remedy) from error

@@ -26,7 +26,12 @@ from strakes.targets.marker import (
 )
 from strakes.targets.removal import Left, remove_workspace
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FULL = ("the file system is full", "Free some space there, or choose another directory.")
+_PROBLEMS = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
+}
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A beat that does not return in this time waits for a target that hangs, and so would removing.
 _LAST_BEAT_S = 10.0
@@ -71,9 +76,12 @@ class Workspace:
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
         real = require_directory(directory)
-        parent = _open_parent(real)
         try:
-            _refuse_workspace(real)
+            parent = os.open(real, _OPEN)
+        except OSError as error:
+            raise _cannot_make(real, error) from error
+        try:
+            refuse_workspace(real)
             name = WORKSPACE_PREFIX + run_id
             _refuse_dead(real, name)
             _refuse_unusable(real, parent)
@@ -108,7 +116,7 @@ class Workspace:
         try:
             if self.keep:
                 return ()
-            return remove_with_limit("workspace", self._parent, self.path.name, str(self.path), self._directory)
+            return remove_with_limit(self._parent, self.path.name, str(self.path), self._directory)
         finally:
             os.close(self._directory)
             os.close(self._parent)
@@ -127,7 +135,7 @@ class Workspace:
     def answers(self) -> bool:
         """Whether something can be made in it within some seconds."""
         try:
-            calls.try_writing(str(self.path / "answers"), MARKER_NAME)
+            calls.call("try", str(self.path / "answers"), MARKER_NAME)
         except MeasurementError:
             return False
         except OSError:  # an answer, if not the one that was wished for
@@ -168,11 +176,11 @@ def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int,
         directory = os.open(name, _OPEN, dir_fd=parent)
     except FileNotFoundError:
         return None
+    left = read_marker(directory, name)
+    if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
+        os.close(directory)
+        return None  # making a new one reports the error
     try:
-        left = read_marker(directory, name)
-        if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
-            os.close(directory)
-            return None  # making a new one reports the error
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         os.ftruncate(heart, 0)
         os.pwrite(heart, marker.to_bytes(), 0)
@@ -183,15 +191,8 @@ def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int,
     return directory, heart
 
 
-def _open_parent(real: Path) -> int:
-    try:
-        return os.open(real, _OPEN)
-    except OSError as error:
-        raise _cannot_make(real, error) from error
-
-
-def _refuse_workspace(real: Path) -> None:
-    """Refuse a directory inside a workspace, which is removed when its run ends."""
+def refuse_workspace(real: Path) -> None:
+    """Raise BadInputError for a directory in a workspace, which is removed when its run ends, and for the workspace."""
     for place in (real, *real.parents):
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
@@ -212,7 +213,7 @@ def _refuse_dead(real: Path, name: str) -> None:
         return
     # Making the workspace reports any other error.
     with suppress(OSError):
-        calls.try_writing(str(real / name), MARKER_NAME)
+        calls.call("try", str(real / name), MARKER_NAME)
 
 
 def _refuse_unusable(real: Path, parent: int) -> None:
@@ -228,19 +229,15 @@ def _refuse_unusable(real: Path, parent: int) -> None:
 
 
 def _make_directory(real: Path, parent: int, name: str) -> int:
-    for attempt in range(2):
-        try:
-            os.mkdir(name, 0o700, dir_fd=parent)
-        except FileExistsError:
-            if attempt:
-                raise BadInputError("another process keeps making this directory", where=str(real / name)) from None
-            _remove_remains(real, parent, name)
-        except OSError as error:
-            raise _cannot_make(real, error) from error
-        else:
-            break
     try:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o700, dir_fd=parent)
+            return os.open(name, _OPEN, dir_fd=parent)
+        _remove_remains(real, parent, name)
+        os.mkdir(name, 0o700, dir_fd=parent)
         return os.open(name, _OPEN, dir_fd=parent)
+    except FileExistsError:
+        raise BadInputError("another process keeps making this directory", where=str(real / name)) from None
     except OSError as error:
         raise _cannot_make(real, error) from error
 
@@ -248,33 +245,25 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 def _remove_remains(real: Path, parent: int, name: str) -> None:
     """Remove what the same run left when it was killed; it begins anew with the visit it was in."""
     path = str(real / name)
+    what, remedy = "this was not made by strakes", "Check its contents, then remove it yourself."
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except OSError as error:
-        remedy = "Check its contents, then remove it yourself."
-        raise BadInputError(
-            "a file or directory of this name exists and was not made by strakes", where=path, remedy=remedy
-        ) from error
+        raise BadInputError(what, where=path, why=os.strerror(error.errno or 0), remedy=remedy) from error
     try:
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
-            raise BadInputError(
-                "this directory was not made by strakes",
-                where=path,
-                why=marker.why,
-                remedy="Check its contents, then remove it yourself.",
-            )
+            raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
         # The marker may name this process for a workspace that it failed to remove.
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and not calls.is_held(path)
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
                 "this run is being measured by another process",
                 where=path,
-                why=f"process {marker.pid} of {marker.user} on {marker.host} is still running",
+                why=f"{marker.process} is still running",
                 remedy="Wait until it ends, or stop it.",
             )
-        left = remove_workspace(parent, name, directory, path)
-        if left:
+        if left := remove_workspace(parent, name, directory, path):
             raise MeasurementError(
                 "what an earlier attempt of this run left cannot be removed", where=left[0].path, why=left[0].why
             )
@@ -314,24 +303,7 @@ def _undo(parent: int, name: str, directory: int) -> None:
 
 
 def _cannot_make(real: Path, error: OSError) -> BadInputError:
-    why = os.strerror(error.errno or 0)
-    if error.errno in _FULL:
-        return BadInputError(
-            "the file system is full",
-            where=str(real),
-            why=why,
-            remedy="Free some space there, or choose another directory.",
-        )
-    if error.errno == errno.EROFS:
-        return BadInputError(
-            "the file system is read-only",
-            where=str(real),
-            why=why,
-            remedy="Mount it read-write, or choose another directory.",
-        )
-    return BadInputError(
-        "strakes cannot work in this directory",
-        where=str(real),
-        why=why,
-        remedy="Give a directory that you can write to.",
+    what, remedy = _PROBLEMS.get(
+        error.errno or 0, ("strakes cannot work in this directory", "Give a directory that you can write to.")
     )
+    return BadInputError(what, where=str(real), why=os.strerror(error.errno or 0), remedy=remedy)

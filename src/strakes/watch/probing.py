@@ -88,8 +88,11 @@ class CreateTest:
         Raises MeasurementError after the time limit. The child then continues to wait, and the next call returns its
         result.
         """
-        self._child = self._child or calls.begin_writing(
-            str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"), MARKER_NAME
+        self._child = self._child or calls.begin(
+            "try",
+            str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"),
+            MARKER_NAME,
+            stderr=subprocess.PIPE,
         )
         try:
             _, said = self._child.communicate(timeout=calls.LIMIT_S)
@@ -209,7 +212,7 @@ class DirectoryProbe:
         if self._workspace is None:
             return []
         try:
-            if calls.is_there(str(self._workspace.path)):
+            if calls.call("there", str(self._workspace.path)):
                 self._test.run()
                 self._make_workspace().remove()
             return []

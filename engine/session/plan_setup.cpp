@@ -78,7 +78,7 @@ std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
     }
     if (largest > left / 10 * 8 / ranks) {
         return memory_lack("the buffers of all ranks do not fit into memory",
-                           std::to_string(ranks) + " ranks x " + std::to_string(largest), available,
+                           std::to_string(ranks) + " ranks x " + std::to_string(largest), left,
                            "Use a smaller transfer_bytes or queue_depth, or fewer ranks.", "team.ranks");
     }
     return std::nullopt;

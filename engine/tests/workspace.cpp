@@ -214,6 +214,18 @@ TEST_CASE("for any shape of tree, processes remove about equal shares, and the t
     }
 }
 
+TEST_CASE("removal ends while another program keeps creating files") {
+    const TestDirectory directory;
+    const Descriptor opened = open_directory(directory.path());
+    std::atomic<std::uint64_t> removed{0};
+    std::jthread filler([&directory](const std::stop_token& stop) {
+        for (int i = 0; !stop.stop_requested(); ++i) std::ofstream(directory.path() / ("new" + std::to_string(i)));
+    });
+    TreeRemoval(opened.get(), "tree", removed).work();
+    filler.request_stop();
+    CHECK(removed > 0);
+}
+
 TEST_CASE("a mount point inside is left and named") {
     const TestDirectory directory;
     fs::remove(directory.path() / kMarker);

@@ -51,6 +51,21 @@ std::uint32_t hash(std::string_view name) noexcept {
     return value;
 }
 
+// Some file systems skip entries while others are removed, so a directory is read until a pass removes nothing. If the
+// number of entries has grown kMostGrowingLooks times, something is filling the directory, so give up.
+class Growth {
+  public:
+    [[nodiscard]] bool goes_on() const noexcept { return times_ < kMostGrowingLooks; }
+    void count(std::size_t met) noexcept {
+        if (met > before_) ++times_;
+        before_ = met;
+    }
+
+  private:
+    std::size_t before_ = SIZE_MAX;
+    int times_ = 0;
+};
+
 bool is_dot(const char* name) noexcept { return std::strcmp(name, ".") == 0 || std::strcmp(name, "..") == 0; }
 
 }  // namespace
@@ -155,21 +170,25 @@ void TreeRemoval::Left::take(Left&& other) {
         if (paths.size() < kMostLeft) paths.push_back(std::move(path));
 }
 
-// Remove the files whose names fall to this part, repeatedly like empty(), but without its limit.
+// Remove the files whose names fall to this part.
 void TreeRemoval::remove_part(const Piece& piece, Left& left, Walk& walk) {
     const int directory = directory_of(piece.shared, walk.opened);
     const std::string above = shared_[piece.shared].path + "/";
     Left left_now;
-    for (bool progress = true; progress;) {
+    Growth growth;
+    for (bool progress = true; progress && growth.goes_on();) {
         const DirectoryStream stream = read_directory(directory);
+        std::size_t met = 0;
         progress = false;
         left_now = {};
         while (const dirent* entry = stream ? ::readdir(stream.get()) : nullptr) {
             if (is_dot(entry->d_name) || entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) continue;
             if (parts_ > 1 && hash(entry->d_name) % parts_ != piece.part) continue;
+            ++met;
             const std::string name = entry->d_name;
             if (remove(directory, name, above + name, false, 0, left_now, walk)) progress = true;
         }
+        growth.count(met);
     }
     left.take(std::move(left_now));
 }
@@ -213,13 +232,10 @@ bool TreeRemoval::remove_directory(int parent, const std::string& name, const st
     return false;
 }
 
-// Some file systems skip entries while others are removed, so repeat until a pass removes nothing. If the number of
-// entries has grown kMostGrowingLooks times, something is filling the directory, so give up.
 void TreeRemoval::empty(int directory, const std::string& path, int depth, Left& left, Walk& walk) {
     Left left_now;
-    std::size_t met_before = SIZE_MAX;
-    int growing = 0;
-    for (bool progress = true; progress && growing < kMostGrowingLooks;) {
+    Growth growth;
+    for (bool progress = true; progress && growth.goes_on();) {
         const DirectoryStream stream = read_directory(directory);
         std::size_t met = 0;
         progress = false;
@@ -233,8 +249,7 @@ void TreeRemoval::empty(int directory, const std::string& path, int depth, Left&
             below.append("/").append(name);
             if (remove(directory, name, below, maybe_directory, depth + 1, left_now, walk)) progress = true;
         }
-        if (met > met_before) ++growing;
-        met_before = met;
+        growth.count(met);
     }
     left.take(std::move(left_now));
 }

@@ -77,7 +77,7 @@ def test_a_run_during_a_fail_over_is_marked_and_repeated(
     assert lost.target == "MDT0001" and lost.evicted and not again.interruptions
     (warning,) = [one for one in build_portrait(run).warnings if one.code == "service-interrupted"]
     assert "MDT0001 did not serve this client" in warning.text and "which was evicted" in warning.text
-    assert "1 run was disturbed by that and repeated." in warning.text
+    assert "Disturbed runs that were repeated: 1." in warning.text
 
 
 def test_repeated_interruptions_of_the_service_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from strakes.store.records import AmountsChosen
 from strakes.studies.registry import STUDIES
 from strakes.studies.study import Pilot
 from strakes.survey.amounts import LONG_ENOUGH_S
-from strakes.survey.pilot import pilot_from_samples, pilot_plan, smallest_plan
+from strakes.survey.pilot import pilot_from_samples, pilot_plan, smallest_plan, with_write_back
 from strakes.survey.preparation import CHOSEN_SHARE, FREE_SHARE, choose_cells, limits, make_context
 from strakes.survey.request import Request
 from strakes.units import GIB, KIB, MIB
@@ -158,6 +158,12 @@ def test_a_delay_of_one_small_visit_does_not_make_phases_shorter(
     assert small
     lengths = [run.events_of(AmountsChosen)[0].phase_s for run in (usual, late)]
     assert lengths[1] > 0.9 * lengths[0]
+
+
+def test_a_device_that_takes_long_to_write_files_back_gets_fewer_of_them() -> None:
+    pilot = Pilot(1000.0 * MIB, 1000.0 * MIB, 100_000.0)
+    assert with_write_back(pilot, 40_000, 0.0).creates_per_s == pilot.creates_per_s
+    assert with_write_back(pilot, 40_000, 11.6).creates_per_s == pytest.approx(40_000 / 12)
 
 
 def test_a_pilot_that_did_nothing_in_time_still_gives_rates() -> None:

@@ -77,7 +77,7 @@ def test_verdicts_that_fit_are_measured_and_the_others_are_named_with_their_budg
     left = [budget_s for index, budget_s in enumerate(budgets) if index not in plan.planned]
     assert min(left) > (20.0 + 4 * 0.1 * WANTED_BLOCKS) / MEASURE_SHARE
     assert budgets_of(verdicts, visits_s)[-1] > len(cells) * 0.1 * WANTED_BLOCKS
-    option = larger_budgets(verdicts, budgets, plan.planned)["transfer-size"]
+    option = larger_budgets(verdicts, budgets, set(range(len(verdicts))) - plan.planned)["transfer-size"]
     assert option.startswith("--budget ") and ", all --budget " in option
     plan.plan(1e6)
     assert left_to_larger_budgets(verdicts, budgets, plan.planned) == "" and plan.put_off() == []

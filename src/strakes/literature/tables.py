@@ -91,7 +91,7 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
         if processors
         else gettext("1, of unknown number of processors"),
         "processes": gettext("up to {ranks} ranks of one node", ranks=ranks),
-        "clients": portraits[0].scope.rpartition(";")[0] or portraits[0].scope,
+        "clients": portraits[0].scope.partition(";")[0],
         "metadata targets": gettext("1 to {targets}", targets=targets) if targets else gettext("none are told apart"),
         "files": gettext("up to {amount}", amount=f"{files:,}") if files else gettext("as many as fit the time"),
         "data per process": up_to(data, ",.0f"),

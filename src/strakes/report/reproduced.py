@@ -12,11 +12,12 @@ from typing import Any
 from strakes.findings.answers import Answer
 from strakes.findings.portrait import Finding, Portrait
 from strakes.foreign_text import for_terminal
+from strakes.language.width import wrapped
 from strakes.literature.replication import disagreements, table
 from strakes.literature.sources import Source
 from strakes.literature.tables import Beside, beside, scale, statements
 from strakes.report.answer_text import GRADES, number
-from strakes.report.numbers import show, show_bounds, show_interval
+from strakes.report.numbers import percent, show, show_bounds, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import wrap
 from strakes.units import typed_seconds
@@ -70,7 +71,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     lines += ["", *_table(rows(source, portraits))]
     if source.rules:
         lines += ["", "Rules for this system"]
-        lines += [f"  {line}" for text in rules(source, portraits) for line in wrap(text, _WIDTH - 2)]
+        lines += [f"  {line}" for text in rules(source, portraits) for line in wrapped(text, _WIDTH - 2)]
     if source.name == "S2":
         lines += ["", *_replication()]
     left_out = [f"{omission.what}: {omission.why}" for omission in source.left_out(against=_against(portraits))]
@@ -135,7 +136,7 @@ def _matches(identifier: str, patterns: Sequence[str]) -> bool:
 
 def _chosen(answer: Answer) -> str:
     leaning = "leaning to " if answer.grade == "undecided" else ""
-    within = f", all alike within {answer.within - 1:.0%}" if answer.within else ""
+    within = f", all alike within {percent(answer.within - 1)}" if answer.within else ""
     return f"{leaning}{answer.chosen}{within}"
 
 

@@ -27,12 +27,15 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     schedule.under(session.engine.impact, session.visits)
     schedule.plan(session.left_s(MEASURE_SHARE))
     prepared_s = session.elapsed_s()
-    if left := left_to_larger_budgets(verdicts, budgets_of(verdicts, visits_s, prepared_s), schedule.planned):
-        session.progress.note(left)
+    if note := left_to_larger_budgets(verdicts, budgets_of(verdicts, visits_s, prepared_s), schedule.planned):
+        session.progress.note(note)
     _measure(session, schedule, facts)
+    put_off = schedule.put_off() if verdicts else []
+    missing = {cell.key for cell in put_off}
     budgets = budgets_of(verdicts, {cell.key: schedule.expected_s(cell) for cell in cells}, prepared_s)
-    options = larger_budgets(verdicts, budgets, schedule.planned)
-    for cell in schedule.put_off() if verdicts else ():
+    left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
+    options = larger_budgets(verdicts, budgets, left)
+    for cell in put_off:
         session.writer.append_event(CellDropped(cell.key, f"its next comparison takes {options[cell.study]}", 0))
 
 

@@ -25,6 +25,7 @@ from strakes.survey.pilot import (
     pilot_from_samples,
     pilot_plan,
     smallest_plan,
+    with_write_back,
 )
 from strakes.survey.preparation import (
     choose_cells,
@@ -170,9 +171,15 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
     pilots = []
     for side in session.sides:
         cell = Cell("pilot", "pilot", {}, plan, (), place=Place(target="against" if side else ""))
-        rates = faster([pilot_from_samples(_piloted(session, cell).samples) for _ in range(_PILOTS)])
+        visits = [_piloted(session, cell) for _ in range(_PILOTS)]
+        rates = faster([pilot_from_samples(visit.samples) for visit in visits])
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
-        overhead_s = median(beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS))
+        beside_s = [beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS)]
+        overhead_s = median(beside_s)
+        # The first of these waits until what the pilots made has been written back.
+        made = sum(sample.operations for sample in visits[-1].samples if sample.name == "create")
+        if made:
+            rates = with_write_back(rates, made, max(0.0, beside_s[0] - overhead_s))
         pilots.append(replace(rates, overhead_s=overhead_s))
     # The amounts must also suit the slower file system.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from strakes.findings.sample import Sample
 from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
@@ -63,6 +64,16 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
         max(pilot.creates_per_s for pilot in pilots),
         removes_per_s=max(pilot.removes_per_s for pilot in pilots),
     )
+
+
+def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
+    """Return the pilot with rates of files that include the time that writing them back took afterwards.
+
+    A slow device may need far longer for that than memory needs to create the files, and every visit waits for it.
+    """
+    share = 1 / (1 + seconds * pilot.creates_per_s / files)
+    creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)
+    return replace(pilot, creates_per_s=creates_per_s, removes_per_s=share * pilot.removes_per_s)
 
 
 def pilot_from_samples(samples: Sequence[Sample]) -> Pilot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -118,15 +118,14 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
     return budgets
 
 
-def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], planned: set[int]) -> dict[str, str]:
-    """Return, by study with unplanned verdicts, the budgets for the next one and for all, as options of a command.
+def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: Collection[int]) -> dict[str, str]:
+    """Return for each study with verdicts that are left the budgets of the next one and of all, as options.
 
-    ``budgets``: result of :func:`budgets_of`.
+    ``budgets``: those of :func:`budgets_of`. ``left``: positions of the verdicts.
     """
     open_: dict[str, list[str]] = {}
-    for index, (verdict, budget_s) in enumerate(zip(verdicts, budgets, strict=True)):
-        if index not in planned:
-            open_.setdefault(verdict.study, []).append(f"--budget {typed_seconds(budget_s, up=True)}")
+    for index in sorted(left):
+        open_.setdefault(verdicts[index].study, []).append(f"--budget {typed_seconds(budgets[index], up=True)}")
     return {
         study: options[0] if options[0] == options[-1] else f"{options[0]}, all {options[-1]}"
         for study, options in open_.items()
@@ -138,11 +137,12 @@ def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float]
 
     ``budgets``: result of :func:`budgets_of`.
     """
-    open_ = Counter(verdict.study for index, verdict in enumerate(verdicts) if index not in planned)
-    if not open_:
+    left = set(range(len(verdicts))) - planned
+    if not left:
         return ""
-    options = larger_budgets(verdicts, budgets, planned)
-    texts = (f"{study}: {count} ({options[study]})" for study, count in open_.items())
+    options = larger_budgets(verdicts, budgets, left)
+    counts = Counter(verdicts[index].study for index in sorted(left))
+    texts = (f"{study}: {count} ({options[study]})" for study, count in counts.items())
     return (
         f"{len(planned)} of {len(verdicts)} comparisons fit into this budget, the most important first. "
         f"Left to a larger one, unless others are decided early: {', '.join(texts)}"

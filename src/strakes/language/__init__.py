@@ -4,6 +4,6 @@ A text is looked up where it is made: ``gettext("{count} more in the report", co
 translation. A text without translation stays English. Translations are in ``zh.po``.
 """
 
-from strakes.language.current import ENGLISH, LANGUAGES, choose, current, english, gettext, ngettext, translate, wanted
+from strakes.language.current import ENGLISH, LANGUAGES, choose, current, english, gettext, ngettext, wanted
 
-__all__ = ["ENGLISH", "LANGUAGES", "choose", "current", "english", "gettext", "ngettext", "translate", "wanted"]
+__all__ = ["ENGLISH", "LANGUAGES", "choose", "current", "english", "gettext", "ngettext", "wanted"]

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
 
 from strakes.errors import BadInputError
-
-if TYPE_CHECKING:
-    from strakes.language.translator import Translator
 
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
@@ -85,36 +81,8 @@ def catalogue(language: str) -> Mapping[str, str]:
         messages = [message for message in read_po(stream, locale=language) if message.id]
     found: dict[str, str] = {}
     for message in messages:
+        text = message.string if isinstance(message.string, str) else (message.string or [""])[0]
         for identifier in (message.id,) if isinstance(message.id, str) else message.id:
-            text = message.string if isinstance(message.string, str) else message.string[0]
             if text:
                 found[identifier] = text
     return found
-
-
-def translate(text: str) -> str:
-    """Return a text in the language in use; as it is where there is no translation.
-
-    >>> translate("too few runs")
-    'too few runs'
-    """
-    return text if current() == ENGLISH else translator(current()).translate(text)
-
-
-@cache
-def translator(language: str) -> Translator:
-    """Return the translator from English; reads its catalogue the first time."""
-    from importlib.resources import files
-
-    from babel.messages.pofile import read_po
-
-    from strakes.language.translator import Translator
-
-    messages: dict[str, str] = {}
-    # In order of their names: "words", which are chosen by hand, hold where others differ.
-    for file in sorted(files("strakes.language").joinpath(language).iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".po"):
-            with file.open("rb") as stream:
-                catalogue = read_po(stream, locale=language)
-            messages |= {str(message.id): str(message.string) for message in catalogue if message.id and message.string}
-    return Translator(messages)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -53,56 +53,37 @@ def translate(
     node = ranks_per_node or ranks
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
-    measured = []
-    phases = [{**common, "name": "write", "operation": "write", **_of_write(command)}]
-    if "w" in operations:
-        measured.append("write")
-    else:
+    if "w" not in operations:
         command.note("without -w there would be nothing to read, so strakes writes first without reporting it")
+    phases = [{**common, "name": "write", "operation": "write", **_of_write(command)}]
     if "W" in operations:
-        phases.append(
-            {
-                **common,
-                "name": "write-check",
-                "operation": "read",
-                "verify": True,
-                **_shift(command, ranks, node, further=1, seed=seed),
-            }
-        )
-    if "r" in operations or "R" in operations:
-        verify = {"verify": True} if "R" in operations else {}
-        phases.append(
-            {
-                **common,
-                "name": "read",
-                "operation": "read",
-                **verify,
-                **_shift(command, ranks, node, further=0, seed=seed),
-            }
-        )
-        measured.append("read")
+        shift = _shift(command, ranks, node, further=1, seed=seed)
+        phases.append({**common, "name": "write-check", "operation": "read", "verify": True, **shift})
+    if {"r", "R"} & {*operations}:
+        shift = _shift(command, ranks, node, further=0, seed=seed)
+        phases.append({**common, "name": "read", "operation": "read", "verify": "R" in operations, **shift})
+    measured = ["write"] * ("w" in operations) + ["read"] * (phases[-1]["name"] == "read")
     held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
+    shifts = "-Z" if command.flag("Z") else "-C"
+    directories = _directories(command)
+    check_shifts("ior", shifts, phases, ranks, directories)
     plan = plan_of("ior", ranks, seed, phases, **held)
-    # With -D the block size is an upper bound, so it may be reduced.
-    fit = fit_amounts if "stop" in common else None
-    measured_phases = tuple(measured) or ("write-check",)
-    directory, *beside = _directories(command)
-    check_shifts("ior", "-Z" if command.flag("Z") else "-C", phases, ranks, (directory, *beside))
     return Translation(
         "ior",
         plan,
-        directory,
-        measured_phases,
+        directories[0],
+        tuple(measured) or ("write-check",),
         command.flag("k"),
         tuple(command.notes),
-        fit,
-        beside=tuple(beside),
+        # With -D the block size is an upper bound, so it may be reduced.
+        fit_amounts if "stop" in common else None,
+        beside=tuple(directories[1:]),
     )
 
 
 def read(words: Sequence[str]) -> GivenCommand:
     """Read the options. Raises BadInputError for one that is unknown or not supported."""
-    command = given("ior", OPTIONS, _without_directives(words))
+    command = given("ior", OPTIONS, words, _expanded)
     if command.counts.get("C", 0) > 1:
         command.note("-C twice: the same as once")
     return command
@@ -177,10 +158,8 @@ def _shift(command: GivenCommand, ranks: int, node: int, *, further: int, seed: 
     if command.flag("Z"):
         twice = " twice" if command.counts["Z"] > 1 else ""
         command.note(f"-Z{twice}: all tasks read at one distance drawn from the seed, not each at its own")
-        return {
-            "rank_shift": 1
-            + (seed + command.whole("X", 0) if not command.text("X", "0").startswith("-") else seed) % (ranks - 1)
-        }
+        drawn = seed if command.text("X", "0").startswith("-") else seed + command.whole("X", 0)
+        return {"rank_shift": 1 + drawn % (ranks - 1)}
     if command.flag("C"):
         shift = (command.whole("Q", 1) + further) * node % ranks
         return {"rank_shift": shift} if shift else {}
@@ -198,48 +177,27 @@ def _directories(command: GivenCommand) -> list[Path]:
     return different if len(different) == 1 else places
 
 
-def _without_directives(words: Sequence[str]) -> list[str]:
-    """Replace directives (``-O KEY=VALUE,...``) and scripts (``-f``) by the equivalent options."""
-    plain: list[str] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word == "-f" and rest:
-            text = _script(Path(rest.pop(0)))
-        elif word == "-O" and rest:
-            text = rest.pop(0)
-        elif word.startswith("-O") and "=" in word:
-            text = word[2:].removeprefix("=")
-        else:
-            plain.append(word)
-            # Keep the value of an option, even if it looks like -O.
-            if len(word) == 2 and word[1] in OPTIONS and OPTIONS[word[1]].takes and rest:
-                plain.append(rest.pop(0))
-            continue
-        for directive in text.split(","):
-            plain += _as_option(directive)
-    return plain
-
-
-def _as_option(directive: str) -> list[str]:
-    key, equals, value = directive.partition("=")
-    name = key.strip().lower()
-    if not equals:
-        raise wrong("ior", f"-O {directive}: not KEY=VALUE")
-    if f"{DIRECTIVE}{name}" in OPTIONS:
-        return [f"--{DIRECTIVE}{name}={value}"]
-    letter = _DIRECTIVES.get(name)
-    if letter == "":
-        return []
-    if letter is None:
-        near = nearest_word(name, _DIRECTIVES, cutoff=NEAR)
-        nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
-        if name.startswith(_LAYOUT_DIRECTIVES):
-            nearest = "Set the layout of the directory beforehand, such as with lfs setstripe."
-        raise wrong("ior", f"unknown directive -O {key}", remedy=nearest)
-    if OPTIONS[letter].takes:
-        return [f"-{letter}", value]
-    return [f"-{letter}"] * (2 if value.strip() == "2" else value.strip() not in ("0", ""))
+def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Yield an option, or the options that directives (``-O KEY=VALUE,...``) or a script (``-f``) contain."""
+    if name not in ("O", "f"):
+        yield name, value
+        return
+    for directive in (_script(Path(value)) if name == "f" else value).split(","):
+        key, equals, text = directive.partition("=")
+        plain = key.strip().lower()
+        if not equals:
+            raise wrong("ior", f"-O {directive}: not KEY=VALUE")
+        if f"{DIRECTIVE}{plain}" in OPTIONS:
+            yield f"{DIRECTIVE}{plain}", text
+        elif plain not in _DIRECTIVES:
+            near = nearest_word(plain, _DIRECTIVES, cutoff=NEAR)
+            nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
+            if plain.startswith(_LAYOUT_DIRECTIVES):
+                nearest = "Set the layout of the directory beforehand, such as with lfs setstripe."
+            raise wrong("ior", f"unknown directive -O {key}", remedy=nearest)
+        elif option := _DIRECTIVES[plain]:
+            count = 1 if OPTIONS[option].takes else {"": 0, "0": 0, "2": 2}.get(text.strip(), 1)
+            yield from [(option, text)] * count
 
 
 def _script(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from strakes.interop.commands.words import (
     place_of,
     plan_of,
     ranks_of,
+    table_of,
     wrong,
 )
 from strakes.units import counted
@@ -45,17 +46,10 @@ def translate(
     ranks = ranks_of("mdtest", asked_ranks, 0, command)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
-    phases: list[dict[str, object]] = []
-    measured: list[str] = []
-    for kind in ("directory", "file"):
-        if (kind == "directory" and command.flag("F")) or (kind == "file" and command.flag("D")):
-            continue
-        for flag, name, phase in _phases(command, kind, ranks, items):
-            # Always create, because the other phases need items.
-            if flag in wanted or flag == "C":
-                phases.append({**common, "name": name, "files": "items" if kind == "file" else "directories", **phase})
-            if flag in wanted:
-                measured.append(name)
+    # Always create, because the other phases need items.
+    chosen = [(option, phase) for option, phase in _phases(command, ranks, items) if option in [*wanted, "C"]]
+    phases = [{**common, **phase} for _, phase in chosen]
+    measured = tuple(str(phase["name"]) for option, phase in chosen if option in wanted)
     if "C" not in wanted:
         command.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
     if not measured:
@@ -69,7 +63,7 @@ def translate(
         "mdtest",
         plan_of("mdtest", ranks, seed, phases),
         directory,
-        tuple(measured),
+        measured,
         notes=tuple(command.notes),
         fit=fit,
         beside=tuple(beside),
@@ -81,40 +75,31 @@ def read(words: Sequence[str]) -> GivenCommand:
     return given("mdtest", OPTIONS, words)
 
 
-def _phases(command: GivenCommand, kind: str, ranks: int, items: int) -> list[tuple[str, str, dict[str, object]]]:
-    """Return the phases of one kind of item: the option that asks for each, its name, and its keys in a plan."""
-    stride = command.whole("N", 0)
-
-    def shift(times: int) -> dict[str, object]:
-        distance = times * stride % ranks
-        return {"rank_shift": distance} if distance else {}
-
-    order = {"order": "random"} if command.flag("R") else {}
-    if kind == "directory":
-        phases: list[tuple[str, str, dict[str, object]]] = [
-            ("C", "directory-creation", {"operation": "dir-create"}),
-            ("T", "directory-stat", {"operation": "dir-stat", **shift(1), **order}),
-            ("U", "directory-rename", {"operation": "dir-rename"}),
-            ("r", "directory-removal", {"operation": "dir-remove", **shift(3)}),
-        ]
-        # mdtest renames each directory to the name of the next one, so one alone cannot be renamed.
-        return [phase for phase in phases if phase[0] != "U" or items > 1]
-    written, read = command.size("w", "0"), command.size("e", "0")
-    size = {"file_bytes": written} if written else {}
+def _phases(command: GivenCommand, ranks: int, items: int) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield the option that asks for each phase, and its keys in a plan."""
+    written, read, stride = command.size("w", "0"), command.size("e", "0"), command.whole("N", 0)
+    if read and read != written and not command.flag("D"):
+        raise wrong("mdtest", "-e must equal -w, or be 0", why=f"-w {written}, -e {read}", remedy=f"Give -e {written}.")
     # mdtest opens files read-write even to read them.
-    opened = {"open_mode": "read-write"}
-    reading = "file-read" if read else "file-open-close"
-    if read and read != written:
-        why = f"-w {written}, -e {read}"
-        remedy = f"Give -e {written}."
-        raise wrong("mdtest", "-e must equal -w, or be 0", why=why, remedy=remedy)
-    how = ({"create_with": "mknod"} if command.flag("k") else opened) | ({"fsync": True} if command.flag("y") else {})
-    return [
-        ("C", "file-creation", {"operation": "file-create", **size, **how}),
-        ("T", "file-stat", {"operation": "file-stat", **size, **shift(1), **order}),
-        ("E", "file-read", {"operation": reading, **size, **opened, **shift(2)}),
-        ("r", "file-removal", {"operation": "file-remove", **size, **shift(3)}),
-    ]
+    opened: dict[str, object] = {"open_mode": "read-write"}
+    created = {"create_with": "mknod"} if command.flag("k") else opened
+    own = {
+        "file-creation": created | ({"fsync": True} if command.flag("y") else {}),
+        "file-read": opened | ({"operation": "file-read"} if read else {}),
+    }
+    for name, entry in table_of("mdtest")["phases"].items():
+        files = name.startswith("file-")
+        # mdtest renames each directory to the name of the next one, so one alone cannot be renamed.
+        if command.flag("D" if files else "F") or (name == "directory-rename" and items < 2):
+            continue
+        phase = {"name": name, "files": "items" if files else "directories", "operation": entry["operation"]}
+        if distance := entry["shift"] * stride % ranks:
+            phase["rank_shift"] = distance
+        if command.flag("R") and name.endswith("-stat"):
+            phase["order"] = "random"
+        if files and written:
+            phase["file_bytes"] = written
+        yield entry["option"], {**phase, **own.get(name, {})}
 
 
 def _common(command: GivenCommand) -> tuple[dict[str, object], int]:

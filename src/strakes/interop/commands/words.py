@@ -140,8 +140,15 @@ class GivenCommand:
             self.notes.append(text)
 
 
-def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> GivenCommand:
+def given(
+    tool: str,
+    options: Mapping[str, ForeignOption],
+    words: Sequence[str],
+    expand: Callable[[str, str], Iterable[tuple[str, str]]] = lambda *pair: [pair],
+) -> GivenCommand:
     """Parse a command line with the tool's table. Raises BadInputError for an unknown or unsupported option.
+
+    ``expand`` replaces an option and its value by others.
 
     >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
     >>> command = given("ior", table, ["-F", "-t=1m"])
@@ -149,7 +156,7 @@ def given(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str])
     (True, 1048576)
     """
     command = GivenCommand(tool)
-    for name, value in _pairs(tool, options, words):
+    for name, value in (pair for found in _pairs(tool, options, words) for pair in expand(*found)):
         option = options[name]
         if option.fate == "refused":
             remedy = option.says

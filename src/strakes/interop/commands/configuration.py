@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from strakes.errors import BadInputError, nearest_word
-from strakes.interop.commands.words import NEAR, bytes_of_ior, table_of
+from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
+from strakes.files import read_regular
+from strakes.interop.commands.words import NEAR, bytes_of_ior, table_of, wrong
 
+_MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 # Values that switch an unsupported key off.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
@@ -40,6 +43,16 @@ class Configuration:
     form: str
     notes: list[str] = field(default_factory=list)
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
+
+    @classmethod
+    def of_file(cls, tool: str, path: Path, form: str) -> tuple[Configuration, str]:
+        """Return a configuration without values, and the text of its file. Raises BadInputError for other files."""
+        refuse_other_kind(path, tool, OTHER_KINDS[tool].name)
+        what, remedy = "the configuration cannot be read", "Give the name of an existing file."
+        try:
+            return cls(tool, path, form), read_regular(path, _MOST_BYTES, what, remedy).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
 
     def fill(self, entries: Iterable[Entry]) -> None:
         """Add the entries. Raises BadInputError for unknown sections and keys and unsupported values."""
@@ -113,6 +126,14 @@ class Configuration:
         if size < 1:
             raise self.fault(section, key, f"{text!r} is not an amount of data", "Give at least one byte.")
         return size
+
+
+def file_of(tool: str, words: Sequence[str], example: str) -> Path:
+    """Return the only word of a command line. Raises BadInputError for several, or none."""
+    if len(words) != 1 or not words[0]:
+        remedy = f"Give one file: strakes run -n 4 {tool} {example}"
+        raise wrong(tool, f"{tool} takes a configuration and nothing else", remedy=remedy)
+    return Path(words[0])
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadInputError:

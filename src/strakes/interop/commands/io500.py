@@ -13,9 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from strakes.errors import BadInputError
-from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
-from strakes.files import read_regular
-from strakes.interop.commands.configuration import Configuration, Entry, help_of_keys, keys_of, unknown_name
+from strakes.interop.commands.configuration import Configuration, Entry, file_of, help_of_keys, keys_of, unknown_name
 from strakes.interop.commands.words import (
     GivenCommand,
     Tool,
@@ -24,14 +22,12 @@ from strakes.interop.commands.words import (
     plan_of,
     ranks_of,
     table_of,
-    wrong,
 )
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 
 # Stonewall of a valid run in seconds.
 VALID_STONEWALL_S = 300
 _MOST_STONEWALL_S = 86400
-_MOST_BYTES = 1 << 20
 # Phases with a score, in IO500's order, each with its keys in a plan.
 PHASES: Mapping[str, Mapping[str, object]] = table_of("io500")["phases"]
 _TESTS: Mapping[str, Mapping[str, object]] = table_of("io500")["tests"]
@@ -49,13 +45,7 @@ Runs the phases of a configuration of IO500 by the rules of IO500: once, or repe
 
 def read_configuration(path: Path) -> Configuration:
     """Read an ini file of IO500. Raises BadInputError for other files, unknown keys and unsupported values."""
-    refuse_other_kind(path, "io500", OTHER_KINDS["io500"].name)
-    what, remedy = "the configuration cannot be read", "Give the name of an existing file."
-    try:
-        content = read_regular(path, _MOST_BYTES, what, remedy).decode()
-    except UnicodeDecodeError as error:
-        raise BadInputError("the configuration is not text", where=str(path), why=str(error)) from error
-    configuration = Configuration("io500", path, "[{}] {}")
+    configuration, content = Configuration.of_file("io500", path, "[{}] {}")
     configuration.fill(_entries(configuration, content))
     for entry in configuration.entries.values():
         interface, *options = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
@@ -89,10 +79,7 @@ def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> Translation:
     """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
-    if len(words) != 1 or not words[0]:
-        remedy = "Give one file: strakes run -n 4 io500 config.ini"
-        raise wrong("io500", "io500 takes a configuration and nothing else", remedy=remedy)
-    configuration = read_configuration(Path(words[0]))
+    configuration = read_configuration(file_of("io500", words, "config.ini"))
     command = GivenCommand("io500", notes=list(dict.fromkeys(configuration.notes)))
     ranks = ranks_of("io500", asked_ranks, 0, command)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)

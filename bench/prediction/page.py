@@ -110,9 +110,9 @@ def _series(figures: Sequence[Measured]) -> Iterator[str]:
         for values in ([each.error for each in several], [each.rules["constant"] for each in several])
     )
     yield (
-        f"\nOf the {len(several)} series with two values or more the median factor is {factor:.2f} (constant "
-        f"{constant:.2f}), and {sum(each.covers for each in several)} are inside; of all {len(results)} "
-        f"{sum(each.covers for each in results)}.\n"
+        f"\nThe median factor of the {len(several)} series with at least two values is {factor:.2f} (constant "
+        f"{constant:.2f}). {sum(each.covers for each in several)} of them are inside their intervals, and "
+        f"{sum(each.covers for each in results)} of all {len(results)} series.\n"
     )
 
 

@@ -170,8 +170,8 @@ def page(rows: Sequence[Row], removed: Sequence[Row]) -> str:
   with the best penalty for these data finds {rival} at no more than {_EQUAL} times the alarms. The size is inside its 90 % interval in {coverage:.0%} of the cases.
 - **Are its alarms right?** Precision is at least {precision:.2f}.
 - **Does `--false-alarms-a-month` choose the number of alarms?** No. With 0.5, 1 and 3 there were {alarms[0]} alarms a month in one
-  half and {alarms[1]} in the other. The option sets the penalty of a change point to what noise exceeds at this rate, by a
-  bootstrap of the past of each series; a change that exceeds it is reported however many there are.
+  half and {alarms[1]} in the other. The option sets the penalty of a change point to the value that noise exceeds at this rate, from a
+  bootstrap of the past of each series. Every change that exceeds it is reported, whatever the number of alarms.
 - **How soon?** An early warning needs {change.SHORTEST["early"]} values after a change and is no alarm; {change.EARLY_FACTOR:g} times as many false
   ones are accepted. An alarm needs {change.SHORTEST["confirmed"]} values.
 

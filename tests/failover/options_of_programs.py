@@ -201,7 +201,7 @@ def _table(comment: str, parts: Mapping[str, str]) -> str:
 def main() -> None:
     TABLES.mkdir(exist_ok=True)
     about = (
-        "Options by section: name, ! if required, * if the value must be unique, and the valid values; @ROW stands for "
+        "Options by section: name, ! if required, * if the value must be unique, and the valid values; @ROW means "
         "the words of that row. Written by tests/failover/options_of_programs.py from"
     )
     agents = versions("resource-agents", "pacemaker-resource-agents", "drbd-utils")

@@ -15,9 +15,8 @@ from strakes.errors import BadInputError
 from strakes.findings.portrait import Portrait
 from strakes.findings.record import from_record
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered
-from strakes.interop.formats import FORMATS, PRINTED, read_file
+from strakes.interop.formats import FORMATS, read_file
 from strakes.interop.importing import import_file
-from strakes.interop.readers.blocks import cut
 from strakes.report.findings import validate
 from strakes.store import Store
 from strakes.units import KIB, MIB
@@ -68,14 +67,6 @@ def test_every_sample_becomes_a_run_reported_as_imported(name: str, capsys: pyte
     assert all((cell.low, cell.high, cell.imported) == (None, None, True) for cell in portrait.cells)
     assert portrait.warnings[0].code == "imported"
     assert "imported from" in portrait.scope
-
-
-def test_each_sample_is_recognised_by_one_format_only() -> None:
-    for name in (name for name in RESULTS if name != "ior-and-mdtest.txt"):
-        text = (SAMPLES / name).read_text()
-        whole = [known.name for known in FORMATS if known.recognises(text)]
-        printed = {tool.name for tool, _ in cut(text, PRINTED) if tool} if not whole else set()
-        assert len(whole) + len(printed) == 1, name
 
 
 def test_the_summary_and_the_list_of_runs_mark_imported_runs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,24 +153,6 @@ def test_truncated_json_gives_the_complete_results_or_a_refusal(
     path.write_text((SAMPLES / "ior-4.1.json").read_text()[:cut])
     found, refusal = read_or_refuse(path)
     assert str(path) in refusal or {round(value / MIB, 2) for value in found} <= {297.16, 942.4, 1405.48, 1183.89}
-
-
-def test_rank_details_give_the_rate_of_the_slowest_rank() -> None:
-    write = values("ior-rank.csv")["write"]
-    assert write[0] == pytest.approx(64 / 0.19608, rel=1e-3)  # 32 MiB of each of two ranks
-    assert foreign("ior-rank.csv").figures[0].settings == {"ranks": 2}
-    creation = values("mdtest-rank.csv")["file-creation"]
-    assert len(creation) == 3
-    assert creation[0] == pytest.approx(2000 / 0.024818, rel=1e-3)
-
-
-def test_calls_of_one_rank_are_transfers_if_they_moved_data_and_operations_otherwise() -> None:
-    assert [figure.metric for figure in foreign("ior-operations.csv").figures] == ["bytes_per_s"]
-    assert foreign("ior-operations.csv").figures[0].settings["transfer_bytes"] == 256 * KIB
-    assert values("mdtest-operations.csv")["operations"][0] == pytest.approx(
-        20 / (0.0651228428 + 3.09944153e-06 - 0.0650157928), rel=1e-3
-    )
-    assert foreign("mdtest-operations-inf.csv").figures[0].metric == "operations_per_s"
 
 
 def test_mdtest_text_of_all_versions_gives_the_means_of_the_phases_that_ran() -> None:
@@ -277,16 +250,6 @@ def test_tables_printed_by_elbencho_services_are_not_repetitions() -> None:
     assert foreign("elbencho-services.txt").notes == ("4 tables left out that elbencho services printed, one each",)
 
 
-def test_appended_live_logs_of_elbencho_2_are_read_without_a_date() -> None:
-    assert values("elbencho-2.1-live.csv") == {
-        "write": [1000],
-        "read": [2000],
-        "rwmix70-write": [300],
-        "rwmix70-read": [700],
-    }
-    assert foreign("elbencho-2.1-live.csv").when is None
-
-
 def test_an_elbencho_csv_gives_writes_and_reads_of_a_mixed_phase(tmp_path: Path) -> None:
     header, row, *_ = (SAMPLES / "elbencho-sample.csv").read_text().splitlines()
     columns, cells = header.split(","), row.split(",", header.count(","))
@@ -345,23 +308,13 @@ def test_decimal_commas_and_invalid_runs_of_io500_are_noted() -> None:
     assert "decimal commas" in foreign("io500-2018-comma.txt").notes[1]
 
 
-def test_postmark_gives_transactions_files_and_data() -> None:
-    rates = values("postmark-1.51.txt")
-    assert rates["transactions"] == [6666]
-    assert rates["create"] == [5015]
-    assert rates["create-mixed"] == [3364]
-    assert rates["delete-mixed"] == [3302]
-    assert rates["write"] == [20.6]
-    assert "whole seconds" in foreign("postmark-1.51.txt").notes[0]
-
-
 def test_an_unknown_file_is_refused_with_the_known_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "letter.txt"
     path.write_text("Dear reader,\n")
     assert strakes(["import", str(path)]) == 2
     errors = capsys.readouterr().err
     assert str(path) in errors
-    for name in (*(known.name for known in FORMATS), *(tool.name for tool in PRINTED if tool.read)):
+    for name in FORMATS:
         assert name in errors
     assert Store().runs() == []
 

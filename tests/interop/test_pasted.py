@@ -119,13 +119,30 @@ def test_a_second_result_of_an_io500_phase_is_named(tmp_path: Path) -> None:
     assert "line 3 (another result of ior-easy-write)" in read_file(path).left_out()
 
 
+def test_json_of_several_tools_in_one_file_is_all_read(tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    path.write_text("".join((SAMPLES / name).read_text() for name in ("fio-3.33-write.json", "ior-4.1.json")))
+    assert [test.form for test in read_file(path).tests] == ["fio JSON", "IOR JSON"]
+
+
 @pytest.mark.parametrize(
-    "text", ["3;fio-2.2.10;job;0;0;1024\n", "job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n"]
+    ("text", "remedy"),
+    [
+        ("3;fio-2.2.10;job;0;0;1024\n", "only fio's JSON"),
+        ("job: (g=0): rw=read\nfio-2.2.10\nStarting 1 process\n", "only fio's JSON"),
+        ("access,rank,runtime-with-openclose,runtime,throughput\nwrite,0,1,1,2\n", "in the same run"),
+        ("rank,items,rate-File creation,time-File creation\n0,10,5,2\n", "in the same run"),
+        ("time,runtime,tp\n0.1,0.2,5\n", "in the same run"),
+        ("Label,Phase,RuntimeMS,Rank,MixType\n,WRITE,1000,Total,Write\n", "--csvfile"),
+    ],
 )
-def test_text_of_fio_is_refused_with_a_hint_at_json(tmp_path: Path, text: str) -> None:
-    (tmp_path / "fio.out").write_text(text)
-    with pytest.raises(BadInputError, match="only fio's JSON"):
-        read_file(tmp_path / "fio.out")
+def test_results_that_are_not_read_are_refused_with_the_file_to_import_instead(
+    tmp_path: Path, text: str, remedy: str
+) -> None:
+    (tmp_path / "refused").write_text(text)
+    with pytest.raises(BadInputError) as refused:
+        read_file(tmp_path / "refused")
+    assert remedy in refused.value.remedy
 
 
 def test_mdtest_output_with_times_only_is_refused(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     (True, True)
     """
     ok = [visit for visit in visits if visit.ended_well]
-    # Only measured visits decide the limit, not those of a confirmation. Without measured visits, all decide.
+    # Only measured visits decide the limit, not the visits of a confirmation. Without measured visits, all decide.
     numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
     if not numbers:
         return []

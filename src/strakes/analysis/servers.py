@@ -85,8 +85,8 @@ def _share(counted: float, asked: float) -> str:
     return f"{min(100.0, 100 * counted / asked):.0f} %"
 
 
-# A server is slow if it moves less than two thirds of what others move in the same busy time. Disks of one kind differ
-# by less.
+# A server is slow if it moves less than two thirds of the data that others move in the same busy time. Disks of one
+# kind differ by less.
 UNLIKE = 2 / 3
 
 

@@ -19,7 +19,7 @@ from strakes.units import counted
 )
 @click.option("--json", "as_json", is_flag=True, help="Write the new runs as a JSON list, each with its id.")
 def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None:
-    """Import results of IOR, mdtest, elbencho, IO500, fio and Postmark into the store, each test of a file as one run.
+    """Import results of IOR, mdtest, elbencho, IO500 and fio into the store, each test of a file as one run.
 
     Imported figures are single points without an interval, and are marked as imported wherever they are shown. All
     files are read before the first is imported; if one cannot be read, none is imported.

@@ -14,9 +14,8 @@ from strakes.statistics.contrast import Verdict
 class CellVerdict:
     """One cell of both runs. ``ratio``: how many times better B is than A (for seconds: how many times shorter).
 
-    The intervals from ``low`` to ``high`` hold for all cells together at the comparison's confidence. Both ends are
-    None with too few runs.
-    ``median_a`` and ``median_b`` are in ``unit``.
+    The intervals from ``low`` to ``high`` hold for all cells together at the comparison's confidence; with too few runs
+    there is no interval. ``median_a`` and ``median_b`` are in ``unit``.
     """
 
     id: str

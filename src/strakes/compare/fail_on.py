@@ -18,7 +18,7 @@ _REMEDY = (
 class Condition:
     """A verdict that counts as failure. SLOWER and FASTER count if the rate changed by at least this share.
 
-    ``verdict`` is None for "unlike": a cell that could not be compared.
+    Without a ``verdict``, it is "unlike": a cell that could not be compared.
     """
 
     verdict: Verdict | None

@@ -1,4 +1,4 @@
-"""Pair the figures of another tool with those of strakes that measured the same work. Pure."""
+"""Pair the figures of another tool with figures of strakes for the same work. Pure."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from strakes.store import Run
 from strakes.store.records import Visit
 from strakes.store.run import told_as_damage
 
-# Load average per processor before a run. An earlier run of strakes does not leave as much.
+# Load average per processor before a run. An earlier run of strakes leaves a lower one.
 _OVERLOAD = 2.0
 # Amounts of work may differ by this factor: the rates then differ by far less than the margin of a comparison.
 _LIKE_AMOUNTS = 2.0
@@ -296,7 +296,7 @@ def _again(run: Run) -> str:
     if kind == "import":
         command = options["imported"].get("again", "")
         if command:
-            return f"Measure what was imported with every option of it: {command}"
+            return f"Measure the imported work with all its options: {command}"
         return (
             f"strakes run cannot do this work of {name} by itself. Describe it as a plan whose phases have the names "
             "of its figures (examples/): strakes run PLAN.toml DIR"

@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return the results of the policy engine, or None without any.
+    """Return the results of the policy engine, or None if it cannot be asked.
 
-    There are none without a CIB or an engine, and for a CIB that the engine refuses or that has too many resources for
-    the time limit. Raises CommandTimeout if the first simulation exceeds it.
+    It cannot be asked without a CIB or an engine, and for a CIB that it refuses or that has too many resources for the
+    time limit. Raises CommandTimeout if the first simulation exceeds it.
     """
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None

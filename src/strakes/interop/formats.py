@@ -1,55 +1,63 @@
 """The foreign formats that strakes reads.
 
-A file is a list of tests. A new format is a reader and one line here. The first format of a whole file that recognises
-a file reads it.
+A file is a list of tests. A new format is a reader and one line here: in TABLES for a format of a whole file, in JSON
+for objects of JSON, in PRINTED for texts.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
+from csv import Error as CsvError
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from strakes.errors import BadInputError
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
 from strakes.interop.foreign import Foreign
-from strakes.interop.readers import elbencho, fio, io500, ior, mdtest, postmark
-from strakes.interop.readers.blocks import Block, Printed, Result, Unread, cut, outside_json
+from strakes.interop.readers import elbencho, fio, io500, ior, mdtest
+from strakes.interop.readers.blocks import Block, Document, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.readers.pasted import UTF_16, plain_text
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024
 # A JSON value takes at least 100 bytes of memory.
 _MOST_VALUES = 2_000_000
+_MOST_SHOWN = 10
+_Text = TypeVar("_Text")
 
 
 @dataclass(frozen=True)
-class Format:
-    """A format of a whole file: its display name, its detector and its reader."""
+class Format(Generic[_Text]):
+    """A format: its display name, a pattern of its text, and its reader."""
 
     name: str
-    recognises: Callable[[str], bool]
-    read: Callable[[str], Iterable[Result]]
+    pattern: re.Pattern[str]
+    read: Callable[[_Text], Iterator[Result]]
 
 
-FORMATS: tuple[Format, ...] = (
-    Format("elbencho JSON", elbencho.is_json, elbencho.read_json),
-    Format("fio JSON", fio.is_json, fio.read_json),
-    Format("IOR JSON", ior.is_json, ior.read_json),
-    Format("IO500 ini", io500.is_ini, io500.read_ini),
-    Format("IOR CSV", ior.is_csv, ior.read_csv),
-    Format("IOR CSV per rank", ior.is_rank_csv, ior.read_rank_csv),
-    Format("mdtest CSV per rank", mdtest.is_rank_csv, mdtest.read_rank_csv),
-    Format("IOR or mdtest CSV per operation", mdtest.is_operations_csv, mdtest.read_operations_csv),
-    Format("elbencho CSV", elbencho.is_csv, elbencho.read_csv),
-    Format("elbencho live CSV", elbencho.is_live_csv, elbencho.read_live_csv),
+# The pattern matches at the beginning of the file.
+TABLES: tuple[Format[Block], ...] = (
+    Format(
+        "IO500 ini",
+        re.compile(r"(?ms)(?=.*^[ \t]*\[(?:ior|mdtest)-(?:easy|hard)-\w+\] *$)(?=.*^[ \t]*score\s*=)"),
+        io500.read_ini,
+    ),
+    Format("IOR CSV", re.compile(r"\s*access,bw\(MiB/s\),"), ior.read_csv),
+    Format("elbencho CSV", re.compile(r"\s*ISO date,.*operation,"), elbencho.read_csv),
 )
-# Printed texts; a file may have several. The last two are recognised but not read.
+# The pattern occurs in the object.
+JSON: tuple[Format[Sequence[Document]], ...] = (
+    Format("elbencho JSON", re.compile(r'"phase_type"'), elbencho.read_json),
+    Format("fio JSON", re.compile(r'"fio version"'), fio.read_json),
+    Format("IOR JSON", re.compile(r'"bwM[iI]B"'), ior.read_json),
+)
+# Printed texts; a file may have several.
 PRINTED: tuple[Printed, ...] = (
-    *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT, postmark.TEXT),
+    *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT),
+    # These are refused by name.
     Printed(
         "fio text",
         re.compile(r"(?:\d;)?fio-\d|\S+: \(g=\d+\): rw="),
@@ -60,7 +68,29 @@ PRINTED: tuple[Printed, ...] = (
         re.compile(r"[ \t]*MD-Workbench "),
         remedy="strakes does not read md-workbench: use mdtest, or strakes survey.",
     ),
+    Printed(
+        "CSV of IOR or mdtest with details per rank or call",
+        re.compile(r"(?:access,rank|rank,items|time,runtime,tp\b)"),
+        remedy="Import the text or the summary that the tool wrote in the same run.",
+    ),
+    Printed(
+        "elbencho live CSV",
+        re.compile(r"(?:ISO Date,)?Label,Phase,RuntimeMS,Rank,"),
+        remedy="Import the file that elbencho wrote with --csvfile, --jsonfile or --resfile.",
+    ),
 )
+FORMATS = (
+    *(known.name for known in TABLES),
+    *(known.name for known in JSON),
+    *(tool.name for tool in PRINTED if tool.read),
+)
+# Faults of a file that its reader notices only when a part is missing or of another type.
+_FAULTS_OF_A_FILE = (
+    *(BadInputError, ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError),
+    CsvError,
+)
+# A file with a zero byte this early is sparse or binary, not a result.
+_BEGINNING_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -91,15 +121,6 @@ class ResultFile:
         )
 
 
-_MOST_SHOWN = 10
-_FAULTS_OF_A_FILE = (
-    *(ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError, csv.Error),
-)
-
-# A file with a zero byte this early is sparse or binary, not a result.
-_BEGINNING_BYTES = 4096
-
-
 def read_file(path: Path) -> ResultFile:
     """Read the results in a file. Raises BadInputError that names the formats that can be read."""
     if path.is_dir():
@@ -111,57 +132,55 @@ def read_file(path: Path) -> ResultFile:
     if text.lstrip()[:1] in ("{", "[") and sum(map(text.count, ",[{")) > _MOST_VALUES:
         why = f"it is JSON of more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
-    whole = next((known for known in FORMATS if _recognises(known, text)), None)
-    results = _read(whole, text, path) if whole else []
-    if whole is None or whole.name.endswith("JSON"):
-        rest = outside_json(text) if whole else text
-        results += [result for tool, block in cut(rest, PRINTED) for result in _of_block(tool, block)]
+    parts = list(_parts(text))
+    results = [result for part in parts for result in part.results]
     tests = tuple(one for one in results if isinstance(one, Foreign) and one.figures)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:
-        if not results and not whole:
-            raise _unknown(path, text)
-        name = whole.name if whole else next((tool.name for tool, _ in cut(text, PRINTED) if tool), "")
+        name = next((part.name for part in parts if part.name), "")
         if not name:
             raise _unknown(path, text)
-        remedy = next((tool.remedy for tool, _ in cut(text, PRINTED) if tool and tool.remedy), "")
+        remedy = next((part.remedy for part in parts if part.remedy), "")
         why = ResultFile((), unread).left_out() or "nothing was measured, or every figure is 0 or nan"
         raise BadInputError(f"the file is {name} but contains no figure", where=str(path), why=why, remedy=remedy)
     return ResultFile(tests, unread)
 
 
-def _recognises(known: Format, text: str) -> bool:
+@dataclass(frozen=True)
+class _Part:
+    """A part of a file in one format, "" if it is not known, with the results in it."""
+
+    name: str
+    results: Sequence[Result]
+    remedy: str = ""
+
+
+def _parts(text: str) -> Iterator[_Part]:
+    """Yield the parts of a file: the whole file, or its JSON objects and its printed texts."""
+    if table := next((known for known in TABLES if known.pattern.match(text)), None):
+        block = Block(1, text.split("\n"))
+        yield _Part(table.name, list(_read(table.name, table.read, block, block)))
+        return
+    documents = json_documents(text)
+    for known in JSON:
+        if mine := [document for document in documents if known.pattern.search(document.text)]:
+            yield _Part(known.name, list(_read(known.name, known.read, mine, mine[0])))
+            text = without(text, mine)
+    for tool, block in cut(text, PRINTED):
+        if tool and tool.read:
+            yield _Part(tool.name, list(_read(tool.name, tool.read, block, block)))
+        else:
+            why = tool.name if tool else "rates of a tool that is not known"
+            yield _Part(tool.name if tool else "", [block.unread(why)], tool.remedy if tool else "")
+
+
+def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, block: Block) -> Iterator[Result]:
+    """Yield the results in a text. A fault in ``block`` ends them with its lines."""
     try:
-        return known.recognises(text)
-    except (ValueError, RecursionError, csv.Error):
-        return False
-
-
-def _of_block(tool: Printed | None, block: Block) -> list[Result]:
-    if tool is None:
-        return [block.unread("rates of a tool that is not known")]
-    if tool.read is None:
-        return [block.unread(tool.name)]
-    try:
-        return _named(tool.name, tool.read(block))
-    except (BadInputError, *_FAULTS_OF_A_FILE) as error:
-        return [block.unread(f"{tool.name}: {error}")]
-
-
-def _read(chosen: Format, text: str, path: Path) -> list[Result]:
-    try:
-        return _named(chosen.name, chosen.read(text))
-    except BadInputError as error:
-        where = f"{path}, {error.where}" if error.where else str(path)
-        raise BadInputError(f"{error.what} ({chosen.name})", where=where, why=error.why, remedy=error.remedy) from error
+        for result in read(text):
+            yield replace(result, form=name) if isinstance(result, Foreign) else result
     except _FAULTS_OF_A_FILE as error:
-        # Missing or mistyped parts of the text are faults of the file.
-        what, why = f"the file looks like {chosen.name} but cannot be read as that", f"{type(error).__name__}: {error}"
-        raise BadInputError(what, where=str(path), why=why) from error
-
-
-def _named(name: str, results: Iterable[Result]) -> list[Result]:
-    return [replace(result, form=name) if isinstance(result, Foreign) else result for result in results]
+        yield block.unread(f"{name}: {error}")
 
 
 def _unknown(path: Path, text: str) -> BadInputError:
@@ -174,8 +193,6 @@ def _unknown(path: Path, text: str) -> BadInputError:
             "the file contains no result", where=str(path), why=why, remedy="Import the output of the tool instead."
         )
     refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
-    names = (*(known.name for known in FORMATS), *(tool.name for tool in PRINTED if tool.read))
-    expected = ", ".join(names)
-    why = f"expected one of: {expected}"
+    why = f"expected one of: {', '.join(FORMATS)}"
     remedy = "Give the unchanged output file of the tool."
     return BadInputError("the result format is not known", where=str(path), why=why, remedy=remedy)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from strakes.language import gettext
 from strakes.statistics.contrast import (
     Verdict,
     bonferroni,
@@ -162,17 +163,21 @@ def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int,
 def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> Judged:
     judgement = verdict(ratio, margin)
     if ratio.interval is None:
-        return Judged(judgement, ratio, f"at least {smallest_runs(confidence)} runs of both (there are {ratio.runs})")
+        needs = gettext(
+            "at least {needed} runs of both (there are {runs})", needed=smallest_runs(confidence), runs=ratio.runs
+        )
+        return Judged(judgement, ratio, needs)
     low, high = ratio.interval.low, ratio.interval.high
     if judgement in (Verdict.FASTER, Verdict.SLOWER) and low < 1 + least and high > 1 / (1 + least):
-        needs = (
-            f"a difference larger than {100 * least:.3g} %, which is how much runs at different times may differ anyway"
+        needs = gettext(
+            "a difference larger than {share} %, which is how much runs at different times may differ anyway",
+            share=f"{100 * least:.3g}",
         )
         return Judged(Verdict.INCONCLUSIVE, ratio, needs)
     if judgement is Verdict.INCONCLUSIVE:
-        return Judged(
-            judgement,
-            ratio,
-            f"narrower intervals: about ±{100 * half_width_for(margin):.2g} % of both (--precision, --budget)",
+        needs = gettext(
+            "narrower intervals: about ±{share} % of both (--precision, --budget)",
+            share=f"{100 * half_width_for(margin):.2g}",
         )
+        return Judged(judgement, ratio, needs)
     return Judged(judgement, ratio)

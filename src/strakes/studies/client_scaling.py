@@ -128,8 +128,10 @@ class ClientScaling(Study):
             findings.append(self.finding(name, statement, "measured", evidence, interval_of(interval, of, "")))
         peak = law.peak
         if math.isfinite(peak.high):
-            message = "By the law, the rate is highest at {clients} clients and falls beyond."
-            statement = gettext(message, clients=f"{law.law.peak:,.0f}")
+            statement = gettext(
+                "By the law, the rate is highest at {clients} clients and falls beyond.",
+                clients=f"{law.law.peak:,.0f}",
+            )
             shown = interval_of(peak, gettext("clients at the peak"), "clients")
             findings.append(self.finding("peak", statement, "measured", evidence, shown))
         else:
@@ -150,8 +152,10 @@ class ClientScaling(Study):
         )
         beyond = _NEEDED_CLIENTS / law.measured_up_to
         if law.worst_residual > _WORST_RESIDUAL or beyond > _FURTHEST:
-            message = "rates of at least {clients} clients, and a law that fits them"
-            needs = gettext(message, clients=math.ceil(_NEEDED_CLIENTS / _FURTHEST))
+            needs = gettext(
+                "rates of at least {clients} clients, and a law that fits them",
+                clients=math.ceil(_NEEDED_CLIENTS / _FURTHEST),
+            )
             statement = gettext("It is unknown whether the system can serve {need}.", need=need)
             return self.finding(identifier, statement, "unknown", evidence, needs=needs)
         rate = law.rate(_NEEDED_CLIENTS)

@@ -14,8 +14,8 @@ from strakes.units import counted, format_bytes, format_seconds, typed_bytes, ty
 
 # Share of the budget for blocks; the rest is for set-up and removal.
 MEASURE_SHARE = 0.92
-# Blocks for which amounts are chosen, and blocks below which cells are left out. Of differences of 30 % at a scatter of
-# 15 %, nine of ten are found with 12 blocks, seven with 8, and five with 6 (bench/truth).
+# Blocks for which amounts are chosen, and blocks below which cells are left out. At a scatter of 15 %, a survey finds
+# nine of ten differences of 30 % with 12 blocks, seven with 8, and five with 6 (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
 # Visits take this many times as long as their phases: making directories, dropping caches, removing files.
 OVERHEAD = 1.3
@@ -56,7 +56,7 @@ def load_of(cells: Sequence[Cell], overhead_s: float) -> Load:
 
 
 def weight(phase: Phase) -> float:
-    """Return the duration of a phase, relative to a phase that creates as many files or writes as much data."""
+    """Return the duration of a phase, relative to a phase that creates the same files or writes the same data."""
     return _QUICK if isinstance(phase, MetadataPhase) and phase.operation not in _MAKING else 1.0
 
 
@@ -87,7 +87,7 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     load = loads[priority]
     if asked_s is None:
         return replace(context, phase_s=load.phase_s(request.budget_s, WANTED_BLOCKS), least_priority=priority)
-    # A study plans as many comparisons as fit, but at least one.
+    # A study plans all comparisons that fit, but at least one.
     least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
     needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:

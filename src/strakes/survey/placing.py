@@ -16,8 +16,8 @@ from strakes.targets.description import Layout
 # Seconds for directories to move to their targets, and the largest share of the budget for that.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Share of the budget after which cells of a lower priority are not placed any more. With twice as much, a study of two
-# minutes has too little time left to decide anything.
+# Share of the budget after which cells of a lower priority are not placed any more. With twice this share, a
+# study of two minutes has too little time left to decide anything.
 _PLACING_SHARE = 0.15
 
 

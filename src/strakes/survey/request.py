@@ -106,7 +106,7 @@ class ProgressDisplay(Protocol):
     """Receiver of progress."""
 
     def update(self, text: str, fraction: float, detail: str) -> None:
-        """Show the current cell, the share done (0 to 1), and results so far."""
+        """Show the current cell, the completed share (0 to 1), and the preliminary results."""
 
     def note(self, text: str) -> None:
         """Show a sentence permanently."""

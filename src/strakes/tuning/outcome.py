@@ -12,6 +12,7 @@ from strakes.advise.choose import Choice, Chosen, What
 from strakes.advise.paste import Paste, pastes
 from strakes.errors import BadInputError
 from strakes.findings.portrait import IntervalOf, Setting
+from strakes.language import gettext, ngettext
 from strakes.statistics.interval import Estimate
 from strakes.store import Run
 from strakes.store.records import Visit
@@ -33,7 +34,6 @@ from strakes.tune.space import Point
 from strakes.tune.words import KNOB, named, shown, to_do
 from strakes.tuning import record
 from strakes.tuning.trial import observed
-from strakes.units import counted
 
 _WHAT: Mapping[str, What] = {
     TRANSFER: "transfer size",
@@ -130,39 +130,53 @@ class TuningOutcome:
         own = [visit for visit in self.run.visits if visit.settings == settings and not visit.low and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own
 
-    @cached_property
+    @property
     def statement(self) -> str:
         """The result in a sentence or two."""
         confidence = f"{self.search.rules.confidence:.0%}"
         if self.verdict == "unfinished":
-            return "The search ended before its best setting was confirmed, so no gain is claimed."
+            return gettext("The search ended before its best setting was confirmed, so no gain is claimed.")
         if self.verdict == "better":
             gain = self.gain
             assert gain is not None and gain.interval is not None
-            changes = ", ".join(f"{named(name)} {shown(name, level)}" for name, level in self.changes.items())
-            return (
-                f"{changes}: {gain.median:.2f} times as fast as the default [{gain.interval.low:.2f} - "
-                f"{gain.interval.high:.2f}, "
-                f"{confidence} interval, {gain.runs} fresh alternating runs of each]."
+            return gettext(
+                "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} interval, "
+                "{runs} fresh alternating runs of each].",
+                changes=", ".join(f"{named(name)} {shown(name, level)}" for name, level in self.changes.items()),
+                ratio=gain.median,
+                low=gain.interval.low,
+                high=gain.interval.high,
+                confidence=confidence,
+                runs=gain.runs,
             )
         if self.gain is not None and self.gain.interval is not None and self.gain.interval.high < 1:
-            slower = "in fresh runs the best setting of the search is even slower"
-            ends = (
-                f"{self.gain.interval.low:.2f} - {self.gain.interval.high:.2f} times the default, {confidence} interval"
+            return gettext(
+                "No setting is shown to be better than the default: in fresh runs the best setting of the search is "
+                "even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
+                low=self.gain.interval.low,
+                high=self.gain.interval.high,
+                confidence=confidence,
             )
-            return f"No setting is shown to be better than the default: {slower} [{ends}]."
         if self.most_possible > _LOOSE:
-            return (
-                "No setting is shown to be better than the default, but the runs scatter too much to rule out a "
-                "gain: up to "
-                f"{self.most_possible:.1f} times as fast is possible ({confidence}, by the model of all "
-                f"{counted(len(self.search.told), 'run')}). "
-                "Repeat when the system is quieter, or with a larger --budget."
+            return ngettext(
+                "No setting is shown to be better than the default, but the runs scatter too much to rule out a gain: "
+                "up to {ratio:.1f} times as fast is possible ({confidence}, by the model of all {count} run). Repeat "
+                "when the system is quieter, or with a larger --budget.",
+                "No setting is shown to be better than the default, but the runs scatter too much to rule out a gain: "
+                "up to {ratio:.1f} times as fast is possible ({confidence}, by the model of all {count} runs). Repeat "
+                "when the system is quieter, or with a larger --budget.",
+                len(self.search.told),
+                ratio=self.most_possible,
+                confidence=confidence,
             )
-        return (
-            "No setting is shown to be better than the default, and none is by more than "
-            f"{100 * (self.most_possible - 1):.0f} % "
-            f"({confidence}, by the model of all {counted(len(self.search.told), 'run')})."
+        return ngettext(
+            "No setting is shown to be better than the default, and none is by more than {gain:.0f} % ({confidence}, "
+            "by the model of all {count} run).",
+            "No setting is shown to be better than the default, and none is by more than {gain:.0f} % ({confidence}, "
+            "by the model of all {count} runs).",
+            len(self.search.told),
+            gain=100 * (self.most_possible - 1),
+            confidence=confidence,
         )
 
     @cached_property

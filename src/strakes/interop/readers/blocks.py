@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from strakes.errors import BadInputError
 from strakes.interop.foreign import Foreign
 
-UPPER_BOUND = (
-    "computed from the ranks' own times without their start times, which the file lacks, so the rates are upper bounds"
-)
 # A line with a rate; outside of every known tool it belongs to a result that is not read.
 _RATE = re.compile(r"\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b")
 
@@ -83,104 +79,76 @@ class Printed:
     remedy: str = ""
 
 
-@dataclass
-class _OpenBlock:
-    tool: Printed | None
-    first: int
-    lines: list[str] = field(default_factory=list)
-    only_opened: bool = True
-
-
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
     """Yield the blocks of each tool in the text, and with None the lines between them that have a rate."""
-    known = tuple(tools)
-    block = _OpenBlock(None, 1)
-    for number, line in enumerate(text.split("\n"), start=1):
+    known, lines = tuple(tools), text.split("\n")
+    starts: list[tuple[int, Printed | None]] = [(0, None)]
+    only_opened = True
+    for index, line in enumerate(lines):
+        current = starts[-1][1]
         opened = next((tool for tool in known if tool.opens.match(line)), None)
+        found = opened or next((tool for tool in known if tool.table and tool.table.match(line)), None)
         # Several first lines below each other belong to one run.
-        if opened and not (opened is block.tool and block.only_opened):
-            yield from _closed(block)
-            block = _OpenBlock(opened, number)
-        elif tool := next(
-            (tool for tool in known if tool is not block.tool and tool.table and tool.table.match(line)), None
-        ):
-            yield from _closed(block)
-            block = _OpenBlock(tool, number)
-        block.lines.append(line)
-        block.only_opened = block.only_opened and (opened is not None or not line.strip())
-        if block.tool and block.tool.ends and block.tool.ends.match(line):
-            yield from _closed(block)
-            block = _OpenBlock(None, number + 1)
-    yield from _closed(block)
+        if found and not (found is current and (only_opened or not opened)):
+            starts.append((index, found))
+            current, only_opened = found, True
+        only_opened = only_opened and (opened is not None or not line.strip())
+        if current and current.ends and current.ends.match(line):
+            starts.append((index + 1, None))
+            only_opened = True
+    for (start, tool), (end, _) in pairwise([*starts, (len(lines), None)]):
+        if tool or any(map(_RATE.search, lines[start:end])):
+            yield tool, Block(start + 1, lines[start:end])
 
 
-def _closed(block: _OpenBlock) -> Iterator[tuple[Printed | None, Block]]:
-    if block.tool or any(_RATE.search(line) for line in block.lines):
-        yield block.tool, Block(block.first, block.lines)
+@dataclass(frozen=True)
+class Document(Block):
+    """A JSON object that begins a line, with its value, or with the error if it is not valid."""
+
+    value: Mapping[str, Any] | str
 
 
-def json_documents(text: str) -> Iterator[dict[str, Any] | Unread]:
-    """Yield the JSON objects that begin a line of the text, and the rest of the text after an invalid one.
+def json_documents(text: str) -> list[Document]:
+    """Return the JSON objects that begin a line of the text; an invalid one extends to the end of the text.
 
-    Other lines are skipped. nan and inf, which printf writes for an empty mean, are read as null.
+    nan and inf, which printf writes for an empty mean, are read as null.
     """
-    for start, _, document in _json_spans(text):
-        if isinstance(document, str):
-            yield Unread(text.count("\n", 0, start) + 1, text.count("\n") + 1, f"not valid JSON ({document})")
-        else:
-            yield document
-
-
-def outside_json(text: str) -> str:
-    """Return the text with empty lines in the place of its JSON documents, and without an invalid one to the end."""
-    kept, end = "", 0
-    for start, after, _ in _json_spans(text):
-        kept += text[end:start] + "\n" * text.count("\n", start, after)
-        end = after
-    return kept + text[end:]
-
-
-def _json_spans(text: str) -> Iterator[tuple[int, int, dict[str, Any] | str]]:
-    """Yield beginning, end and value of each JSON object; for an invalid one, the end of the text and the error."""
     text = re.sub(r"(:\s*)-?(?:nan|inf)\b", lambda found: f"{found[1]}null".ljust(len(found[0])), text)
-    decoder, end = json.JSONDecoder(), 0
+    decoder, line, end = json.JSONDecoder(), 1, 0
+    documents: list[Document] = []
     for match in re.finditer(r'^ *\{(?=\s*["}])', text, re.MULTILINE):
-        if match.start() >= end:
-            try:
-                document, end = decoder.raw_decode(text, match.end() - 1)
-            except (ValueError, RecursionError) as error:
-                yield match.start(), len(text), str(error)
-                return
-            yield match.start(), end, document
+        start = match.start()
+        if start < end:
+            continue
+        line += text.count("\n", end, start)
+        value: Mapping[str, Any] | str
+        try:
+            value, end = decoder.raw_decode(text, match.end() - 1)
+        except (ValueError, RecursionError) as error:
+            value, end = str(error), len(text)
+        documents.append(Document(line, text[start:end].split("\n"), value))
+        line += text.count("\n", start, end)
+    return documents
 
 
-def csv_rows(text: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV with a header, which files that were appended to repeat. Raises BadInputError."""
-    reader = csv.DictReader(text.strip().splitlines())
-    for row in reader:
-        if None in row or None in row.values():
-            where = f"line {reader.line_num}"
-            raise BadInputError("a row and the header have different numbers of columns", where=where)
-        if any(key != value for key, value in row.items()):
-            yield row
+def without(text: str, blocks: Iterable[Block]) -> str:
+    """Return the text with empty lines in the place of the blocks."""
+    lines = text.split("\n")
+    for block in blocks:
+        lines[block.first - 1 : block.first - 1 + len(block.lines)] = [""] * len(block.lines)
+    return "\n".join(lines)
 
 
-def repetitions(rows: Iterable[Mapping[str, str]], phase: str = "") -> list[list[Mapping[str, str]]]:
-    """Return the rows of each repetition. A new one begins when a rank recurs or ``phase`` changes."""
-    found: list[list[Mapping[str, str]]] = []
-    ranks: set[str] = set()
-    for row in rows:
-        if not found or row["rank"] in ranks or row.get(phase) != found[-1][0].get(phase):
-            found.append([])
-            ranks = set()
-        found[-1].append(row)
-        ranks.add(row["rank"])
-    return found
+def csv_rows(block: Block) -> Iterator[dict[str, str] | Unread]:
+    """Yield the rows of a CSV with a header, which files that were appended to repeat, and rows that were cut off.
 
-
-def joint_rate(rates: Sequence[float | None], times_s: Sequence[float | None]) -> float | None:
-    """Return the rate of all ranks over the time of the slowest, or None if a rate or a time is unknown."""
-    pairs = [(rate, time_s) for rate, time_s in zip(rates, times_s, strict=True) if rate and time_s]
-    if not pairs or len(pairs) < len(rates):
-        return None
-    return sum(rate * time_s for rate, time_s in pairs) / max(time_s for _, time_s in pairs)
+    The last column may be missing, or have commas without quotation marks.
+    """
+    header = next(line for line in block.lines if line.strip())
+    columns = header.strip().split(",")
+    for line in block.lines:
+        cells = line.strip().split(",", len(columns) - 1)
+        if len(cells) < len(columns) - 1 and line.strip():
+            yield block.line_unread(line, "the row has fewer columns than the header")
+        elif line.strip() and line != header:
+            yield dict(zip(columns, cells, strict=False))

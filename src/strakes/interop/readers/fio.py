@@ -10,7 +10,7 @@ from typing import Any
 from strakes.errors import BadInputError
 from strakes.findings.portrait import Setting
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered, moment_of, number, slug
-from strakes.interop.readers.blocks import Result, Unread, json_documents
+from strakes.interop.readers.blocks import Document, Result
 from strakes.units import KIB, parse_bytes
 
 _OPTIONS = (
@@ -29,22 +29,18 @@ _OPTIONS = (
 _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
 
-def is_json(text: str) -> bool:
-    """Return whether the text is fio's JSON."""
-    return '"fio version"' in text and ('"jobs"' in text or '"client_stats"' in text)
-
-
-def read_json(text: str) -> Iterator[Result]:
+def read_json(documents: Sequence[Document]) -> Iterator[Result]:
     """Read every run: bandwidth of reads, writes and trims, and operations per second under the same name with
     ``-operations``. Skip intermediate results (--status-interval).
     """
-    documents = list(json_documents(text))
-    runs = [run for document in documents if not isinstance(document, Unread) for run in _runs(document)]
+    runs = [run for document in documents if not isinstance(document.value, str) for run in _runs(document.value)]
     for run, later in zip(runs, [*runs[1:], None], strict=True):
         unfinished = later is not None and (any(job.get("eta") for job in _jobs(run)) or _begun(run) == _begun(later))
         if not unfinished:
             yield _run(run)
-    yield from (document for document in documents if isinstance(document, Unread))
+    for document in documents:
+        if isinstance(document.value, str):
+            yield document.unread(f"not valid JSON ({document.value})")
 
 
 def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -76,42 +76,33 @@ def _figure(name: str, is_bandwidth: bool, value: float) -> ForeignFigure:
     return ForeignFigure(name, "bytes_per_s" if is_bandwidth else "operations_per_s", (value,))
 
 
-def is_ini(text: str) -> bool:
-    """Return whether the text is the result.txt of the C version."""
-    return bool(re.search(r"^[ \t]*\[(ior|mdtest)-(easy|hard)-(write|read|stat)\]\s*$", text, re.MULTILINE)) and bool(
-        re.search(r"^[ \t]*score\s*=", text, re.MULTILINE)
-    )
-
-
-def read_ini(text: str) -> Iterator[Result]:
-    """Read the ini file: a section for each phase, with its score in GiB/s or kIOPS."""
-    sections: dict[str, dict[str, str]] = {"": {}}
-    section = ""
-    for line in text.splitlines():
-        if opened := _SECTION.match(line):
-            section = opened[1]
-            sections.setdefault(section, {})
-        elif pair := _KEY.match(line):
-            sections[section].setdefault(pair[1], pair[2])
+def read_ini(block: Block) -> Iterator[Result]:
+    """Read result.txt of the C version: a section for each phase, with its score in GiB/s or kIOPS."""
+    head, parts = block.parts(_SECTION.match)
+    sections: dict[str, dict[str, str]] = {}
+    for part in parts:
+        sections.setdefault(part.search(_SECTION.pattern), _keys(part))
     figures = [
         _figure(name, name.startswith("ior-"), value * (GIB if name.startswith("ior-") else 1e3))
         for name, keys in sections.items()
-        if name and "SCORE" not in name and (value := number(keys.get("score", ""))) is not None
+        if name != "SCORE" and (value := number(keys.get("score", ""))) is not None
     ]
     score = sections.get("SCORE", {})
     rates = f"bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS"
-    began = re.search(r"; START (\S+ \S+)", text)
     first = next((keys["t_start"] for keys in sections.values() if "t_start" in keys), "")
-    path = re.search(r"\s-o (\S+?)/+ior-easy", text)
     yield Foreign(
         "io500",
         tuple(figures),
-        version=sections[""].get("version", ""),
-        when=time_of(began[1] if began else first),
-        path=path[1] if path else "",
+        version=_keys(head).get("version", ""),
+        when=time_of(block.search(r"; START (\S+ \S+)") or first),
+        path=block.search(r"\s-o (\S+?)/+ior-easy"),
         stated=(f"IO500 states: score {score['SCORE']}, {rates}",) if "SCORE" in score else (),
-        notes=_validity(text, []),
+        notes=_validity(block.text, []),
     )
+
+
+def _keys(part: Block) -> dict[str, str]:
+    return {pair[1]: pair[2] for line in reversed(part.lines) if (pair := _KEY.match(line))}
 
 
 TEXT = Printed(

@@ -1,14 +1,13 @@
-"""mdtest: the summary it prints (1.8 to 4.1), its per-rank CSV, and the per-operation CSV that it shares with IOR."""
+"""mdtest: the summary it prints (1.8 to 4.1)."""
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 
 from strakes.findings.portrait import Setting
-from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, slug, time_of
-from strakes.interop.readers.blocks import UPPER_BOUND, Block, Printed, Result, csv_rows, joint_rate, repetitions
+from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
+from strakes.interop.readers.blocks import Block, Printed, Result, Unread
 
 _TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
 _TIMES = re.compile(r"[ \t]*SUMMARY time\b")
@@ -22,24 +21,23 @@ def read_text(block: Block) -> Iterator[Result]:
     launched = re.search(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", block.text)
     command = block.search(r"^[ \t]*Command line used:\s*(.*)$")
     settings: dict[str, Setting] = {"ranks": int(launched[2]), "nodes": int(launched[3])} if launched else {}
-    head, tables = block.parts(_TABLE.match)
+    before, tables = block.parts(_TABLE.match)
     if not tables:
-        only_times = any(_TIMES.match(line) for line in block.lines)
+        only_times = any(map(_TIMES.match, block.lines))
         yield block.unread(
             "mdtest -Z prints times without rates; run it with -P" if only_times else "no table of rates"
         )
-    before = head
     for table in tables:
         if items := next((found for line in reversed(before.lines) if (found := _ITEMS.match(line))), None):
             settings |= {"ranks": int(items[1]), "items": int(items[2])}
-        rates: dict[str, float] = {}
-        yield from _table(table, rates)
-        for kind, lines in (("creation", before.lines), ("removal", table.lines)):
-            trees = (found for line in lines if (found := _OLD_TREE.match(line)) and found[1] == kind)
-            for tree in trees:
-                if rate := number(tree[2]):
-                    rates.setdefault(f"Tree {kind}", rate)
+        rows = [*_rows(table), *_trees(before, "creation"), *_trees(table, "removal")]
         before = table
+        rates: dict[str, float] = {}
+        for row in rows:
+            if isinstance(row, Unread):
+                yield row
+            else:
+                rates.setdefault(*row)
         if not rates:
             yield table.unread("mdtest measured nothing, or its columns are not known")
             continue
@@ -58,8 +56,8 @@ def read_text(block: Block) -> Iterator[Result]:
         )
 
 
-def _table(table: Block, rates: dict[str, float]) -> Iterator[Result]:
-    """Add the mean rate of each operation that was run; yield the lines with other columns than the header."""
+def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
+    """Yield the mean rate of each operation that was run, and the lines with other columns than the header."""
     # Max, Min, Mean, Std Dev; newer versions print them for ranks, then for iterations.
     columns: list[str] = []
     for line in table.lines:
@@ -73,7 +71,14 @@ def _table(table: Block, rates: dict[str, float]) -> Iterator[Result]:
             if len(values) != max(len(columns), 4) and not (len(columns) == 7 and len(values) == 8):
                 yield table.line_unread(line, "it has other columns than the header")
             elif rate := number(values[mean]):
-                rates.setdefault(row[1], rate)
+                yield row[1], rate
+
+
+def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:
+    """Yield the rate of trees, which older versions print outside of the table."""
+    for found in map(_OLD_TREE.match, block.lines):
+        if found and found[1] == kind and (rate := number(found[2])):
+            yield f"Tree {kind}", rate
 
 
 def _paths(text: str, command: str) -> str:
@@ -81,50 +86,6 @@ def _paths(text: str, command: str) -> str:
     asked = re.search(r"""(?:^|\s)['"]?-d['"]?[ =]*['"]?([^\s'"]+)""", command)
     paths = dict.fromkeys(re.findall(r"^[ \t]*Path\s*:\s*(\S+)", text, re.MULTILINE))
     return asked[1] if asked and ("@" in asked[1] or len(paths) < 2) else "@".join(paths)
-
-
-def is_rank_csv(text: str) -> bool:
-    """Return whether the text is the CSV with details per rank."""
-    return text.lstrip().startswith("rank,items,rate-")
-
-
-def read_rank_csv(text: str) -> Iterator[Result]:
-    """Read details per rank (--saveRankPerformanceDetails): all items over the slowest rank's time."""
-    rows = csv.DictReader(text.strip().splitlines())
-    iterations = repetitions(row for row in rows if row["rank"] != "all")
-    names = [name.removeprefix("rate-") for name in rows.fieldnames or () if name.startswith("rate-")]
-    figures = [
-        ForeignFigure(slug(name), "operations_per_s", (rate,), {"ranks": len(ranks)})
-        for ranks in iterations
-        for name in names
-        if (
-            rate := joint_rate(
-                *([number(row.get(f"{kind}-{name}") or "") for row in ranks] for kind in ("rate", "time"))
-            )
-        )
-    ]
-    yield Foreign("mdtest", gathered(figures), notes=(UPPER_BOUND,))
-
-
-def is_operations_csv(text: str) -> bool:
-    """Return whether the text is the CSV with details per call."""
-    return text.lstrip().startswith("time,runtime,tp\n")
-
-
-def read_operations_csv(text: str) -> Iterator[Result]:
-    """Read the calls of one rank (savePerOpDataCSV): bytes or metadata calls over the time from first to last."""
-    rows = [(float(row["time"]), float(row["runtime"]), number(row["tp"])) for row in csv_rows(text)]
-    seconds = max(begun + took for begun, took, _ in rows) - min(begun for begun, _, _ in rows) if rows else 0.0
-    if seconds <= 0:
-        return
-    # The throughput is 1 / time for a metadata call and bytes / time for a transfer.
-    amounts = sorted(took * throughput for _, took, throughput in rows if throughput is not None)
-    amount = amounts[len(amounts) // 2] if amounts else 1.0
-    tool, figure = "mdtest", ForeignFigure("operations", "operations_per_s", (len(rows) / seconds,), {"ranks": 1})
-    if not 0.99 < amount < 1.01:
-        settings: dict[str, Setting] = {"ranks": 1, "transfer_bytes": round(amount)}
-        tool, figure = "ior", ForeignFigure("transfers", "bytes_per_s", (len(rows) * amount / seconds,), settings)
-    yield Foreign(tool, (figure,), notes=("only the calls of one rank",))
 
 
 TEXT = Printed(

@@ -1,22 +1,13 @@
-"""Checks of a terminal screen and of a web page: cut text, broken lines, missing amounts, grades, external requests."""
+"""Checks of a terminal screen and of a web page: cut text, broken lines and grades."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 # Lines with a command or path to copy. They may be wrapped: a terminal copies a wrapped line as one line.
 _TO_COPY = re.compile(r"(Report|Repeat|  ) +(strakes|/)")
-_AMOUNTS = (
-    r"phases took [\d.,]+ \w+",
-    r"each rank (moved [\d.,]+ [KMGT]iB|worked on [\d,]+)",
-    r"[\d,]+ files",
-)
-_PAGE_OF_PDF = re.compile(rb"/Type\s*/Page\b")
-# Width of A4 paper without the margins of the report (184 mm), in CSS pixels.
-PAPER_WIDTH = 695
 # Return the texts that an enclosing box or the edge of the window clips. A scrollable box clips on paper only.
 _CLIPPED = """onPaper => {
   const cutting = onPaper ? ['hidden', 'clip', 'auto', 'scroll'] : ['hidden', 'clip'];
@@ -58,16 +49,6 @@ def clipped_texts(page: Any, *, on_paper: bool = False) -> list[str]:
     return clipped
 
 
-def pages_of(printed: bytes) -> int:
-    """Return the number of pages of a PDF."""
-    return len(_PAGE_OF_PDF.findall(printed))
-
-
-def requests_elsewhere(requests: Iterable[str], page: Path) -> list[str]:
-    """Return the requests for anything but the page."""
-    return [request for request in requests if request != page.as_uri()]
-
-
 def grades_in(text: str) -> list[str]:
     """Return the grades at the ends of the rows of a screen.
 
@@ -75,11 +56,6 @@ def grades_in(text: str) -> list[str]:
     ['sure', '-']
     """
     return re.findall(r"  (sure|likely|alike|-)$", text, flags=re.MULTILINE)
-
-
-def lacking_amounts(scope: str) -> list[str]:
-    """Return the patterns of measured amounts that the scope of a summary lacks."""
-    return [pattern for pattern in _AMOUNTS if not re.search(pattern, " ".join(scope.split()), re.IGNORECASE)]
 
 
 def broken_lines(lines: Iterable[str], written: Iterable[str], columns: int) -> list[str]:

@@ -1,7 +1,4 @@
-"""The commands of the README and the getting-started page give legible output.
-
-On terminals of 80 and of 60 columns, in a browser and on paper.
-"""
+"""The commands of the README and the getting-started page give legible output on 80 and on 60 columns."""
 
 from __future__ import annotations
 
@@ -22,25 +19,17 @@ import pytest
 from conftest import ROOT
 from lab.running import need, own_labs
 from newcomer.looking import (
-    PAPER_WIDTH,
     broken_lines,
-    clipped_texts,
     cut_words,
     everything_in,
     grades_in,
-    lacking_amounts,
-    pages_of,
-    requests_elsewhere,
     words_of,
 )
 from newcomer.screen import Screen, screen_of
-from report.test_browser import CHROMIUM, Visit, browser, eventually
 from strakes.findings.answers import Answer
 from strakes.findings.record import from_record
 from strakes.report.answer_text import answer_lines
 from strakes.report.words import IN_BRIEF, WARNINGS
-
-__all__ = ["browser"]
 
 IN_MEMORY = Path("/dev/shm")
 # Options of `strakes lab up` by kind of lab.
@@ -52,7 +41,6 @@ LABS: dict[str, tuple[str, ...]] = {
     "juicefs": ("--cache-size", "256MiB"),
 }
 _LAB = (pytest.mark.lab, pytest.mark.long)
-MOST_PAGES = 8
 README = ROOT / "README.md"
 STARTING = ROOT / "docs" / "guide" / "getting-started.md"
 # Further commands that the getting-started page names; they measure nothing.
@@ -140,25 +128,15 @@ def commands_of(page: Path) -> list[str]:
     return [line.partition(" #")[0].strip() for line in block.splitlines() if line.startswith("./strakes ")]
 
 
-@pytest.fixture(scope="module")
-def page_file(summary: tuple[list[str], list[str]], newcomer: Newcomer, wide: Screen) -> Path:
-    """Return the report of the getting-started page's command; it equals the report whose path the summary shows."""
+def test_the_commands_of_the_getting_started_page_write_the_report_that_the_summary_names(
+    summary: tuple[list[str], list[str]], newcomer: Newcomer, wide: Screen
+) -> None:
     (line,) = [line for line in summary[1] if line.startswith("Report ")]
     survey, report = commands_of(STARTING)
     assert newcomer.typed(survey) == newcomer.typed(commands_of(README)[0])
     assert wide.type(newcomer.typed(report), limit_s=60) == 0, wide.text()
     written = Path(report.split()[-1].replace("/scratch/me", str(newcomer.place)))
     assert written.read_bytes() == Path(line.split()[1]).read_bytes()
-    return written
-
-
-@pytest.fixture
-def visit(browser: Any, page_file: Path) -> Iterator[Visit]:
-    if not CHROMIUM.exists():
-        pytest.skip("needs Chromium")
-    opened = Visit(browser, page_file)
-    yield opened
-    opened.context.close()
 
 
 def test_every_answer_is_on_the_screen_with_its_grade(
@@ -195,49 +173,6 @@ def test_no_word_is_cut(
     known = words_of(everything_in(newcomer.findings())) | words_of(full) | words_of(warnings)
     for _, written in (summary, narrow):
         assert cut_words(written, known) == set()
-
-
-def test_the_browser_shows_all_of_it_and_complains_of_nothing(
-    visit: Visit, newcomer: Newcomer, page_file: Path
-) -> None:
-    page = visit.drawn()
-    text = page.inner_text("body")
-    assert all(answer["title"].partition(",")[0] in text for answer in newcomer.findings()["answers"])
-    assert lacking_amounts(text) == []
-    assert visit.complaints == []
-    assert requests_elsewhere(visit.requests, page_file) == []
-
-
-@pytest.mark.parametrize("width", [1280, 420])
-def test_nothing_is_clipped_in_the_browser(visit: Visit, width: int, tmp_path: Path) -> None:
-    page = visit.drawn()
-    page.set_viewport_size({"width": width, "height": 900})
-    assert eventually(
-        page, "[...document.querySelectorAll('.plot')].every(plot => plot.scrollWidth <= plot.clientWidth + 1)"
-    )
-    picture = tmp_path / f"{width}.png"
-    page.screenshot(path=str(picture), full_page=True)
-    assert picture.stat().st_size > 20_000
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert clipped_texts(page) == []
-    # The same with all folded parts open.
-    page.evaluate("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
-    assert clipped_texts(page) == []
-    assert visit.complaints == []
-
-
-def test_it_prints_with_nothing_clipped(visit: Visit, tmp_path: Path) -> None:
-    page = visit.drawn()
-    printed = page.pdf(path=str(tmp_path / "report.pdf"), prefer_css_page_size=True)
-    assert 1 <= pages_of(printed) <= MOST_PAGES
-    page.set_viewport_size({"width": PAPER_WIDTH, "height": 1000})
-    page.emulate_media(media="print")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    wide_enough = f"plot => plot.getBoundingClientRect().width <= {PAPER_WIDTH}"
-    assert eventually(page, f"[...document.querySelectorAll('.plot svg.main-svg')].every({wide_enough})")
-    page.screenshot(path=str(tmp_path / "paper.png"), full_page=True)
-    assert clipped_texts(page, on_paper=True) == []
-    assert visit.complaints == []
 
 
 def test_the_next_commands_of_the_getting_started_page_fit_the_screen(newcomer: Newcomer, wide: Screen) -> None:

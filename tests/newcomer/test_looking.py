@@ -1,4 +1,4 @@
-"""The checks of looking.py find planted faults: cut words, broken lines, page errors, external requests."""
+"""The checks of looking.py find planted faults: cut words and broken lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from newcomer.looking import (
     broken_lines,
     clipped_texts,
     cut_words,
-    pages_of,
-    requests_elsewhere,
     words_of,
 )
 from newcomer.screen import screen_of
@@ -89,13 +87,9 @@ def test_a_scrollable_box_clips_on_paper_only(opened: OpenPage) -> None:
 
 
 @needs_chromium
-def test_complaints_requests_and_printed_pages_are_noticed(opened: OpenPage, tmp_path: Path) -> None:
+def test_a_complaint_of_the_browser_is_noticed(opened: OpenPage) -> None:
     for script in ("console.error('planted')", "throw new Error('planted')", "planted()"):
         assert any("planted" in complaint for complaint in opened(f"<script>{script}</script>").complaints)
-    visit = opened('<img src="https://example.org/x.png">')
-    assert requests_elsewhere(visit.requests, tmp_path / "page.html") == ["https://example.org/x.png"]
-    page = opened('<p style="break-after: page">one</p><p style="break-after: page">two</p><p>three</p>').page
-    assert pages_of(page.pdf(path=str(tmp_path / "page.pdf"))) == 3
 
 
 def test_a_cut_word_on_a_screen_is_noticed() -> None:

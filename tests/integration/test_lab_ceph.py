@@ -32,16 +32,6 @@ def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(la
     sizes = os.statvfs(mount)
     assert 2 << 30 < sizes.f_bavail * sizes.f_frsize < 4 << 30
 
-    # A layout that was set is inherited by a new file.
-    directory = mount / "striped"
-    directory.mkdir()
-    os.setxattr(directory, "ceph.dir.layout", b"stripe_unit=65536 stripe_count=2 object_size=1048576")
-    (directory / "file").write_bytes(os.urandom(4 * MIB))
-    layout = os.getxattr(directory / "file", "ceph.file.layout")
-    assert layout == b"stripe_unit=65536 stripe_count=2 object_size=1048576 pool=cephfs_data"
-    os.setxattr(directory, "ceph.dir.pin", b"1")
-    assert os.getxattr(directory, "ceph.dir.pin") == b"1"
-
     with subprocess.Popen(["sleep", "60"], cwd=mount) as user:
         refused = labs.run("down", "ceph")
         assert refused.returncode == 1 and f"sleep (process {user.pid})" in refused.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 
 import pytest
 
@@ -35,12 +36,18 @@ MOMENTS = [
 ]
 
 
-def kill_up_at(labs: Labs, kind: str, step: str) -> None:
+def begin_up(labs: Labs, kind: str, step: str) -> subprocess.Popen[str]:
+    """Begin to start a lab and return at the step."""
     begun = labs.begin("up", kind, *SMALL[kind])
     assert begun.stderr is not None
     for line in begun.stderr:
         if step in line:
             break
+    return begun
+
+
+def kill_up_at(labs: Labs, kind: str, step: str) -> None:
+    begun = begin_up(labs, kind, step)
     os.kill(begun.pid, signal.SIGKILL)
     begun.communicate()
     assert begun.returncode == -signal.SIGKILL
@@ -73,11 +80,7 @@ def test_the_next_up_after_a_killed_one_starts_afresh(labs: Labs, kind: str, ste
 
 def test_an_interrupted_up_removes_everything_it_started(labs: Labs) -> None:
     need("ceph")
-    begun = labs.begin("up", "ceph", *SMALL["ceph"])
-    assert begun.stderr is not None
-    for line in begun.stderr:
-        if "metadata server" in line:
-            break
+    begun = begin_up(labs, "ceph", "metadata server")
     used = labs.footprint()
     begun.send_signal(signal.SIGTERM)
     begun.communicate(timeout=60)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +27,17 @@ def plans():
         if message["type"] == "plan":
             yield message
 """
+
+
+def compiled(source: str, place: Path, *options: str) -> Path:
+    """Return a library to preload, compiled of a C file of this directory. Skip the test without a compiler."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("the library needs a C compiler")
+    library = place / f"{source}.so"
+    path = Path(__file__).with_name(f"{source}.c")
+    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, path, *options], check=True)
+    return library
 
 
 @pytest.fixture

@@ -127,33 +127,11 @@ def test_a_refused_plan_names_the_key(engine: LocalEngine, workspace: Workspace)
     assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
 
 
-def test_a_directory_that_is_not_a_workspace_is_refused(engine: LocalEngine, tmp_path: Path) -> None:
-    result = engine.run(SHORT, tmp_path, "r", 60)
-    assert result.ended == "refused"
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_plan_over_its_limit_is_ended_and_a_rank_is_named(engine: LocalEngine, workspace: Workspace) -> None:
-    result = engine.run(ENDLESS, workspace.path, "long", 0.7)
-    assert (result.ended, result.cleaned) == ("failed", True)
-    assert "limit" in result.errors[0].what
-    assert "rank" in result.errors[0].where
-
-
-def test_a_cancelled_plan_ends_in_order(engine: LocalEngine, workspace: Workspace) -> None:
-    result = engine.run(ENDLESS, workspace.path, "c", 3600, when_running(engine.cancel))
-    assert (result.ended, result.cleaned) == ("cancelled", True)
-    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
-
-
-def test_a_cancel_comes_from_any_thread(engine: LocalEngine, workspace: Workspace) -> None:
+def test_a_cancel_comes_from_any_thread_or_a_signal_handler(engine: LocalEngine, workspace: Workspace) -> None:
     timer = threading.Timer(0.3, engine.cancel)
     timer.start()
     assert engine.run(ENDLESS, workspace.path, "c", 3600).ended == "cancelled"
     timer.join()
-
-
-def test_a_cancel_comes_from_a_signal_handler(engine: LocalEngine, workspace: Workspace) -> None:
     before = signal.signal(signal.SIGUSR1, lambda *_: engine.cancel())
     try:
         timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))

@@ -74,15 +74,6 @@ def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
 
 
 @needs_mpi
-def test_a_plan_gives_the_samples_that_threads_give(engine: MpiEngine, workspace: Workspace) -> None:
-    result = engine.run(SHORT, workspace.path, "c1", 60)
-    assert (result.ended, result.errors, result.cleaned, result.left) == ("ok", (), True, ())
-    assert [(sample.name, sample.operations) for sample in result.samples] == [("create", 80), ("stat", 80)]
-    assert [row[0] for row in result.samples[0].ranks] == [0, 1, 2, 3]
-    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
-
-
-@needs_mpi
 def test_processes_have_a_limit_between_them(engine: MpiEngine, workspace: Workspace) -> None:
     engine.impact = Impact(operations_per_s=400.0)
     try:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from launch.conftest import compiled
 from launch.test_mpi import needs_mpi
 from strakes.launch.engine import Engine
 from strakes.launch.mpi import MpiEngine
@@ -24,13 +23,8 @@ HERE = sorted(os.sched_getaffinity(0))
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Preload a library into later engines; return the file to which it writes the placement of each rank."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("the library needs a C compiler")
-    library, file = tmp_path / "placed.so", tmp_path / "told"
-    source = Path(__file__).with_name("placed_writes.c")
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
-    monkeypatch.setenv("LD_PRELOAD", str(library))
+    file = tmp_path / "told"
+    monkeypatch.setenv("LD_PRELOAD", str(compiled("placed_writes", tmp_path)))
     monkeypatch.setenv("PLACED_WRITES", str(file))
     return file
 

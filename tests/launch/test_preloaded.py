@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from launch.conftest import compiled
+from launch.test_faults import marked
 from launch.test_mpi import needs_mpi
 from strakes.launch.engine import LocalEngine
 from strakes.launch.mpi import MpiEngine
@@ -21,21 +21,12 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("the library needs a C compiler")
-    built = tmp_path_factory.mktemp("preloaded") / "preloaded.so"
-    source = Path(__file__).with_name("preloaded.c")
-    subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", built, source], check=True)
-    return built
+    return compiled("preloaded", tmp_path_factory.mktemp("preloaded"))
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    directory = tmp_path / "place"
-    directory.mkdir()
-    (directory / ".strakes-marker").touch()
-    return directory
+    return marked(tmp_path)
 
 
 def moves(backend: Backend) -> Plan:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from launch.conftest import compiled
 from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
 from strakes.launch.engine import Engine, LocalEngine
@@ -74,13 +74,10 @@ class Traced:
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
-    compiler = shutil.which("cc")
-    if compiler is None or platform.machine() != "x86_64":
-        pytest.skip("the tracer needs a C compiler, and is for x86-64")
+    if platform.machine() != "x86_64":
+        pytest.skip("the tracer is for x86-64")
     built = tmp_path_factory.mktemp("tracer")
-    library, trace = built / "access_trace.so", built / "trace"
-    source = Path(__file__).with_name("access_trace.c")
-    subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+    library, trace = compiled("access_trace", built), built / "trace"
     trace.mkdir()
     with pytest.MonkeyPatch.context() as patch, tmpfs_mounted("64m") as place, LocalEngine() as local:
         patch.setenv("LD_PRELOAD", str(library))

@@ -75,17 +75,6 @@ def test_an_unknown_live_comment_is_refused_with_its_line() -> None:
         live.read("<!-- live: not -->\n")
 
 
-def test_live_comments_apply_to_the_next_block_only() -> None:
-    page = live.read(
-        "<!-- live: status 1 -->\n<!-- live: report a -->\n```sh\nfalse\n\ntrue # said\n```\n```console\n$ strakes "
-        "runs\nnone\n```\n"
-    )
-    assert [(block.line, block.commands, block.status, block.report) for block in page.blocks] == [
-        (3, ["false", "true # said"], 1, "a"),
-        (8, ["strakes runs"], 0, ""),
-    ]
-
-
 @needs_root
 def test_commands_of_a_page_share_a_shell_and_their_output_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

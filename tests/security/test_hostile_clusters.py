@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -29,6 +29,13 @@ _CIB = (
 )
 
 
+@contextmanager
+def moment() -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < _MOMENT_S
+
+
 def cib(constraints: str = "", levels: str = "") -> str:
     return _CIB.format(long="a" * 40, constraints=constraints, levels=levels)
 
@@ -36,11 +43,9 @@ def cib(constraints: str = "", levels: str = "") -> str:
 @pytest.mark.parametrize("pattern", ["(a+)+$b", "(a|a)*b", "(", "*", "a{99999999999}", "(" * 5000])
 def test_a_pathological_or_invalid_pattern_is_refused_in_a_moment(pattern: str) -> None:
     level = f'<fencing-level id="l" target-pattern="{pattern}" index="1" devices="x"/>'
-    began = time.monotonic()
-    with pytest.raises(BadInputError, match="pattern") as refused:
+    with moment(), pytest.raises(BadInputError, match="pattern") as refused:
         Cib(cib(levels=level), "cib.xml").levels_of("a" * 40)
     assert refused.value.where == pattern[:80]
-    assert time.monotonic() - began < _MOMENT_S
 
 
 def test_a_pattern_of_resources_is_refused_like_one_of_nodes(tmp_path: Path) -> None:
@@ -76,9 +81,8 @@ def test_deeply_nested_sections_are_refused(read: Callable[[str, str], Block]) -
 
 
 def test_open_quotes_take_linear_time() -> None:
-    began = time.monotonic()
-    assert read_corosync('"\\' * 500_000, "corosync.conf").blocks == []
-    assert time.monotonic() - began < _MOMENT_S
+    with moment():
+        assert read_corosync('"\\' * 500_000, "corosync.conf").blocks == []
 
 
 @pytest.mark.parametrize(
@@ -94,10 +98,9 @@ def test_open_quotes_take_linear_time() -> None:
     ids=["resources", "constraints", "members of a set", "nodes", "groups in groups", "rules in rules"],
 )
 def test_more_elements_than_any_cluster_has_are_refused_in_a_moment(constraints: str, resources: str) -> None:
-    began = time.monotonic()
-    with pytest.raises(BadInputError, match="this CIB cannot be checked") as refused:
+    with moment(), pytest.raises(BadInputError, match="this CIB cannot be checked") as refused:
         Cib(cib(constraints).replace("</resources>", f"{resources}</resources>"), "cib.xml")
-    assert "more than" in refused.value.why and time.monotonic() - began < _MOMENT_S
+    assert "more than" in refused.value.why
 
 
 def test_cluster_programs_are_not_run_on_configurations_that_take_them_minutes(tmp_path: Path) -> None:
@@ -199,9 +202,8 @@ def test_a_thousand_copies_in_one_file_are_looked_at_in_a_moment_and_more_are_re
 def test_an_include_with_many_blanks_takes_linear_time(tmp_path: Path, blanks: str) -> None:
     setup = plan(tmp_path, cib())
     setup.texts["etc/drbd.conf"] = f"include{blanks * 100_000}x"
-    began = time.monotonic()
-    list(findings(setup))
-    assert time.monotonic() - began < _MOMENT_S
+    with moment():
+        list(findings(setup))
 
 
 @pytest.mark.parametrize("target", ["/victim", "../victim", "../../../../victim", "/proc/self/../../victim"])
@@ -249,7 +251,5 @@ def test_a_file_outside_of_the_checked_directory_is_not_included(tmp_path: Path,
 )
 def test_a_source_of_any_form_is_read_in_a_moment(tmp_path: Path, text: str) -> None:
     (tmp_path / "source").write_text(text)
-    began = time.monotonic()
-    with suppress(BadInputError):
+    with moment(), suppress(BadInputError):
         read_plan(tmp_path / "source")
-    assert time.monotonic() - began < _MOMENT_S

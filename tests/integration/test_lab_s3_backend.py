@@ -144,17 +144,6 @@ def test_objects_and_files_return_the_written_data_and_are_removed(place: Path) 
     assert all(samples[f"file-{name}"].operations == 120 for name in ("create", "read", "remove"))
 
 
-def test_kept_objects_are_in_the_bucket_and_clean_finds_them_by_the_note(place: Path) -> None:
-    directory = workspace_in(place)
-    plan = Plan(ranks=2, phases=(data("w", "write"), items("file-create", file_bytes=0)))
-    with LocalEngine() as engine:
-        assert engine.run(plan, directory, "kept", limit_s=60, keep=True).ended == "ok"
-    there = keys_in_bucket()
-    assert len(there) == 2 + 80 + 1 and all(key.startswith(f"{directory.name}/kept/") for key in there)
-    assert (directory / f"{NOTE}kept").is_file()
-    assert clean(place, force=True).left == () and not directory.exists()
-
-
 def test_foreign_objects_below_the_prefix_refuse_the_plan_before_any_change(place: Path) -> None:
     plan = Plan(ranks=1, phases=(data("w", "write"),))
     with LocalEngine() as engine:

@@ -75,16 +75,6 @@ def test_a_killed_survey_resumes_without_repeating_visits(strakes: StrakesRunner
     assert os.listdir(target) == []
 
 
-def test_clean_removes_only_the_files_of_a_killed_survey(strakes: StrakesRunner, target: Path) -> None:
-    (target / "strakes-of-the-ship").write_text("mine")
-    with started("survey", target, "--budget", BUDGET) as process:
-        wait_for_visits(3)
-        os.killpg(process.pid, signal.SIGKILL)
-    done = strakes("clean", target)
-    assert done.returncode == 0, done.stderr
-    assert os.listdir(target) == ["strakes-of-the-ship"]
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_survey_cleans_up_and_names_resume(target: Path, number: signal.Signals) -> None:
     with started("survey", target, "--budget", "60s") as process:

@@ -1,4 +1,4 @@
-"""What the journal promises to later readers, also under faults of the file system, the store and other writers."""
+"""Guarantees of the journal to later readers, also under faults of the file system, the store and other writers."""
 
 from __future__ import annotations
 
@@ -33,20 +33,16 @@ def is_free(path: Path) -> bool:
     return True
 
 
-def test_the_lock_of_the_store_is_held_inside_the_block_only(tmp_path: Path) -> None:
-    with locked(tmp_path):
-        assert not is_free(tmp_path / "knobs" / "lock")
-    assert is_free(tmp_path / "knobs" / "lock")
-
-
 def test_creating_a_journal_waits_for_the_lock_of_the_store(tmp_path: Path) -> None:
     begun: list[KnobJournal] = []
     with locked(tmp_path):
+        assert not is_free(tmp_path / "knobs" / "lock")
         beginning = threading.Thread(target=lambda: begun.append(begin(tmp_path)))
         beginning.start()
         beginning.join(0.5)
         assert not begun and beginning.is_alive()
     beginning.join()
+    assert is_free(tmp_path / "knobs" / "lock")
     begun[0].release()
 
 

@@ -37,29 +37,15 @@ def tool(directory: Path, name: str, body: str) -> None:
 
 
 def launched(**given: object) -> Launch:
-    nothing = {
-        "ranks": None,
-        "hosts": None,
-        "ranks_per_node": None,
-        "mpiexec": None,
-        "launcher_options": None,
-        "launcher_command": None,
-    }
+    names = ("ranks", "hosts", "ranks_per_node", "mpiexec", "launcher_options", "launcher_command")
+    nothing = dict.fromkeys(names)
     return launch_from(**{"launcher": "local", **nothing, **given})  # type: ignore[arg-type]
 
 
 def test_srun_gets_the_process_manager_interface_of_the_engines_mpi(in_a_job: Path) -> None:
     words = SlurmEngine(6, ranks_per_node=2, executable=Path("/engine")).command()
-    assert words[1:] == [
-        "--input=0",
-        "--kill-on-bad-exit=1",
-        "--ntasks=6",
-        "--ntasks-per-node=2",
-        "--mpi=pmix",
-        "/engine",
-        "--expect-ranks",
-        "6",
-    ]
+    options = ["--input=0", "--kill-on-bad-exit=1", "--ntasks=6", "--ntasks-per-node=2", "--mpi=pmix"]
+    assert words[1:] == [*options, "/engine", "--expect-ranks", "6"]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,8 @@ import json
 import os
 import shutil
 import subprocess
-from datetime import datetime
 from pathlib import Path
 
-import duckdb
 import pytest
 from jsonschema import Draft202012Validator
 from prometheus_client import Metric
@@ -23,7 +21,7 @@ from strakes.cli.main import run as strakes
 from strakes.findings.record import from_record
 from strakes.foreign_text import escaped
 from strakes.interop.exports.openmetrics import FAMILIES, to_openmetrics
-from strakes.interop.exports.rows import COLUMNS, results_of, rows
+from strakes.interop.exports.rows import COLUMNS, results_of
 from strakes.interop.formats import read_file
 from strakes.schemas import load_schema
 from strakes.store import Store
@@ -71,38 +69,6 @@ def test_csv_has_a_row_for_every_measured_value(make_run: MakeRun, capsys: pytes
         assert [float(row["value"]) for row in mine] == [seen.value for seen in cell.observations]
         assert cell.estimate is not None and {float(row["median"]) for row in mine} == {cell.estimate.median}
         assert json.loads(mine[0]["settings"]) == dict(cell.settings)
-
-
-def test_duckdb_reads_the_parquet_file_with_types_and_the_same_values(make_run: MakeRun, tmp_path: Path) -> None:
-    run = make_run()
-    path = tmp_path / "it's a run.parquet"
-    assert strakes(["export", run.id, "--format", "parquet", "-o", str(path)]) == 0
-    with duckdb.connect() as connection:
-        stored = connection.execute(
-            "SELECT cell, value, started_unix_s, imported, epoch(created) FROM read_parquet(?)", [str(path)]
-        ).fetchall()
-        kinds = dict(connection.execute("SELECT name, type FROM parquet_schema(?)", [str(path)]).fetchall())
-    table = list(rows(run))
-    assert [(row[0], row[1]) for row in stored] == [(row["cell"], row["value"]) for row in table]
-    assert {row[3] for row in stored} == {False}
-    assert stored[0][4] == datetime.fromisoformat(run.manifest["created"]).timestamp()
-    assert kinds["value"] == "DOUBLE"
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-
-
-def test_parquet_is_not_written_to_standard_output(make_run: MakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-    make_run()
-    assert strakes(["export", "--format", "parquet"]) == 2
-    assert "--output" in capsys.readouterr().err
-
-
-def test_without_duckdb_the_error_names_the_extra_that_installs_it(
-    make_run: MakeRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_run()
-    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
-    assert strakes(["export", "--format", "parquet", "-o", str(tmp_path / "run.parquet")]) == 3
-    assert "strakes[parquet]" in capsys.readouterr().err
 
 
 def test_openmetrics_are_read_by_old_and_new_parsers_of_prometheus(

@@ -14,7 +14,6 @@ class Strakes(PythonPackage):
     version("0.1.0")
 
     variant("uring", default=True, description="Transfers and metadata through io_uring")
-    variant("parquet", default=False, description="strakes export --format parquet")
 
     depends_on("cxx", type="build")
     depends_on("cmake@3.20:", type="build")
@@ -34,7 +33,6 @@ class Strakes(PythonPackage):
     depends_on("py-pyyaml@6:6", type=("build", "run"))
     depends_on("py-rich@13.7:15", type=("build", "run"))
     depends_on("py-scipy@1.13:1", type=("build", "run"))
-    depends_on("py-duckdb@1:2", type="run", when="+parquet")
 
     def test_version(self):
         """The installed command prints its version."""

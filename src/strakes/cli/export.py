@@ -12,7 +12,7 @@ from strakes.language import english
 if TYPE_CHECKING:
     from strakes.store import Run
 
-FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500")
+FORMATS = ("json", "csv", "openmetrics", "ior-json", "io500")
 
 
 @click.command("export")
@@ -20,9 +20,7 @@ FORMATS = ("json", "csv", "parquet", "openmetrics", "ior-json", "io500")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="json", show_default=True, help="Format to write."
 )
-@click.option(
-    "-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output; Parquet needs a file]"
-)
+@click.option("-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output]")
 @english()
 def command(run: str, form: str, output: Output) -> int:
     """Write RUN for other tools.
@@ -30,7 +28,7 @@ def command(run: str, form: str, output: Output) -> int:
     RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
     before it.
 
-    json holds the whole run, with latencies over time. csv and parquet hold a table with one row per measured value.
+    json holds the whole run, with latencies over time. csv holds a table with one row per measured value.
     openmetrics holds medians and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON
     summary. io500 holds a run of IO500's phases in the form of its result_summary.txt.
     """
@@ -39,20 +37,8 @@ def command(run: str, form: str, output: Output) -> int:
 
     stored = Store().open(run)
     with told_as_damage(stored):
-        if form == "parquet":
-            _write_parquet(stored, output)
-        else:
-            output.write(_text(stored, form))
+        output.write(_text(stored, form))
     return 0
-
-
-def _write_parquet(stored: Run, output: Output) -> None:
-    from strakes.interop.exports.rows import write_parquet
-
-    if output.path is None:
-        problem = "Parquet cannot be written to standard output; give --output FILE"
-        raise click.UsageError(problem, click.get_current_context())
-    write_parquet(stored, output.path)
 
 
 def _text(stored: Run, form: str) -> str:

@@ -59,7 +59,7 @@ COMMANDS = {
     "runs jobs": "List, watch and cancel measurements submitted as batch jobs.",
     "runs history": "Show how a repeated measurement changed over time.",
     "import": "Import results of IOR, mdtest, fio and other tools.",
-    "export": "Export a run as JSON, CSV, Parquet or OpenMetrics.",
+    "export": "Export a run as JSON, CSV or OpenMetrics.",
     "watch": "Watch a file system in production: what changed, when, where.",
     "failover": "Plan, check, rehearse and test the fail-over of two servers.",
     "target": "Show the properties of the file system under DIR.",

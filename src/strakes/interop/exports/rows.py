@@ -6,14 +6,10 @@ import csv
 import io
 import json
 import math
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 from strakes.analysis.collect import collect, metric_value
 from strakes.analysis.held_back import held_share
-from strakes.errors import EnvironmentLacksError, MeasurementError
-from strakes.files import write_kept, write_whole
 from strakes.findings.latency import SHARES, latencies_of_all
 from strakes.findings.record import to_record
 from strakes.findings.results import Measured, Results
@@ -24,40 +20,16 @@ from strakes.report.findings import to_document
 from strakes.store import Run
 from strakes.store.records import Visit, event_to_record
 
-# Name and SQL type of every column, in order. Times are seconds, sizes bytes; ``settings`` is a JSON object. p50_s to
-# slowest_s are latencies of all calls of the phase.
-COLUMNS: dict[str, str] = {
-    "run": "VARCHAR",
-    "kind": "VARCHAR",
-    "name": "VARCHAR",
-    "created": "TIMESTAMP WITH TIME ZONE",
-    "target": "VARCHAR",
-    "file_system": "VARCHAR",
-    "host": "VARCHAR",
-    "imported": "BOOLEAN",
-    "study": "VARCHAR",
-    "cell": "VARCHAR",
-    "settings": "VARCHAR",
-    "purpose": "VARCHAR",
-    "block": "BIGINT",
-    "visit": "BIGINT",
-    "started_unix_s": "DOUBLE",
-    "elapsed_s": "DOUBLE",
-    "bytes": "BIGINT",
-    "operations": "BIGINT",
-    "errors": "BIGINT",
-    **{f"{name}_s": "DOUBLE" for name in SHARES},
-    "slowest_s": "DOUBLE",
-    "unit": "VARCHAR",
-    "value": "DOUBLE",
-    "impact": "VARCHAR",
-    "held_back": "DOUBLE",
-    "median": "DOUBLE",
-    "low": "DOUBLE",
-    "high": "DOUBLE",
-    "confidence": "DOUBLE",
-    "runs": "BIGINT",
-}
+# Times are seconds, sizes bytes; ``settings`` is a JSON object. p50_s to slowest_s: latencies of all calls of a phase.
+_OF_RUN = ("run", "kind", "name", "created", "target", "file_system", "host", "imported")
+_OF_VISIT = ("purpose", "block", "visit", "started_unix_s")
+_OF_PHASE = ("elapsed_s", "bytes", "operations", "errors")
+_LATENCIES = (*(f"{name}_s" for name in SHARES), "slowest_s")
+_OF_ESTIMATE = ("median", "low", "high", "confidence", "runs")
+COLUMNS = (
+    *(*_OF_RUN, "study", "cell", "settings", *_OF_VISIT, *_OF_PHASE, *_LATENCIES),
+    *("unit", "value", "impact", "held_back", *_OF_ESTIMATE),
+)
 
 
 def results_of(run: Run) -> Results:
@@ -101,30 +73,6 @@ def to_csv(run: Run) -> str:
     return text.getvalue()
 
 
-def write_parquet(run: Run, path: Path) -> None:
-    """Write the table to ``path`` as Parquet.
-
-    Raises EnvironmentLacksError without DuckDB, MeasurementError if the file cannot be written.
-    """
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        remedy = (
-            "Install it: pip install 'strakes[parquet]' (or pip install duckdb). Or use --format csv, which "
-            "needs nothing."
-        )
-        raise EnvironmentLacksError("Parquet needs DuckDB", why=str(error), remedy=remedy) from error
-    try:
-        with tempfile.TemporaryDirectory(prefix="strakes-") as place, duckdb.connect() as connection:
-            source, fresh = Path(place) / "rows.csv", Path(place) / "rows.parquet"
-            write_kept(source, to_csv(run))
-            table = connection.read_csv(str(source), header=True, sep=",", quotechar='"', escapechar='"', dtype=COLUMNS)
-            table.write_parquet(str(fresh), compression="zstd")
-            write_whole(path, fresh.read_bytes())
-    except (OSError, duckdb.Error) as error:
-        raise MeasurementError("the export cannot be written", where=str(path), why=str(error)) from error
-
-
 def to_export(run: Run) -> dict[str, object]:
     """Return the run as one JSON document (``schemas/export.json``): its findings and all measurements."""
     return {
@@ -138,32 +86,23 @@ def to_export(run: Run) -> dict[str, object]:
 
 
 def _of_cell(cell: Measured) -> dict[str, object]:
-    estimate = cell.estimate
-    return {
-        "study": cell.study,
-        "cell": cell.id,
-        "settings": json.dumps(dict(cell.settings), sort_keys=True),
-        "unit": cell.unit,
-        "median": estimate.median if estimate else None,
-        "low": estimate.low if estimate else None,
-        "high": estimate.high if estimate else None,
-        "confidence": estimate.confidence if estimate else None,
-        "runs": estimate.runs if estimate else 0,
-    }
+    estimate = {name: getattr(cell.estimate, name, None) for name in _OF_ESTIMATE}
+    settings = json.dumps(dict(cell.settings), sort_keys=True)
+    runs = cell.estimate.runs if cell.estimate else 0
+    return {"study": cell.study, "cell": cell.id, "settings": settings, "unit": cell.unit, **estimate, "runs": runs}
 
 
 def _of_visit(visit: Visit) -> dict[str, object]:
-    seen = {key: getattr(visit, key) for key in ("purpose", "block", "visit", "started_unix_s")}
     impact = to_record(visit.impact)
+    seen = {key: getattr(visit, key) for key in _OF_VISIT}
     return {**seen, "impact": json.dumps(impact, sort_keys=True) if impact else None}
 
 
 def _of_sample(sample: Sample) -> dict[str, object]:
-    amounts = ("elapsed_s", "bytes", "operations", "errors")
     latencies = latencies_of_all([sample])
     slowest_s = max(sample.column("slowest_s"), default=math.inf)
     return {
-        **{key: getattr(sample, key) if sample.is_measured else None for key in amounts},
+        **{key: getattr(sample, key) if sample.is_measured else None for key in _OF_PHASE},
         # A percentile is the midpoint of its histogram bucket, which may exceed the slowest call.
         **{f"{name}_s": min(latencies.percentiles[name], slowest_s) if latencies else None for name in SHARES},
         "slowest_s": slowest_s if math.isfinite(slowest_s) else None,

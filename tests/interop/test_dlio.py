@@ -16,7 +16,7 @@ from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
 from strakes.interop.commands.configuration import keys_of
 from strakes.interop.commands.dlio import TOOL, read_configuration, translate
-from strakes.interop.commands.words import Translation, table_of
+from strakes.interop.commands.options import Translation, table_of
 from strakes.plan import Phase, TrainingPhase, TransferPhase
 from strakes.units import MIB
 

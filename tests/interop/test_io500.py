@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
 from strakes.interop.commands.io500 import fit_amounts, translate
-from strakes.interop.commands.words import Translation
+from strakes.interop.commands.options import Translation
 from strakes.interop.exports.io500_summary import BANDWIDTHS, RATES
 from strakes.plan import MetadataPhase, TransferPhase
 from strakes.units import MIB

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -30,6 +32,11 @@ class ForeignFigure:
     values: tuple[float, ...]
     settings: Mapping[str, Setting] = field(default_factory=dict)
 
+    @property
+    def identity(self) -> str:
+        """Return name, metric and settings as text."""
+        return json.dumps([self.name, self.metric, dict(self.settings)], sort_keys=True)
+
 
 @dataclass(frozen=True)
 class Foreign:
@@ -51,9 +58,7 @@ class Foreign:
 
     def fingerprint(self) -> str:
         """Return 16 hex digits of tool, command, path and settings: equal for imports of the same measurement."""
-        figures = sorted(
-            json.dumps([figure.name, figure.metric, dict(figure.settings)], sort_keys=True) for figure in self.figures
-        )
+        figures = sorted(figure.identity for figure in self.figures)
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
@@ -91,14 +96,11 @@ def time_of(text: str) -> datetime | None:
     """
     text = text.strip()
     for form in _TIMES:
-        try:
+        with suppress(ValueError, OverflowError):
             return datetime.strptime(text, form).astimezone(UTC)
-        except (ValueError, OverflowError):
-            continue
-    try:
+    with suppress(ValueError, OverflowError):
         return datetime.fromisoformat(re.sub(r"([+-]\d\d)(\d\d)$", r"\1:\2", text)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    return None
 
 
 def moment_of(stamp: object) -> datetime | None:
@@ -117,8 +119,7 @@ def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
     """Merge figures of the same name and settings into one that has all their values, in order."""
     merged: dict[str, tuple[ForeignFigure, list[float]]] = {}
     for figure in figures:
-        key = json.dumps([figure.name, figure.metric, dict(figure.settings)], sort_keys=True)
-        merged.setdefault(key, (figure, []))[1].extend(figure.values)
+        merged.setdefault(figure.identity, (figure, []))[1].extend(figure.values)
     return tuple(replace(figure, values=tuple(values)) for figure, values in merged.values())
 
 
@@ -126,9 +127,13 @@ def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
     """Return the figures as the store keeps measurements: one cell for each figure, one visit for each value."""
     cells: list[Cell] = []
     visits: list[Visit] = []
+    seen: Counter[str] = Counter()
     started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
     fingerprint = foreign.fingerprint()
-    for figure, key in zip(foreign.figures, _keys(foreign.figures), strict=True):
+    for figure in foreign.figures:
+        # The same operation with other settings gets a number.
+        seen[figure.name] += 1
+        key = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
         measures = (Measure(figure.name, figure.metric),)
         settings = {"tool": foreign.tool, **figure.settings}
         cells.append(Cell("imported", key, settings, measures=measures, fingerprint=fingerprint, imported=True))
@@ -136,13 +141,3 @@ def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
             sample = from_record(Sample, {"name": figure.name, figure.metric: value})
             visits.append(Visit(len(visits), block, cell=key, samples=(sample,), started_unix_s=started_unix_s))
     return cells, visits
-
-
-def _keys(figures: Sequence[ForeignFigure]) -> list[str]:
-    """Return an id for each figure; a repeated name (the same operation with other settings) gets a number."""
-    seen: dict[str, int] = {}
-    keys = []
-    for figure in figures:
-        seen[figure.name] = seen.get(figure.name, 0) + 1
-        keys.append(figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}")
-    return keys

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from strakes.interop.commands.words import Tool
+from strakes.interop.commands.options import Tool
 
 
 def tool_of(name: str) -> Tool:

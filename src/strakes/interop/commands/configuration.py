@@ -11,7 +11,7 @@ from pathlib import Path
 from strakes.errors import BadInputError, nearest_word
 from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
 from strakes.files import read_regular
-from strakes.interop.commands.words import NEAR, bytes_of_ior, table_of, wrong
+from strakes.interop.commands.options import NEAR, bytes_of_ior, table_of, wrong
 
 _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")

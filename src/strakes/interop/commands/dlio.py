@@ -19,7 +19,7 @@ import yaml
 
 from strakes.errors import BadInputError
 from strakes.interop.commands.configuration import Configuration, Entry, file_of, help_of_keys, keys_of
-from strakes.interop.commands.words import GivenCommand, Tool, Translation, plan_of, ranks_of, table_of
+from strakes.interop.commands.options import GivenCommand, Tool, Translation, plan_of, ranks_of, table_of
 from strakes.units import MIB, counted
 
 _MOST_PHASES = 64
@@ -110,9 +110,7 @@ def translate(
     waits_s = work.steps * work.compute_s[0] * work.numbers["epochs"] if work.switches["trains"] else 0.0
     # Allow half of the computing time and a minute for I/O.
     budget_s = 60.0 + 1.5 * waits_s
-    return Translation(
-        "dlio", plan, directory, measured, notes=tuple(command.notes), budget_s=budget_s, waits_s=waits_s
-    )
+    return Translation(plan, directory, measured, notes=tuple(command.notes), budget_s=budget_s, waits_s=waits_s)
 
 
 @dataclass(frozen=True)

@@ -13,24 +13,16 @@ from functools import partial
 from pathlib import Path
 
 from strakes.errors import BadInputError
+from strakes.interop.commands import options
 from strakes.interop.commands.configuration import Configuration, Entry, file_of, help_of_keys, keys_of, unknown_name
-from strakes.interop.commands.words import (
-    GivenCommand,
-    Tool,
-    Translation,
-    place_of,
-    plan_of,
-    ranks_of,
-    table_of,
-)
 from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
 
 # Stonewall of a valid run in seconds.
 VALID_STONEWALL_S = 300
 _MOST_STONEWALL_S = 86400
 # Phases with a score, in IO500's order, each with its keys in a plan.
-PHASES: Mapping[str, Mapping[str, object]] = table_of("io500")["phases"]
-_TESTS: Mapping[str, Mapping[str, object]] = table_of("io500")["tests"]
+PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
+_TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
 # A phase without a score that a section of this name adds, and the bytes of its reads.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
@@ -48,8 +40,8 @@ def read_configuration(path: Path) -> Configuration:
     configuration, content = Configuration.of_file("io500", path, "[{}] {}")
     configuration.fill(_entries(configuration, content))
     for entry in configuration.entries.values():
-        interface, *options = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
-        if interface.upper() != "POSIX" or set(options) - {_DIRECT_OPTION}:
+        interface, *further = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
+        if interface.upper() != "POSIX" or set(further) - {_DIRECT_OPTION}:
             remedy = f"Give POSIX, or POSIX {_DIRECT_OPTION}."
             raise configuration.fault(entry.section, "api", f"{entry.value!r} is not supported", remedy)
     return configuration
@@ -77,11 +69,11 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
-) -> Translation:
+) -> options.Translation:
     """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
     configuration = read_configuration(file_of("io500", words, "config.ini"))
-    command = GivenCommand("io500", notes=list(dict.fromkeys(configuration.notes)))
-    ranks = ranks_of("io500", asked_ranks, 0, command)
+    command = options.GivenCommand("io500", notes=list(dict.fromkeys(configuration.notes)))
+    ranks = options.ranks_of("io500", asked_ranks, 0, command)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
     if stonewall_s < VALID_STONEWALL_S:
         command.note(f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID")
@@ -96,11 +88,11 @@ def translate(
     for phase in needed:
         if phase["name"] not in measured:
             command.note(f"{phase['name']} is run because later phases need it, and not reported")
-    directory = place_of("io500", Path(configuration.text("global", "datadir", "./datafiles")))
-    plan = plan_of("io500", ranks, seed, needed)
+    directory = options.place_of("io500", Path(configuration.text("global", "datadir", "./datafiles")))
+    plan = options.plan_of("io500", ranks, seed, needed)
     budget_s = float(stonewall_s * (len(needed) + 1))
-    return Translation(
-        "io500", plan, directory, measured, notes=tuple(command.notes), fit=fit_amounts, budget_s=budget_s
+    return options.Translation(
+        plan, directory, measured, notes=tuple(command.notes), fit=fit_amounts, budget_s=budget_s
     )
 
 
@@ -225,4 +217,4 @@ def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
     return replace(phase, block_bytes=transfers * phase.transfer_bytes)
 
 
-TOOL = Tool({}, translate, partial(help_of_keys, "io500", _USAGE, "[{}]"))
+TOOL = options.Tool({}, translate, partial(help_of_keys, "io500", _USAGE, "[{}]"))

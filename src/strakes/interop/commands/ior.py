@@ -11,26 +11,11 @@ from pathlib import Path
 
 from strakes.errors import nearest_word
 from strakes.files import read_regular
+from strakes.interop.commands import options
 from strakes.interop.commands.io500 import fit_amounts
-from strakes.interop.commands.words import (
-    DIRECTIVE,
-    NEAR,
-    GivenCommand,
-    Tool,
-    Translation,
-    check_shifts,
-    given,
-    help_text,
-    options_of,
-    place_of,
-    plan_of,
-    ranks_of,
-    table_of,
-    wrong,
-)
 
-OPTIONS = options_of("ior")
-_DIRECTIVES: dict[str, str] = table_of("ior")["directives"]
+OPTIONS = options.options_of("ior")
+_DIRECTIVES: dict[str, str] = options.table_of("ior")["directives"]
 _BACKENDS = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "HDF5": "hdf5", "NCMPI": "pnetcdf", "CEPHFS": "cephfs"}
 _WEAR_OUT = "stonewallingwearout"
 _LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
@@ -41,7 +26,7 @@ _MOST_SHOWN = 3
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
-) -> Translation:
+) -> options.Translation:
     """Translate an IOR command line into a plan. Raises BadInputError that names the option at fault.
 
     >>> translation = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
@@ -49,7 +34,7 @@ def translate(
     (('write', 'read'), 4, 64)
     """
     command = read(words)
-    ranks = ranks_of("ior", asked_ranks, command.whole("N", 0), command)
+    ranks = options.ranks_of("ior", asked_ranks, command.whole("N", 0), command)
     node = ranks_per_node or ranks
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
@@ -64,44 +49,35 @@ def translate(
         phases.append({**common, "name": "read", "operation": "read", "verify": "R" in operations, **shift})
     measured = ["write"] * ("w" in operations) + ["read"] * (phases[-1]["name"] == "read")
     held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
-    shifts = "-Z" if command.flag("Z") else "-C"
-    directories = _directories(command)
-    check_shifts("ior", shifts, phases, ranks, directories)
-    plan = plan_of("ior", ranks, seed, phases, **held)
-    return Translation(
-        "ior",
-        plan,
-        directories[0],
-        tuple(measured) or ("write-check",),
-        command.flag("k"),
-        tuple(command.notes),
-        # With -D the block size is an upper bound, so it may be reduced.
-        fit_amounts if "stop" in common else None,
-        beside=tuple(directories[1:]),
-    )
+    plan = options.plan_of("ior", ranks, seed, phases, **held)
+    # With -D the block size is an upper bound, so it may be reduced.
+    fit = fit_amounts if "stop" in common else None
+    moving = "-Z" if command.flag("Z") else "-C"
+    measured = measured or ["write-check"]
+    return options.translated(command, plan, _directories(command), measured, fit, shift=moving, keep=command.flag("k"))
 
 
-def read(words: Sequence[str]) -> GivenCommand:
+def read(words: Sequence[str]) -> options.GivenCommand:
     """Read the options. Raises BadInputError for one that is unknown or not supported."""
-    command = given("ior", OPTIONS, words, _expanded)
+    command = options.given("ior", OPTIONS, words, _expanded)
     if command.counts.get("C", 0) > 1:
         command.note("-C twice: the same as once")
     return command
 
 
-def _common(command: GivenCommand) -> dict[str, object]:
+def _common(command: options.GivenCommand) -> dict[str, object]:
     """Return the keys that all phases share."""
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
         why = f"{block} % {transfer}"
-        raise wrong("ior", "the block size (-b) must be a multiple of the transfer size (-t)", why=why)
+        raise options.wrong("ior", "the block size (-b) must be a multiple of the transfer size (-t)", why=why)
     api = command.text("a", "POSIX").split()[0].upper()
     if api not in _BACKENDS:
-        raise wrong("ior", f"-a {api}: no such interface", remedy=f"One of: {', '.join(_BACKENDS)}.")
+        raise options.wrong("ior", f"-a {api}: no such interface", remedy=f"One of: {', '.join(_BACKENDS)}.")
     direct = any(command.flag(name) for name in ("B", "posix.odirect"))
     if direct and transfer % 512:
         why = f"-t {transfer}"
-        raise wrong("ior", "O_DIRECT needs a transfer size (-t) that is a multiple of 512", why=why)
+        raise options.wrong("ior", "O_DIRECT needs a transfer size (-t) that is a multiple of 512", why=why)
     per_process = command.flag("F")
     segments = command.whole("s", 1, least=1)
     access = "random" if command.flag("z") else ("segmented" if per_process else "strided")
@@ -125,7 +101,7 @@ def _common(command: GivenCommand) -> dict[str, object]:
     if command.flag("c") or command.flag("collective"):
         common["collective"] = True
     if seconds := command.whole("D", 0):
-        wears_out = command.text(f"{DIRECTIVE}{_WEAR_OUT}", "0").strip() not in ("0", "")
+        wears_out = command.text(f"{options.DIRECTIVE}{_WEAR_OUT}", "0").strip() not in ("0", "")
         if wears_out and api in _LIBRARIES:
             command.note(f"-O {_WEAR_OUT} with -a {api}: tasks end at the deadline")
         rule = "wear-out" if wears_out and api not in _LIBRARIES else "stonewall"
@@ -133,14 +109,14 @@ def _common(command: GivenCommand) -> dict[str, object]:
     return common
 
 
-def _of_write(command: GivenCommand) -> dict[str, object]:
+def _of_write(command: options.GivenCommand) -> dict[str, object]:
     # Like IOR, generate new data for each call only if they will be verified.
     pattern = "stamped" if command.flag("W") or command.flag("R") else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
     return {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
 
 
-def _memory(command: GivenCommand) -> int:
+def _memory(command: options.GivenCommand) -> int:
     """Return the bytes of -M, which may be a share of the memory of the node."""
     share = re.fullmatch(r"(\d{1,2})%", command.text("M", ""))
     if share is None:
@@ -148,7 +124,7 @@ def _memory(command: GivenCommand) -> int:
     return int(share[1]) * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 100
 
 
-def _shift(command: GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
+def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
     """Return the distance in ranks to the owner of the data.
 
     -C gives -Q nodes of ``node`` ranks each, one node more to check a write, as in IOR. -Z draws it from the seed.
@@ -166,12 +142,12 @@ def _shift(command: GivenCommand, ranks: int, node: int, *, further: int, seed: 
     return {}
 
 
-def _directories(command: GivenCommand) -> list[Path]:
+def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("o", "testFile")
     if len(paths) > 1 and not command.flag("F"):
         remedy = "Give -F, for a file for each task, or measure one file at a time."
-        raise wrong("ior", "-o names several files, and tasks share one", remedy=remedy)
-    places = [place_of("ior", path.parent) for path in paths]
+        raise options.wrong("ior", "-o names several files, and tasks share one", remedy=remedy)
+    places = [options.place_of("ior", path.parent) for path in paths]
     # Several files in one directory are one place.
     different = list(dict.fromkeys(places))
     return different if len(different) == 1 else places
@@ -186,15 +162,15 @@ def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
         key, equals, text = directive.partition("=")
         plain = key.strip().lower()
         if not equals:
-            raise wrong("ior", f"-O {directive}: not KEY=VALUE")
-        if f"{DIRECTIVE}{plain}" in OPTIONS:
-            yield f"{DIRECTIVE}{plain}", text
+            raise options.wrong("ior", f"-O {directive}: not KEY=VALUE")
+        if f"{options.DIRECTIVE}{plain}" in OPTIONS:
+            yield f"{options.DIRECTIVE}{plain}", text
         elif plain not in _DIRECTIVES:
-            near = nearest_word(plain, _DIRECTIVES, cutoff=NEAR)
+            near = nearest_word(plain, _DIRECTIVES, cutoff=options.NEAR)
             nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
             if plain.startswith(_LAYOUT_DIRECTIVES):
                 nearest = "Set the layout of the directory beforehand, such as with lfs setstripe."
-            raise wrong("ior", f"unknown directive -O {key}", remedy=nearest)
+            raise options.wrong("ior", f"unknown directive -O {key}", remedy=nearest)
         elif option := _DIRECTIVES[plain]:
             count = 1 if OPTIONS[option].takes else {"": 0, "0": 0, "2": 2}.get(text.strip(), 1)
             yield from [(option, text)] * count
@@ -205,7 +181,7 @@ def _script(path: Path) -> str:
     text = read_regular(path, _MOST_SCRIPT_BYTES, "the script of IOR cannot be read").decode(errors="replace")
     body = re.search(r"(?ims)^\s*ior start\s*$(.*?)(?:^\s*ior stop\s*$|\Z)", text)
     if body is None:
-        raise wrong("ior", "-f: this is not a script of IOR", why=f"{path} has no line IOR START")
+        raise options.wrong("ior", "-f: this is not a script of IOR", why=f"{path} has no line IOR START")
     tests = [""]
     for line in re.sub(r"#.*", "", body[1]).splitlines():
         if line.strip().lower() == "run":
@@ -216,8 +192,8 @@ def _script(path: Path) -> str:
     if len(tests) > 1:
         shown = "; ".join(f"strakes run ior -O {shlex.quote(test[1:])}" for test in tests[:_MOST_SHOWN])
         remedy = f"Run each of them: {shown}{'; ...' if len(tests) > _MOST_SHOWN else ''}"
-        raise wrong("ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one", remedy=remedy)
+        raise options.wrong("ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one", remedy=remedy)
     return tests[0][1:]
 
 
-TOOL = Tool(OPTIONS, translate, partial(help_text, "ior", OPTIONS))
+TOOL = options.Tool(OPTIONS, translate, partial(options.help_text, "ior", OPTIONS))

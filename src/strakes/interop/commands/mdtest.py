@@ -6,31 +6,18 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from strakes.interop.commands import options
 from strakes.interop.commands.io500 import fit_amounts
-from strakes.interop.commands.words import (
-    GivenCommand,
-    Tool,
-    Translation,
-    check_shifts,
-    given,
-    help_text,
-    options_of,
-    place_of,
-    plan_of,
-    ranks_of,
-    table_of,
-    wrong,
-)
 from strakes.units import counted
 
-OPTIONS = options_of("mdtest")
+OPTIONS = options.options_of("mdtest")
 # Limit of the directories in a tree.
 _MOST_DIRECTORIES = 65536
 
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
-) -> Translation:
+) -> options.Translation:
     """Translate an mdtest command line into a plan. Raises BadInputError that names the option at fault.
 
     >>> translation = translate(["-d", "/tmp", "-n", "100", "-F", "-u"], 2, seed=1)
@@ -40,10 +27,10 @@ def translate(
     command = read(words)
     if command.flag("F") and command.flag("D"):
         remedy = "Give one of them, or neither for both."
-        raise wrong("mdtest", "-F and -D together leave nothing to do", remedy=remedy)
+        raise options.wrong("mdtest", "-F and -D together leave nothing to do", remedy=remedy)
     if command.text("a", "POSIX").upper() != "POSIX":
-        raise wrong("mdtest", f"-a {command.text('a', '')}: no such interface", remedy="One of: POSIX.")
-    ranks = ranks_of("mdtest", asked_ranks, 0, command)
+        raise options.wrong("mdtest", f"-a {command.text('a', '')}: no such interface", remedy="One of: POSIX.")
+    ranks = options.ranks_of("mdtest", asked_ranks, 0, command)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
     # Always create, because the other phases need items.
@@ -54,32 +41,25 @@ def translate(
         command.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
     if not measured:
         remedy = "mdtest reads files, not directories: leave out -D or -E."
-        raise wrong("mdtest", "this command line measures nothing", remedy=remedy)
-    directory, *beside = _directories(command)
-    check_shifts("mdtest", "-N", phases, ranks, (directory, *beside))
+        raise options.wrong("mdtest", "this command line measures nothing", remedy=remedy)
+    plan = options.plan_of("mdtest", ranks, seed, phases)
     # With -W the number of items is an upper bound, so it may be reduced.
     fit = fit_amounts if "stop" in common else None
-    return Translation(
-        "mdtest",
-        plan_of("mdtest", ranks, seed, phases),
-        directory,
-        measured,
-        notes=tuple(command.notes),
-        fit=fit,
-        beside=tuple(beside),
-    )
+    return options.translated(command, plan, _directories(command), measured, fit, shift="-N")
 
 
-def read(words: Sequence[str]) -> GivenCommand:
+def read(words: Sequence[str]) -> options.GivenCommand:
     """Read the options. Raises BadInputError for one that is unknown or not supported."""
-    return given("mdtest", OPTIONS, words)
+    return options.given("mdtest", OPTIONS, words)
 
 
-def _phases(command: GivenCommand, ranks: int, items: int) -> Iterator[tuple[str, dict[str, object]]]:
+def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the option that asks for each phase, and its keys in a plan."""
     written, read, stride = command.size("w", "0"), command.size("e", "0"), command.whole("N", 0)
     if read and read != written and not command.flag("D"):
-        raise wrong("mdtest", "-e must equal -w, or be 0", why=f"-w {written}, -e {read}", remedy=f"Give -e {written}.")
+        raise options.wrong(
+            "mdtest", "-e must equal -w, or be 0", why=f"-w {written}, -e {read}", remedy=f"Give -e {written}."
+        )
     # mdtest opens files read-write even to read them.
     opened: dict[str, object] = {"open_mode": "read-write"}
     created = {"create_with": "mknod"} if command.flag("k") else opened
@@ -87,7 +67,7 @@ def _phases(command: GivenCommand, ranks: int, items: int) -> Iterator[tuple[str
         "file-creation": created | ({"fsync": True} if command.flag("y") else {}),
         "file-read": opened | ({"operation": "file-read"} if read else {}),
     }
-    for name, entry in table_of("mdtest")["phases"].items():
+    for name, entry in options.table_of("mdtest")["phases"].items():
         files = name.startswith("file-")
         # mdtest renames each directory to the name of the next one, so one alone cannot be renamed.
         if command.flag("D" if files else "F") or (name == "directory-rename" and items < 2):
@@ -102,16 +82,16 @@ def _phases(command: GivenCommand, ranks: int, items: int) -> Iterator[tuple[str
         yield entry["option"], {**phase, **own.get(name, {})}
 
 
-def _common(command: GivenCommand) -> tuple[dict[str, object], int]:
+def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
     depth, branch = command.whole("z", 0), command.whole("b", 1)
     if branch < 1 and depth:
-        raise wrong("mdtest", f"-b {branch}: not a whole number of at least 1")
+        raise options.wrong("mdtest", f"-b {branch}: not a whole number of at least 1")
     branch = max(branch, 1)
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
         why = f"more than {_MOST_DIRECTORIES} directories"
-        raise wrong("mdtest", f"-z {depth} -b {branch}: the tree is too large", why=why)
+        raise options.wrong("mdtest", f"-z {depth} -b {branch}: the tree is too large", why=why)
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
@@ -131,11 +111,11 @@ def _common(command: GivenCommand) -> tuple[dict[str, object], int]:
     return common, items
 
 
-def _items(command: GivenCommand, directories: int) -> int:
+def _items(command: options.GivenCommand, directories: int) -> int:
     """Return the items of each task; like mdtest, the same number in each directory."""
     wanted, each_directory = command.whole("n", 0), command.whole("I", 0)
     if wanted and each_directory:
-        raise wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
+        raise options.wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
     items = each_directory * directories if each_directory else wanted // directories * directories
     if items < 1:
         why = (
@@ -143,18 +123,18 @@ def _items(command: GivenCommand, directories: int) -> int:
             if wanted
             else "neither -n nor -I is given"
         )
-        raise wrong("mdtest", "no item to work on", why=why, remedy="Give -n ITEMS or -I ITEMS.")
+        raise options.wrong("mdtest", "no item to work on", why=why, remedy="Give -n ITEMS or -I ITEMS.")
     return items
 
 
-def _directories(command: GivenCommand) -> list[Path]:
+def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("d", ".")
     # mdtest creates its directory, but no parents. A parent can represent one missing directory, but not two.
-    places = [place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
+    places = [options.place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
     return [
-        place_of("mdtest", path) if places.count(place) > 1 else place
+        options.place_of("mdtest", path) if places.count(place) > 1 else place
         for path, place in zip(paths, places, strict=True)
     ]
 
 
-TOOL = Tool(OPTIONS, translate, partial(help_text, "mdtest", OPTIONS))
+TOOL = options.Tool(OPTIONS, translate, partial(options.help_text, "mdtest", OPTIONS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 from strakes.errors import BadInputError
@@ -14,17 +14,8 @@ from strakes.interop.readers.blocks import Document, Result
 from strakes.units import KIB, parse_bytes
 
 _OPTIONS = (
-    "rw",
-    "bs",
-    "size",
-    "ioengine",
-    "iodepth",
-    "numjobs",
-    "direct",
-    "filename",
-    "directory",
-    "fsync",
-    "end_fsync",
+    *("rw", "bs", "size", "ioengine", "iodepth", "numjobs", "direct"),
+    *("filename", "directory", "fsync", "end_fsync"),
 )
 _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
@@ -66,7 +57,7 @@ def _run(run: Mapping[str, Any]) -> Foreign:
     paths = (str(path) for one in options if (path := one.get("directory") or one.get("filename")))
     return Foreign(
         "fio",
-        gathered(_of_run(run)),
+        gathered(_figures(jobs, options)),
         version=str(run.get("fio version", "")).removeprefix("fio-"),
         when=moment_of(run.get("timestamp")),
         path=next(paths, ""),
@@ -80,51 +71,38 @@ def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
 
 
-def _of_run(document: Mapping[str, Any]) -> Iterator[ForeignFigure]:
-    """Yield the figures of a document. Jobs of the same name and group ran together and are one figure."""
-    shared = document.get("global options") or {}
+def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, Any]]) -> Iterator[ForeignFigure]:
+    """Yield the figures of a run. Jobs of the same name and group ran together and are one figure."""
     together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
-    for job in _jobs(document):
-        settings = _settings({**shared, **(job.get("job options") or {})}, job)
+    for job, given in zip(jobs, options, strict=True):
+        settings = _settings(given, job)
         key = json.dumps([job.get("jobname"), job.get("groupid"), settings], sort_keys=True)
         together.setdefault(key, (settings, []))[1].append(job)
-    for settings, jobs in together.values():
+    for settings, same in together.values():
         for direction in ("read", "write", "trim", "mixed"):
-            sides = [_side(job[direction]) for job in jobs if job.get(direction)]
-            bandwidth = _rate([side.moved for side in sides], sides, [side.bandwidth for side in sides])
-            rate = _rate([side.operations for side in sides], sides, [side.iops for side in sides])
+            sides = [job[direction] for job in same if job.get(direction)]
+            # Before 3.0 io_bytes was in KiB, and these two keys were not there.
+            units = [1 if {"io_kbytes", "bw_bytes"} & side.keys() else KIB for side in sides]
+            moved = [_number(side, "io_bytes") * unit for side, unit in zip(sides, units, strict=True)]
+            stated = [_number(side, "bw_bytes") or _number(side, "bw") * KIB for side in sides]
+            bandwidth = _rate(sides, moved, stated)
+            rate = _rate(
+                sides, [_number(side, "total_ios") for side in sides], [_number(side, "iops") for side in sides]
+            )
             if bandwidth is not None and rate is not None:
-                name = f"{slug(str(jobs[0].get('jobname', 'job')))}-{direction}"
+                name = f"{slug(str(same[0].get('jobname', 'job')))}-{direction}"
                 yield ForeignFigure(name, "bytes_per_s", (bandwidth,), settings)
                 yield ForeignFigure(f"{name}-operations", "operations_per_s", (rate,), settings)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """The reads, writes or trims of a job: bytes, operations, and the rates that fio states (B/s, op/s)."""
-
-    moved: float
-    operations: float
-    runtime_ms: float
-    bandwidth: float
-    iops: float
-
-
-def _side(stated: Mapping[str, Any]) -> _Side:
-    # Before 3.0 io_bytes was in KiB, and these two keys were not there.
-    unit = 1 if {"io_kbytes", "bw_bytes"} & stated.keys() else KIB
-    bandwidth = _number(stated, "bw_bytes") if "bw_bytes" in stated else _number(stated, "bw") * KIB
-    moved, operations = _number(stated, "io_bytes") * unit, _number(stated, "total_ios")
-    return _Side(moved, operations, _number(stated, "runtime"), bandwidth, _number(stated, "iops"))
-
-
-def _rate(amounts: Sequence[float], sides: Sequence[_Side], stated: Sequence[float]) -> float | None:
+def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
     """Return all work over the time of the slowest job, as in fio's own summary; else the sum of the stated rates.
 
     The amounts are finer than the rates, which are whole numbers of KiB/s and, before 2.2, of operations.
     """
-    if sides and all(amounts) and all(side.runtime_ms for side in sides):
-        return sum(amounts) * 1000 / max(side.runtime_ms for side in sides)
+    runtimes_ms = [_number(side, "runtime") for side in sides]
+    if sides and all(amounts) and all(runtimes_ms):
+        return sum(amounts) * 1000 / max(runtimes_ms)
     return sum(stated) or None
 
 
@@ -133,15 +111,9 @@ def _number(side: Mapping[str, Any], key: str) -> float:
 
 
 def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Setting]:
-    settings: dict[str, Setting] = {}
-    for key in _OPTIONS:
-        value = str(options.get(key, ""))
-        if not value:
-            continue
-        try:
-            settings[_BYTES.get(key, key)] = parse_bytes(value) if key in _BYTES else value
-        except BadInputError:
-            settings[key] = value
-    if "hostname" in job:
-        settings["host"] = str(job["hostname"])
-    return settings
+    settings: dict[str, Setting] = {key: str(options[key]) for key in _OPTIONS if str(options.get(key, ""))}
+    for key, name in _BYTES.items():
+        with suppress(BadInputError, KeyError):
+            settings[name] = parse_bytes(str(settings[key]))
+            del settings[key]
+    return settings | ({"host": str(job["hostname"])} if "hostname" in job else {})

@@ -70,7 +70,6 @@ class Translation:
     independent of the file system.
     """
 
-    tool: str
     plan: Plan
     directory: Path
     measured: tuple[str, ...]
@@ -274,18 +273,27 @@ def place_of(tool: str, path: Path) -> Path:
     return place
 
 
-def check_shifts(
-    tool: str, option: str, phases: Iterable[Mapping[str, Any]], ranks: int, directories: Sequence[Path]
-) -> None:
-    """Raise BadInputError if ``option`` makes ranks use files of ranks in another directory."""
-    shifts = {phase.get("rank_shift", 0) for phase in phases}
+def translated(
+    command: GivenCommand,
+    plan: Plan,
+    directories: Sequence[Path],
+    measured: Sequence[str],
+    fit: Fit | None,
+    *,
+    shift: str,
+    keep: bool = False,
+) -> Translation:
+    """Return the translation of a command line.
+
+    Raises BadInputError if the option ``shift`` makes ranks use files of ranks in another directory.
+    """
+    shifts = {getattr(phase, "rank_shift", 0) for phase in plan.phases}
     turns = len(directories)
-    if any(shift % ranks and (ranks % turns or shift % turns) for shift in shifts):
-        raise wrong(
-            tool,
-            f"{option} makes tasks use files of tasks in another directory",
-            remedy=f"Leave out {option}, or give one directory.",
-        )
+    if any(distance % plan.ranks and (plan.ranks % turns or distance % turns) for distance in shifts):
+        what = f"{shift} makes tasks use files of tasks in another directory"
+        raise wrong(command.tool, what, remedy=f"Leave out {shift}, or give one directory.")
+    first, *beside = directories
+    return Translation(plan, first, tuple(measured), keep, tuple(command.notes), fit, beside=tuple(beside))
 
 
 def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, object]], **team: int) -> Plan:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.memory import memory_sizes
-from strakes.targets.calls import mount_of, sizes_of
+from strakes.targets.calls import mount_of
 from strakes.version import __version__
 
 _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -26,7 +26,6 @@ def capture(target: Path) -> dict[str, Any]:
     """
     memory = memory_sizes()
     mount = mount_of(target)
-    sizes = sizes_of(str(target))
     return {
         "captured": datetime.now(UTC).isoformat(),
         "host": platform.node(),
@@ -45,12 +44,6 @@ def capture(target: Path) -> dict[str, Any]:
             "file_system": mount.file_system,
             "options": [*mount.options, *(option for option in mount.super_options if option not in mount.options)],
             "root": mount.root,
-        },
-        "sizes": {
-            "total_bytes": sizes.total_bytes,
-            "free_bytes": sizes.free_bytes,
-            "total_inodes": sizes.total_inodes,
-            "free_inodes": sizes.free_inodes,
         },
         "python": platform.python_version(),
         "strakes": __version__,

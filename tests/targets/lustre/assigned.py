@@ -1,4 +1,4 @@
-"""Assignment of each recording to a command of strakes, to a reader, or to none with the reason."""
+"""Assignment of each recording to a command of strakes, or to a reader."""
 
 from __future__ import annotations
 
@@ -310,150 +310,14 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
     "server/pool_list_mgs_pool.txt": members("labfs", "fast").read,
 }
 
-# Recordings without a reader, by reason.
-LEFT: Mapping[str, tuple[str, ...]] = {
-    "a listing of names only": (
-        *(
-            "client/get_param_llite_all_names_F",
-            "client/get_param_mdc_names_F",
-            "client/get_param_osc_names_F",
-            "client/list_param",
-        ),
-        *(
-            "server/get_param_mdt_all_names",
-            "server/get_param_mdt_all_names_F",
-            "server/get_param_obdfilter_all_names_F",
-        ),
-        "server/get_param_osp_stats_names",
-    ),
-    "one value, where strakes reads the whole layout or placement": (
-        *(
-            f"client/getstripe_{name}"
-            for name in ("E_pfl", "comp_count_pfl", "m", "opt_F", "opt_L", "opt_S", "opt_c", "opt_c_pfl")
-        ),
-        *(f"client/getstripe_{name}" for name in ("opt_i", "opt_m", "opt_p")),
-        *(f"client/getdirstripe_{name}" for name in ("H", "T", "c", "i", "m")),
-        *(
-            "client/err_setstripe_count_too_many",
-            "client/err_setstripe_pool_c_too_big",
-            "client/err_mkdir_c99",
-            "client/migrate_c2",
-        ),
-        *("client/lfs_mkdir_qos_spread", "client/ls_str4"),
-    ),
-    "several outputs in one, which tests of their subject take apart": (
-        *(
-            "client/getdirstripe_D_root",
-            "client/getstripe_root_default",
-            "client/set_param_pages_100000",
-            "client/set_param_checksums",
-        ),
-        *("client/set_param_readahead", "client/set_param_lru_size"),
-        *("client/ost_inactive_setstripe_c4", "client/ost_inactive_setstripe_i3", "client/err_setstripe_pfl_no_eof"),
-    ),
-    "migration, which strakes does not do": (
-        *(f"client/migrate_{name}" for name in ("m1", "m1_again", "m_c2", "m_v", "mig2_files_only", "mig3_nested")),
-        *(
-            "client/getdirstripe_mig_after3",
-            "client/getdirstripe_mig_again",
-            "client/err_migrate_m99",
-            "client/err_migrate_nonlustre",
-        ),
-        "client/user_migrate_m",
-    ),
-    "identifiers, searches, states of archives and logs, which strakes does not ask for": (
-        *(
-            "client/lfs_changelog_err",
-            "client/lfs_data_version",
-            "client/lfs_fid2path",
-            "client/lfs_find_ost",
-            "client/lfs_hsm_state",
-        ),
-        *(
-            "client/lfs_path2fid",
-            "client/lfs_path2fid_dirs",
-            "client/find_mdt",
-            "client/find_striped",
-            "client/user_fid2path",
-        ),
-        *(
-            "client/err_path2fid_nonlustre",
-            "server/llog_catlist",
-            "server/llog_print_client",
-            "server/lctl_get_param_R",
-        ),
-    ),
-    "another spelling of what strakes types, without output": (
-        *(
-            "client/setstripe_o_range",
-            "client/mkdir_multi_i",
-            "client/set_param_n",
-            "client/set_param_clear_stats",
-            "client/rmdir_remote",
-        ),
-    ),
-    "layouts of several files, which strakes asks for one by one": (
-        *(f"client/getstripe_dir_d_{kind}" for kind in ("c2", "dom", "over", "pfl", "plain")),
-        *("client/getstripe_r_dir", "client/getstripe_recursive"),
-    ),
-    "layouts as raw attributes, which lfs getstripe tells any user": (
-        *(f"client/getfattr_trusted_lov_{name}" for name in ("c2s4m", "d_plain_f", "dom", "over8", "pfl")),
-        *(f"client/getfattr_lustre_lov_{name}" for name in ("c2s4m", "dom", "over8", "pfl", "d_plain_f", "dir_plain")),
-        *(f"client/getfattr_all_{name}" for name in ("c2s4m", "d_plain_f", "dir_d_c2", "dir_d_pfl", "dom", "over8")),
-        *("client/getfattr_all_pfl", "client/getfattr_lov_pool", "client/user_getfattr", "client/user_getfattr_lov"),
-    ),
-    "placement as raw attributes, which lfs getdirstripe tells any user": (
-        "client/getfattr_dir_defd",
-        "client/getfattr_dir_str4",
-    ),
-    "mounts, which are read from mountinfo (as the test of the target does)": (
-        "client/mountinfo",
-        *(
-            "client/findmnt",
-            "client/mount_t_lustre",
-            "client/proc_mounts",
-            "client/twofs_mounts",
-            "server/mount_t_lustre",
-        ),
-        *("server/proc_mounts", "server/df_T_targets", "server/tunefs_print"),
-    ),
-    "sizes, which statvfs(3) returns": ("client/df_T", "client/df_i", "client/stat_f", "client/stat_f_type"),
-    "less than get_param tells": (
-        *(
-            "client/lctl_dl",
-            "client/lctl_dl_t",
-            "client/ost_inactive_dl",
-            "client/twofs_lctl_dl",
-            "client/user_lctl_dl",
-            "server/lctl_dl",
-        ),
-        *(
-            "client/lctl_ping",
-            "client/lctl_ping_dead",
-            "client/twofs_getname",
-            "client/modinfo_lustre",
-            "client/version_dmesg",
-        ),
-        "server/sys_version",
-    ),
-    "a form of get_param that leaves names out, or is no YAML": (
-        *("client/get_param_osc_max_rpcs_in_flight_n", "client/get_param_y_import", "client/err_get_param_n_noent"),
-        *("server/get_param_health_check_n", "server/get_param_mdt_md_stats_n", "server/get_param_mgs_live_labfs"),
-    ),
-    "the network below Lustre, which strakes does not set or judge": (
-        *("client/lnetctl_net_show", "client/lnetctl_peer_show", "client/lnetctl_stats_show"),
-    ),
-    "the making of pools, which is the administrator's": (
-        *(
-            f"server/{name}"
-            for name in (
-                "pool_add",
-                "pool_add_err",
-                "pool_new",
-                "pool_new_err_exists",
-                "pool_new_err_name",
-                "pool_new_err_nofs",
-            )
-        ),
-    ),
-}
+# Recordings that the test of their subject takes apart.
+OTHERS = (
+    "client/err_setstripe_count_too_many",
+    "client/err_setstripe_pool_c_too_big",
+    "client/getdirstripe_D_root",
+    "client/getstripe_root_default",
+    "client/mountinfo",
+    "client/set_param_pages_100000",
+    "server/get_param_mdt_md_stats_n",
+    "server/proc_mounts",
+)

@@ -16,7 +16,7 @@ from strakes.errors import StrakesError
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre.parameters import parse_recovery, parse_stats
 from strakes.targets.lustre.tool import NotUnderstoodError, Params
-from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, LEFT, READERS
+from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, OTHERS, READERS
 from targets.lustre.recorded import PLACE, names, recording
 
 READ: dict[str, Callable[[Completed], object]] = {
@@ -44,8 +44,7 @@ PARTS: dict[str, Callable[[str], object]] = {
 
 
 def test_every_recording_is_assigned_exactly_once() -> None:
-    left = [f"{name}.txt" for several in LEFT.values() for name in several]
-    assigned = Counter([*COMMANDS, *LAST_COMMANDS, *READERS, *left])
+    assigned = Counter([*COMMANDS, *LAST_COMMANDS, *READERS, *(f"{name}.txt" for name in OTHERS)])
     assert set(names("client")) | set(names("server")) == set(assigned)
     assert [name for name, times in assigned.items() if times > 1] == []
 

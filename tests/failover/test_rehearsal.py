@@ -18,15 +18,18 @@ from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover import policy_engine
 from strakes.failover.cib import Cib
 from strakes.failover.description import read_description
+from strakes.failover.plan import plan_files
 from strakes.failover.rehearsal.rehearse import rehearse
 from strakes.failover.rehearsal.room import Room, RoomPart, parts_of
 from strakes.failover.rehearsal.story import Story
+from strakes.failover.rehearsal.wiring import Wiring
 from strakes.failover.rehearsal.world import Scene
-from strakes.failover.setup import read_plan
+from strakes.failover.setup import read_plan, setup_of
 
 NODE_A, NODE_B = RoomPart("node", "mds-a"), RoomPart("node", "mds-b")
 SERVICE, CROSS, MANAGEMENT = (RoomPart("network", name) for name in ("service", "cross", "management"))
 TIANHE = read_description(EXAMPLES["tianhe2"])
+WIRING = Wiring.of(setup_of("", Path(), {file.path: file.text for file in plan_files(TIANHE)}, TIANHE), TIANHE)
 
 
 @pytest.fixture
@@ -151,7 +154,7 @@ def test_no_pair_of_failures_causes_split_brain_in_a_good_plan(tmp_path: Path) -
     for scene in (*result.singles, *result.doubles):
         assert not scene.split_brain
         # A node that is dead or not heard from is taken over only after fencing.
-        room = Room(TIANHE, frozenset(scene.failures))
+        room = Room(TIANHE, WIRING, frozenset(scene.failures))
         # A node whose interface to the clients failed has handed over before.
         moved = RoomPart("card", "mds-a", "service") in scene.failures
         gone = not room.alive(TIANHE.nodes[0]) or not room.heartbeat_works
@@ -160,7 +163,7 @@ def test_no_pair_of_failures_causes_split_brain_in_a_good_plan(tmp_path: Path) -
 
 @given(st.lists(st.sampled_from(parts_of(TIANHE)), max_size=6, unique=True), st.sampled_from(parts_of(TIANHE)))
 def test_a_further_failure_never_restores_a_capability(broken: list[RoomPart], more: RoomPart) -> None:
-    before, after = Room(TIANHE, frozenset(broken)), Room(TIANHE, frozenset([*broken, more]))
+    before, after = (Room(TIANHE, WIRING, frozenset(parts)) for parts in (broken, [*broken, more]))
     for one, other in zip(_signs(before), _signs(after), strict=True):
         assert one or not other
 

@@ -232,11 +232,6 @@ class Cib:
                 found.setdefault(_number(level.get("index", "1")), []).extend(names)
         return [tuple(found[index]) for index in sorted(found)]
 
-    @cached_property
-    def alerts(self) -> int:
-        """Return the number of alert programs."""
-        return len(self.root.findall("./configuration/alerts/alert"))
-
     def fences(self, device: Primitive) -> tuple[str, ...]:
         """Return the nodes in the host list and map of a device; all nodes if it has neither or does not check them."""
         if self.fences_everybody(device):
@@ -278,11 +273,8 @@ class Cib:
 
         0 if watchdogs are not used, -1 if Pacemaker derives the time from sbd.
         """
-        return (
-            seconds(self.properties.get("stonith-watchdog-timeout", "0"))
-            if not self.properties.get("stonith-watchdog-timeout", "").startswith("-")
-            else -1.0
-        )
+        given = self.properties.get("stonith-watchdog-timeout", "0")
+        return -1.0 if given.startswith("-") else seconds(given)
 
     @cached_property
     def ties(self) -> Ties:
@@ -338,13 +330,10 @@ class Cib:
             identity = element.get("id", "")
             if element.tag == "primitive":
                 yield self._primitive(element, metas, clone, group)
-            elif element.tag in ("clone", "master"):
-                yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), identity, group)
-            elif element.tag == "group":
-                yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), clone, identity)
-            elif element.tag == "bundle":
+            elif element.tag in ("clone", "master", "bundle", "group"):
                 # A bundle starts its replicas as a clone starts its copies.
-                yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), identity, group)
+                within = (clone, identity) if element.tag == "group" else (identity, group)
+                yield from self._walk(element, (*metas, self._block(element, "meta_attributes")), *within)
 
     def _primitive(self, element: Xml.Element, metas: Sequence[dict[str, str]], clone: str, group: str) -> Primitive:
         template = self._by_id.get(element.get("template", ""))
@@ -410,15 +399,12 @@ class Cib:
         certain = True
         columns: list[set[str]] = []
         for part in rule:
-            if part.tag == "expression" and part.get("attribute") == "#uname":
-                same = {node for node in self.nodes if node == part.get("value")}
-                columns.append(same if part.get("operation") == "eq" else set(self.nodes) - same)
-            elif part.tag == "expression" and self._is_permanent(part):
-                columns.append(self._with_attribute(part))
-            elif part.tag == "rule":
+            if part.tag == "rule":
                 nodes, sure = self._matching(part)
                 certain = certain and sure
                 columns.append(set(nodes))
+            elif (found := self._with_attribute(part)) is not None:
+                columns.append(found)
             else:
                 certain = False
         if not columns:
@@ -427,24 +413,20 @@ class Cib:
         chosen = set.union(*columns) if either else set.intersection(*columns)
         return tuple(node for node in self.nodes if node in chosen), certain
 
-    def _is_permanent(self, expression: Xml.Element) -> bool:
-        """Return whether an expression tests a permanent attribute of nodes, other than by order."""
-        name, operation = expression.get("attribute", ""), expression.get("operation", "")
-        known = any(name in attributes for attributes in self.node_attributes.values())
-        return known and operation in ("eq", "ne", "defined", "not_defined")
-
-    def _with_attribute(self, expression: Xml.Element) -> set[str]:
-        """Return the nodes for which an expression about a permanent attribute is true."""
+    def _with_attribute(self, expression: Xml.Element) -> set[str] | None:
+        """Return the nodes for which an expression is true; None if it is not about a permanent attribute or a name."""
         name, wanted = expression.get("attribute", ""), expression.get("value")
         given = {node: self.node_attributes.get(node, {}).get(name) for node in self.nodes}
+        given = {node: node for node in self.nodes} if name == "#uname" else given
         defined = {node for node, value in given.items() if value is not None}
         equal = {node for node in defined if given[node] == wanted}
-        return {
+        nodes = {
             "eq": equal,
             "ne": set(self.nodes) - equal,
             "defined": defined,
             "not_defined": set(self.nodes) - defined,
-        }[expression.get("operation", "")]
+        }
+        return nodes.get(expression.get("operation", "")) if defined and expression.tag == "expression" else None
 
 
 def _is_about(rule: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:

@@ -5,20 +5,12 @@ Rules ask this for every pair of resources. Indexes keep the time of each answer
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from strakes.failover.pacemaker_resources import Colocation, Order, Primitive
 
 _INFINITY = float("inf")
-
-
-class _Path(NamedTuple):
-    """A chain of orders as a linked list, last one first, so that chains share their beginnings."""
-
-    order: Order
-    before: _Path | None
 
 
 class Ties:
@@ -51,10 +43,10 @@ class Ties:
                 (near, near_role), (far, far_role) = constraint.resources
                 self._colocated[near].append((far, far_role))
                 self._colocated[far].append((near, near_role))
-        self._orders = [order for order in orders if order.mandatory]
         self._orders_from: dict[str, list[Order]] = defaultdict(list)
-        for order in self._orders:
-            self._orders_from[order.first].append(order)
+        for order in orders:
+            if order.mandatory:
+                self._orders_from[order.first].append(order)
         self._ids = {one.id for one in primitives}
         self._together: dict[str, frozenset[str]] = {}
         self._after: dict[str, frozenset[str]] = {}
@@ -106,18 +98,12 @@ class Ties:
                     waiting.append(far)
         return False
 
-    def ordered_after_promotion(self, primitive: Primitive, clone: str) -> list[Order] | None:
-        """Return the orders that lead from the promotion to its start, or None."""
+    def waits_for_promotion(self, primitive: Primitive, clone: str) -> bool:
+        """Return whether symmetrical orders make the primitive start only after the clone is promoted."""
         copies = {clone, *(member.id for member in self.members(clone))}
-        first = [order for order in self._orders if order.first in copies and order.first_action == "promote"]
-        reached = self._reached([(order.then, _Path(order, None)) for order in first])
-        if primitive.id not in reached:
-            return None
-        path, orders = reached[primitive.id], list[Order]()
-        while path is not None:
-            orders.append(path.order)
-            path = path.before
-        return orders[::-1]
+        orders = [order for name in copies for order in self._orders_from[name] if order.first_action == "promote"]
+        first = [order.then for order in orders if order.symmetrical]
+        return primitive.id in self._reached(first, symmetrical=True)
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
         """Return whether one primitive starts only after the other, by their group or by orders."""
@@ -126,45 +112,32 @@ class Ties:
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()
             names = {earlier.id, earlier.group, earlier.clone} - {""}
             orders = [order for name in names for order in self._orders_from.get(name, ())]
-            reached = self._reached([*((one.id, None) for one in behind), *((order.then, None) for order in orders)])
-            self._after[earlier.id] = frozenset(self._ids & reached.keys())
+            reached = self._reached([*(one.id for one in behind), *(order.then for order in orders)])
+            self._after[earlier.id] = frozenset(self._ids & reached)
         return later.id in self._after[earlier.id]
 
-    def _reached(self, first: Iterable[tuple[str, _Path | None]]) -> dict[str, _Path | None]:
-        """Return resource -> chain of orders, for all resources that must wait for ``first``."""
-        reached: dict[str, _Path | None] = {}
-        waiting = deque[str]()
-        followed = set[str]()
+    def _reached(self, first: Iterable[str], *, symmetrical: bool = False) -> set[str]:
+        """Return all resources that must wait for ``first``; ``symmetrical`` leaves out orders that skip the stop."""
+        reached, followed, waiting = set[str](), {""}, list(first)
         # Group -> index of its first reached member.
         from_here: dict[str, int] = {}
-
-        def wait(name: str, path: _Path | None) -> None:
-            if name not in reached:
-                reached[name] = path
-                waiting.append(name)
-
-        def follow(name: str, path: _Path | None) -> None:
-            if name and name not in followed:
-                followed.add(name)
-                for order in self._orders_from.get(name, ()):
-                    wait(order.then, _Path(order, path))
-
-        for name, path in first:
-            wait(name, path)
         while waiting:
-            name = waiting.popleft()
-            path = reached[name]
+            name = waiting.pop()
+            if name in reached:
+                continue
+            reached.add(name)
+            own = {name}
             for member in self.members(name):
                 mates = self._groups.get(member.group, [])
                 place, last = self._place.get(member.id, 0), from_here.get(member.group, len(mates))
-                for one in (member, *mates[place:last]):
-                    wait(one.id, path)
+                waiting += [member.id, *(one.id for one in mates[place:last])]
                 if member.group:
                     from_here[member.group] = min(place, last)
                 # Resources that wait for the whole group or clone also wait for this member.
-                follow(member.group, path)
-                follow(member.clone, path)
-            follow(name, path)
+                own |= {member.group, member.clone}
+            for one in own - followed:
+                waiting += [order.then for order in self._orders_from[one] if order.symmetrical or not symmetrical]
+            followed |= own
         return reached
 
 

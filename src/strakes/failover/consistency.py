@@ -2,66 +2,55 @@
 
 from __future__ import annotations
 
-import ipaddress
+from collections.abc import Iterator
 
 from strakes.errors import BadInputError
 from strakes.failover.cluster import Cluster
 
 
 def require_whole(cluster: Cluster, where: str) -> None:
-    """Check the tables against each other. Raises BadInputError for a contradiction."""
+    """Check the tables against each other. Raises BadInputError for the first contradiction."""
+    for what, why, remedy in _contradictions(cluster):
+        raise BadInputError(what, where=where, why=why, remedy=remedy)
+
+
+def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
+    """Yield what is wrong, why, and the remedy."""
     if not cluster.targets:
-        raise BadInputError("no target is described", where=where, remedy="Add at least one [[target]].")
+        yield "no target is described", "", "Add at least one [[target]]."
     carrying = sum(network.replication for network in cluster.networks)
-    if any(target.replicated for target in cluster.targets) and carrying != 1:
-        raise BadInputError(
-            "exactly one network carries the replication", where=where, remedy="Give one of them: replication = true"
-        )
-    if not any(target.replicated for target in cluster.targets) and carrying:
-        raise BadInputError(
-            "nothing is replicated",
-            where=where,
-            why="all targets are on shared disks",
-            remedy="Remove replication = true",
-        )
-    if not 0 < len(cluster.heartbeats) <= 8:
-        many = len(cluster.heartbeats)
-        raise BadInputError(
-            "too many networks carry the heartbeat" if many else "no network carries the heartbeat",
-            where=where,
-            why="Corosync has at most 8 links" if many else "",
-            remedy="Give two of them: heartbeat = true",
-        )
+    replicated = any(target.replicated for target in cluster.targets)
+    if replicated and carrying != 1:
+        yield "exactly one network carries the replication", "", "Give one of them: replication = true"
+    if carrying and not replicated:
+        yield "nothing is replicated", "all targets are on shared disks", "Remove replication = true"
+    if not cluster.heartbeats:
+        yield "no network carries the heartbeat", "", "Give two of them: heartbeat = true"
+    if len(cluster.heartbeats) > 8:
+        yield "too many networks carry the heartbeat", "Corosync has at most 8 links", "Remove heartbeat = true"
     for network in cluster.networks:
         serving = network.replication or network.name == cluster.file_system.lnet_network
         for node in cluster.nodes:
             used = network.heartbeat or (serving and not node.quorum_only)
             if used and network.name not in node.addresses:
-                raise BadInputError(f"{node.name} has no address on {network.name}", where=where)
-    _require_unique(cluster, where)
-    _require_own_addresses(cluster, where)
-    _require_arrangement(cluster, where)
+                yield f"{node.name} has no address on {network.name}", "", ""
+    yield from _repetitions(cluster)
+    yield from _wrong_addresses(cluster)
+    yield from _wrong_arrangement(cluster)
     managers = sum("mgs" in target.role for target in cluster.targets) + bool(cluster.file_system.mgs)
     if cluster.file_system.kind == "lustre" and managers != 1:
-        raise BadInputError(
-            "a Lustre file system has one MGS",
-            where=where,
-            remedy='Give one target role = "mgs" or "mgs+mdt", or the NIDs of another cluster that has it: '
-            'mgs = ["NID", "NID"].',
+        remedy = (
+            'Give one target role = "mgs" or "mgs+mdt", or the NIDs of the cluster that has it: mgs = ["NID", "NID"].'
         )
+        yield "a Lustre file system has one MGS", "", remedy
     if cluster.node(cluster.survivor).quorum_only:
-        raise BadInputError("the survivor serves nothing", where=where, why=f"{cluster.survivor} is quorum_only")
-    idle = [node.name for node in cluster.servers if not cluster.targets_of(node.name)]
-    if idle:
-        raise BadInputError(
-            "a node has nothing to serve",
-            where=where,
-            why=", ".join(idle),
-            remedy="Name it in a target, or make it quorum_only = true.",
-        )
+        yield "the survivor serves nothing", f"{cluster.survivor} is quorum_only", ""
+    for node in cluster.servers:
+        if not cluster.targets_of(node.name):
+            yield "a node has nothing to serve", node.name, "Name it in a target, or make it quorum_only = true."
 
 
-def _require_unique(cluster: Cluster, where: str) -> None:
+def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     targets = cluster.targets
     addresses = [address for node in cluster.nodes for address in (*node.addresses.values(), node.bmc.address)]
     for what, values in (
@@ -79,55 +68,38 @@ def _require_unique(cluster: Cluster, where: str) -> None:
             for node in cluster.nodes
         ),
     ):
-        twice = [value for value in values if values.count(value) > 1]
-        if twice:
-            raise BadInputError(f"the same {what} is given twice", where=where, why=twice[0])
+        for value in values:
+            if values.count(value) > 1:
+                yield f"the same {what} is given twice", value, ""
 
 
-def _require_own_addresses(cluster: Cluster, where: str) -> None:
-    """Check that the services and the quorum device have addresses that no node has, and that can be reached."""
+def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
+    """Find services and a quorum device with an address of a node, and addresses that cannot be reached."""
     taken = {
         address: node.name
         for node in cluster.nodes
-        for address in (
-            *node.addresses.values(),
-            node.bmc.address,
-            node.name,
-            *(pdu.address for pdu in node.pdus),
-        )
+        for address in (*node.addresses.values(), node.bmc.address, node.name, *(pdu.address for pdu in node.pdus))
     }
-    if cluster.quorum_host in taken:
-        raise BadInputError(
-            "the quorum device is on a machine of the pair",
-            where=where,
-            why=f"{cluster.quorum_host} is {taken[cluster.quorum_host]}",
-            remedy="Give a third machine as quorum_host.",
-        )
+    host = cluster.quorum_host
+    if host in taken:
+        why = f"{host} is {taken[host]}"
+        yield "the quorum device is on a machine of the pair", why, "Give a third machine as quorum_host."
     for target in cluster.targets:
-        if not target.address:
-            continue
-        address = ipaddress.ip_interface(target.address).ip
-        if str(address) in (*taken, cluster.quorum_host):
-            raise BadInputError(
-                f"the address of {target.name} is taken", where=where, why=f"{address} is another machine's"
-            )
-        if not any(address in ipaddress.ip_network(network.subnet) for network in cluster.networks):
-            raise BadInputError(f"the address of {target.name} is on no network", where=where, why=str(address))
-        taken[str(address)] = target.name
+        address = target.address.partition("/")[0]
+        if address and address in (*taken, host):
+            yield f"the address of {target.name} is taken", f"{address} is another machine's", ""
+        if address and not any(network.holds(address) for network in cluster.networks):
+            yield f"the address of {target.name} is on no network", address, ""
+        taken[address] = target.name
 
 
-def _require_arrangement(cluster: Cluster, where: str) -> None:
+def _wrong_arrangement(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     homes: dict[frozenset[str], set[str]] = {}
     for target in cluster.targets:
         homes.setdefault(frozenset(target.nodes), set()).add(target.prefers)
-    for nodes in homes.values():
-        if cluster.file_system.arrangement == "active/standby" and len(nodes) > 1:
-            raise BadInputError(
-                "active/standby, but the targets prefer different nodes", where=where, why=", ".join(sorted(nodes))
-            )
-    if cluster.file_system.arrangement == "active/active" and max(map(len, homes.values())) < 2:
-        raise BadInputError(
-            "active/active, but all targets prefer the same node",
-            where=where,
-            why=", ".join(sorted({target.prefers for target in cluster.targets})),
-        )
+    several = [", ".join(sorted(nodes)) for nodes in homes.values() if len(nodes) > 1]
+    if cluster.file_system.arrangement == "active/standby" and several:
+        yield "active/standby, but the targets prefer different nodes", several[0], ""
+    if cluster.file_system.arrangement == "active/active" and not several:
+        preferred = ", ".join(sorted({target.prefers for target in cluster.targets}))
+        yield "active/active, but all targets prefer the same node", preferred, ""

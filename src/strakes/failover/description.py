@@ -129,16 +129,10 @@ def _addresses(section: ConfigurationSection, key: str) -> tuple[str, ...]:
 
 
 def _pdu(section: ConfigurationSection) -> Pdu:
-    agent, address, network, outlet, feed = (
-        _word(section, key) for key in ("agent", "address", "network", "outlet", "feed")
-    )
-    version = section.text("snmp_version", choices=("1", "2c", "3")) if "snmp" in agent else ""
-    if version in ("1", "2c"):
-        pdu = Pdu(agent, address, network, outlet, feed, snmp_version=version, community=_word(section, "community"))
-    else:
-        pdu = Pdu(
-            agent, address, network, outlet, feed, _word(section, "user"), _word(section, "password_script"), version
-        )
+    words = {key: _word(section, key) for key in ("agent", "address", "network", "outlet", "feed")}
+    version = section.text("snmp_version", choices=("1", "2c", "3")) if "snmp" in words["agent"] else ""
+    keys = ("community",) if version in ("1", "2c") else ("user", "password_script")
+    pdu = Pdu(**words, snmp_version=version, **{key: _word(section, key) for key in keys})
     section.finish()
     return pdu
 

@@ -36,9 +36,9 @@ class ConfigurationSection:
             raise self.wrong(key, value, f"a whole number of at least {least}")
         return value
 
-    def flag(self, key: str, *, default: bool = False) -> bool:
+    def flag(self, key: str) -> bool:
         """Return true or false. Raises BadInputError for anything else."""
-        value = self._take(key, default)
+        value = self._take(key, False)
         if not isinstance(value, bool):
             raise self.wrong(key, value, "true or false")
         return value
@@ -73,11 +73,11 @@ class ConfigurationSection:
         self._known.append(key)
         return self.section(key) if key in self._values else None
 
-    def sections(self, key: str, *, least: int = 0) -> tuple[ConfigurationSection, ...]:
-        """Return a list of tables. Raises BadInputError when there are fewer than ``least``."""
+    def sections(self, key: str) -> tuple[ConfigurationSection, ...]:
+        """Return a list of tables. Raises BadInputError for anything else."""
         value = self._take(key, [])
-        if not isinstance(value, list) or len(value) < least:
-            raise self.wrong(key, value, f"at least {least} [[{key}]] tables")
+        if not isinstance(value, list):
+            raise self.wrong(key, value, f"[[{key}]] tables")
         return tuple(ConfigurationSection(one, f"{self.where}: {key} {number}") for number, one in enumerate(value, 1))
 
     def named(self, key: str) -> dict[str, ConfigurationSection]:

@@ -6,62 +6,28 @@ Parts work or have failed; partial failures are not modelled. A network fails fo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
 from strakes.failover.rehearsal.wiring import Cut, Wiring
 
-Kind = Literal[
-    "network",
-    "switch",
-    "card",
-    "feed",
-    "supply",
-    "node",
-    "bmc",
-    "outlets",
-    "disk",
-    "path",
-    "shelf",
-    "service",
-    "stop",
-    "one-way",
-    "cold",
-]
-# Order of two failures: the less noticeable one comes first, because this order is worse for the cluster.
-_ORDER: tuple[Kind, ...] = (
-    "bmc",
-    "outlets",
-    "network",
-    "one-way",
-    "card",
-    "switch",
-    "disk",
-    "path",
-    "shelf",
-    "service",
-    "stop",
-    "feed",
-    "supply",
-    "node",
-    "cold",
-)
+# Kind of part -> its failure in words. Of two failures, the less noticeable one comes first in this order, which is
+# worse for the cluster.
 _TEXT = {
-    "network": "network {0} fails",
-    "switch": "switch {0} fails",
-    "card": "card of {0} on {1} fails",
-    "feed": "power feed {0} fails",
-    "supply": "{0} and its BMC lose their power",
-    "node": "{0} dies",
     "bmc": "BMC of {0} does not answer",
     "outlets": "power outlets of {0} do not answer",
+    "network": "network {0} fails",
+    "one-way": "network {0} loses all messages in one direction",
+    "card": "card of {0} on {1} fails",
+    "switch": "switch {0} fails",
     "disk": "disk of {1} in {0} fails",
     "path": "{0} loses the disks of {1}",
     "shelf": "shared disks of {0} fail",
     "service": "{0} fails",
     "stop": "{0} fails and cannot be stopped",
-    "one-way": "network {0} loses all messages in one direction",
+    "feed": "power feed {0} fails",
+    "supply": "{0} and its BMC lose their power",
+    "node": "{0} dies",
     "cold": "all power fails, and only {0} comes back",
 }
 
@@ -74,7 +40,7 @@ class RoomPart:
     services are for the policy engine.
     """
 
-    kind: Kind
+    kind: str
     name: str
     target: str = ""
 
@@ -91,7 +57,7 @@ class RoomPart:
     @property
     def order(self) -> int:
         """Return the sort key of this kind of part in a list of failures."""
-        return _ORDER.index(self.kind)
+        return list(_TEXT).index(self.kind)
 
 
 def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
@@ -142,19 +108,14 @@ class Room:
     """The room with some parts broken."""
 
     cluster: Cluster
+    wiring: Wiring
     broken: frozenset[RoomPart] = frozenset()
-    configured: Wiring | None = None
 
     def without(self, part: RoomPart) -> Room:
         """Return the room with this part failed as well."""
-        return Room(self.cluster, self.broken | {part}, self.configured)
+        return replace(self, broken=self.broken | {part})
 
-    @property
-    def wiring(self) -> Wiring:
-        """Return the wiring of the configuration, or of the description without one."""
-        return self.configured or Wiring.described(self.cluster)
-
-    def is_broken(self, kind: Kind, name: str, target: str = "") -> bool:
+    def is_broken(self, kind: str, name: str, target: str = "") -> bool:
         """Return whether this part has failed."""
         return RoomPart(kind, name, target) in self.broken
 
@@ -259,7 +220,3 @@ class Room:
         networks = [pdu.network for pdu in owner.pdus if pdu.feed == cut.feed]
         reached = all(map(self.network_works, networks)) and not self.is_broken("outlets", owner.name)
         return reached and not self.is_broken("feed", cut.feed)
-
-    def disk_works(self, node: str, target: str) -> bool:
-        """Return whether the node's disk of the target works."""
-        return not self.is_broken("disk", node, target)

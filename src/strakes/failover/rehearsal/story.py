@@ -38,7 +38,7 @@ class Story:
         self.services = services_by_target(model, self.cluster)
         self.engine = FailureEngine(self.setup, self.services, self.directory)
         self.policies, self.times = Policies.of(self.setup), Times.of(self.setup, self.services)
-        room = Room(self.cluster, configured=Wiring.configured(self.setup, self.cluster))
+        room = Room(self.cluster, Wiring.of(self.setup, self.cluster))
         state = self.engine.steady(self.policies.watched(room))
         idle = [name for name, place in state.places.items() if not place]
         targets = tuple(one for one in self.cluster.targets if one.name not in idle)

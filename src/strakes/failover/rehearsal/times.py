@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from strakes.failover.blocks import Block
-from strakes.failover.cib_values import seconds
 from strakes.failover.model import Service
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
+from strakes.failover.times import amounts_of
 
-_TOKEN_MS, _COEFFICIENT_MS = 3000, 650
-_STONITH_S = 60.0
-# Corosync adds the coefficient to the token time for each node beyond the second. The nodes agree within 1.2 times the
-# token time (corosync.conf(5)).
+# Without corosync.conf: Corosync's default, and the time in which the nodes agree, in token times (corosync.conf(5)).
+_TOKEN_S = 3.0
 _CONSENSUS = 1.2
 # The least time of a power-off, and of a start of an agent.
 _POWER_OFF_S, _AGENT_S = 1.0, 0.1
@@ -69,12 +66,9 @@ class Times:
     def of(cls, setup: Setup, services: Mapping[str, Service]) -> Times:
         """Read the times of each target from the files."""
         cib = setup.pacemaker
-        totem = setup.corosync.one("totem") if setup.corosync else Block("totem")
-        token_s = _number(totem.get("token"), _TOKEN_MS) / 1000
-        beyond = max(0, len(setup.node_names) - 2)
-        silence_s = token_s + beyond * _number(totem.get("token_coefficient"), _COEFFICIENT_MS) / 1000
-        consensus_s = _number(totem.get("consensus"), round(_CONSENSUS * silence_s * 1000)) / 1000
-        limit_s = seconds(cib.properties.get("stonith-timeout", "")) or _STONITH_S
+        first = {name: amounts[0].value for name, amounts in amounts_of(setup).items() if amounts}
+        silence_s = first.get("token", _TOKEN_S)
+        consensus_s = first.get("consensus", _CONSENSUS * silence_s)
         levels = max((len(cib.levels_of(node)) for node in setup.node_names), default=0) or 1
         watchers = filter(watches_network, cib.primitives)
         return cls(
@@ -85,7 +79,7 @@ class Times:
                 )
                 for node in setup.node_names
             },
-            power_off=Span(_POWER_OFF_S, limit_s * levels),
+            power_off=Span(_POWER_OFF_S, first["fencing-limit"] * levels),
             starts={name: _operations(own.members, "start") for name, own in services.items()},
             stops={name: _operations(own.members, "stop") for name, own in services.items()},
             looks_s={service.id: _interval_s(service) + service.timeout_s("monitor") for service in cib.primitives},
@@ -125,7 +119,3 @@ def _operations(members: Iterable[Primitive], name: str) -> Span:
 
 def _interval_s(service: Primitive) -> float:
     return max((one.interval_s for one in service.operations if one.name == "monitor"), default=0.0)
-
-
-def _number(text: str, default: int) -> int:
-    return int(text) if text.isdecimal() else default

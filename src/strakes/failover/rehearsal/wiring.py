@@ -50,17 +50,7 @@ class Wiring:
     levels: Mapping[str, tuple[tuple[Cut, ...], ...]]
 
     @classmethod
-    def described(cls, cluster: Cluster) -> Wiring:
-        """Return the wiring of the description."""
-        levels = {}
-        for node in cluster.nodes:
-            outlets = tuple(Cut("outlets", "outlet", node.name, pdu.feed) for pdu in node.pdus)
-            bmc = ((Cut("bmc", "bmc", node.name),),) if node.bmc.address else ()
-            levels[node.name] = (*bmc, *((outlets,) if outlets else ()))
-        return cls(tuple(network.name for network in cluster.heartbeats), cluster.quorum_host, levels)
-
-    @classmethod
-    def configured(cls, setup: Setup, cluster: Cluster) -> Wiring:
+    def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
         """Return the wiring of the configuration files, which may differ from the description."""
         if setup.corosync is None:
             host, links = "", tuple(network.name for network in cluster.heartbeats)

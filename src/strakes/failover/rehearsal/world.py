@@ -46,10 +46,12 @@ class World:
         room = self.room
         if not target.replicated:
             return not room.is_broken("shelf", target.name) and not room.is_broken("path", place, target.name)
-        if room.disk_works(place, target.name):
+        if not room.is_broken("disk", place, target.name):
             return True
         return room.replication_works(target) and any(
-            other not in self.off and (target.name, other) not in self.stale and room.disk_works(other, target.name)
+            other not in self.off
+            and (target.name, other) not in self.stale
+            and not room.is_broken("disk", other, target.name)
             for other in target.partners(place)
         )
 

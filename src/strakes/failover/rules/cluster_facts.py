@@ -21,7 +21,10 @@ def cluster(setup: Setup) -> Iterator[Thing]:
     cib = setup.pacemaker
     deduced = {
         "number of nodes": str(len(setup.node_names)),
-        "alerts events": yes(cib.alerts or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)),
+        "alerts events": yes(
+            cib.root.find("./configuration/alerts/alert") is not None
+            or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)
+        ),
         "is reset by watchdogs": yes(watchdog_fences(setup)),
         "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
         "has a tie breaker": yes(any(tie_breakers(setup))),

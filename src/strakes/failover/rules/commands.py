@@ -7,37 +7,26 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 from strakes.failover.setup import Setup
 
-When = Literal["boot", "timed", "event", "script"]
-# Files that contain only commands.
-_SCRIPTS: tuple[tuple[re.Pattern[str], When], ...] = (
-    (re.compile(r"etc/((rc\.d/)?rc\.local|init\.d/(boot|after)\.local)"), "boot"),
-    (re.compile(r"etc/cron\.(hourly|daily|weekly|monthly)/.*"), "timed"),
-    (re.compile(r"etc/(NetworkManager/dispatcher\.d|network/if-up\.d)/.*"), "event"),
-    (re.compile(r"lustre/.*\.sh"), "script"),
+# Files that hold commands, and the pattern of the commands in each.
+_FILES = tuple(
+    (re.compile(file), re.compile(command))
+    for file, command in (
+        (r"etc/((rc\.d/)?rc\.local|init\.d/(boot|after)\.local)|lustre/.*\.sh", r"(?m)^.*$"),
+        (r"etc/(cron\.(hourly|daily|weekly|monthly)|NetworkManager/dispatcher\.d|network/if-up\.d)/.*", r"(?m)^.*$"),
+        (r"etc/(crontab|cron\.d/.*)", r"(?m)^[ \t]*(?!#|\w+[ \t]*=)(?:@\w+|(?:\S+[ \t]+){4}\S+)[ \t]+\S+[ \t]+(.*)$"),
+        (r"etc/anacrontab|var/spool/cron/.*", r"(?m)^[ \t]*(?!#|\w+[ \t]*=)(?:@\w+|(?:\S+[ \t]+){4}\S+)[ \t]+(.*)$"),
+        (r"etc/network/interfaces(\.d/.*)?", r"(?m)^\s*(?:pre-up|up|post-up)\s+(.*)$"),
+        (r"etc/logrotate\.d/.*", r"(?ms)^\s*(?:pre|post|first|last)\w+$(.*?)^\s*endscript"),
+        (
+            r"etc/udev/rules\.d/.*",
+            r"(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*\+?:?=\s*\"([^\"]*)\"",
+        ),
+        (r"etc/systemd/system/.*", r"(?m)^\s*Exec(?:Start|StartPre|StartPost|Reload)\s*=\s*[-@:+!]*(.*)$"),
+    )
 )
-# Files that also contain commands, with a pattern that finds them.
-_WITHIN: tuple[tuple[re.Pattern[str], When, re.Pattern[str]], ...] = (
-    (
-        re.compile(r"etc/network/interfaces(\.d/.*)?"),
-        "event",
-        re.compile(r"(?m)^\s*(?:pre-up|up|post-up)\s+(.*)$"),
-    ),
-    (
-        re.compile(r"etc/logrotate\.d/.*"),
-        "timed",
-        re.compile(r"(?ms)^\s*(?:pre|post|first|last)\w+$(.*?)^\s*endscript"),
-    ),
-    (
-        re.compile(r"etc/udev/rules\.d/.*"),
-        "event",
-        re.compile(r"(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*\+?:?=\s*\"([^\"]*)\""),
-    ),
-)
-_CRON_TABLE = re.compile(r"etc/(crontab|anacrontab|cron\.d/.*)|var/spool/cron/.*")
 _UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
 _LINK = re.compile(r"\.(wants|requires)/")
 # Words that precede the program, with their own options and values.
@@ -51,7 +40,6 @@ class Command:
     """One command: its file, when it runs, and its words. The program is given without its directory."""
 
     file: str
-    when: When
     words: tuple[str, ...]
 
     @property
@@ -84,59 +72,25 @@ def _starts_itself(name: str, text: str, kind: str) -> bool:
 def commands_run(setup: Setup) -> Iterator[Command]:
     """Yield every automatic command of a node, and the commands in scripts for administrators."""
     enabled = enabled_units(setup)
-    timers = {name.rpartition("/")[2] for name in setup.units if name.endswith(".timer")}
     for file, text in setup.texts.items():
-        when = next((when for pattern, when in _SCRIPTS if pattern.fullmatch(file)), None)
-        if when:
-            yield from _of_script(file, when, text)
-        elif _CRON_TABLE.fullmatch(file):
-            yield from _of_cron(file, text)
-        elif unit := _UNIT.fullmatch(file):
-            yield from _of_unit(file, unit[1], text, enabled, timers, dropped_in=bool(unit[2]))
-        for pattern, kind, inside in _WITHIN:
-            for part in inside.findall(text) if pattern.fullmatch(file) else ():
-                yield from _of_script(file, kind, part)
-
-
-def _of_unit(
-    file: str, unit: str, text: str, enabled: set[str], timers: set[str], *, dropped_in: bool
-) -> Iterator[Command]:
-    """Yield the commands of a unit that is enabled, or of a drop-in file."""
-    by_timer = f"{unit.removesuffix('.service')}.timer" in timers
-    if unit not in enabled and not dropped_in and not _starts_itself(unit, text, ".service"):
-        return
-    for line in re.findall(
-        r"(?m)^\s*Exec(?:Start|StartPre|StartPost|Reload)\s*=\s*[-@:+!]*(.*)$", re.sub(r"\\\n", " ", text)
-    ):
-        yield from _of_line(file, "timed" if by_timer else "boot", line)
-
-
-def _of_cron(file: str, text: str) -> Iterator[Command]:
-    with_user = not file.startswith("var/")
-    for line in text.splitlines():
-        plain = line.strip()
-        times = re.match(r"(@\w+|(\S+\s+){4}\S+)\s+", plain)
-        if not times or plain.startswith("#") or re.match(r"\w+\s*=", plain):
+        unit = _UNIT.fullmatch(file)
+        is_idle = unit and not unit[2] and unit[1] not in enabled and not _starts_itself(unit[1], text, ".service")
+        if is_idle or (file.startswith("etc/systemd/") and not unit):
             continue
-        command = plain[times.end() :]
-        if with_user and file != "etc/anacrontab":
-            command = command.partition(" ")[2]
-        yield from _of_line(file, "boot" if times[1] == "@reboot" else "timed", command)
+        for pattern, inside in _FILES:
+            for part in inside.findall(re.sub(r"\\\n", " ", text)) if pattern.fullmatch(file) else ():
+                for line in part.splitlines():
+                    yield from _of_line(file, line)
 
 
-def _of_script(file: str, when: When, text: str) -> Iterator[Command]:
-    for line in re.sub(r"\\\n", " ", text).splitlines():
-        yield from _of_line(file, when, line)
-
-
-def _of_line(file: str, when: When, line: str) -> Iterator[Command]:
+def _of_line(file: str, line: str) -> Iterator[Command]:
     """Yield the commands of one line of a shell."""
     words: list[str] = []
     for token in _tokens(line):
         if not set(token) <= set(";&|"):
             words.append(token)
             continue
-        yield from _one(file, when, words)
+        yield from _one(file, words)
         words = []
 
 
@@ -152,7 +106,7 @@ def _tokens(line: str) -> tuple[str, ...]:
         return ()
 
 
-def _one(file: str, when: When, words: list[str]) -> Iterator[Command]:
+def _one(file: str, words: list[str]) -> Iterator[Command]:
     while words and (_BEFORE.fullmatch(words[0].rpartition("/")[2]) or re.match(r"\w+=", words[0])):
         first = words[0].rpartition("/")[2]
         words = words[1:]
@@ -164,6 +118,6 @@ def _one(file: str, when: When, words: list[str]) -> Iterator[Command]:
         return
     program = words[0].rpartition("/")[2]
     if program in ("sh", "bash") and "-c" in words[1:-1]:
-        yield from _of_line(file, when, words[words.index("-c", 1) + 1])
+        yield from _of_line(file, words[words.index("-c", 1) + 1])
         return
-    yield Command(file, when, (program, *words[1:]))
+    yield Command(file, (program, *words[1:]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
@@ -11,15 +10,6 @@ from strakes.failover.rules.resource_facts import ADDRESSES
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
-# Attributes that Pacemaker sets itself.
-_OWN_ATTRIBUTES = re.compile(
-    r"#(uname|id|kind|is_dc|cluster-name|site-name|role|ra-version|node-unfenced|feature-set|digests-.*|health.*)|"
-    r"(master|fail-count|last-failure|probe_complete|shutdown|terminate).*"
-)
-# Agents that set attributes under several names.
-_SETS_OTHERS = ("attribute", "SysInfo", "HealthCPU", "HealthSMART", "HealthIOWait", "ClusterMon", "NodeUtilization")
-# Comparisons that are true on nodes that reach the network.
-_REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
 
 
 def pinned_to_one_node(setup: Setup) -> Iterator[str]:

@@ -106,12 +106,8 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
     for mount, clone in _on_drbd(setup):
         if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
-        orders = setup.pacemaker.ties.ordered_after_promotion(mount, clone) if clone else []
-        if orders is None:
-            yield f"cib: {mount.group or mount.id} is not ordered after the promotion of {clone}"
-        for order in orders or ():
-            if not order.symmetrical:
-                yield f"cib: {order.id} has symmetrical=false"
+        if clone and not setup.pacemaker.ties.waits_for_promotion(mount, clone):
+            yield f"cib: {mount.group or mount.id} is not ordered after the promotion of {clone}, or its stop is not"
 
 
 def _promoting_once(cib: Cib) -> dict[str, bool]:

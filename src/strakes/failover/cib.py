@@ -13,7 +13,7 @@ from xml.etree import ElementTree as Xml
 from strakes.errors import BadInputError
 from strakes.failover.cib_ties import Ties
 from strakes.failover.cib_values import TRUE, canonical, is_true, renamed, role_of, score, seconds
-from strakes.failover.limits import too_much
+from strakes.failover.limits import matches, too_much
 from strakes.failover.pacemaker_resources import (
     DEFAULT_TIMEOUT_S,
     Colocation,
@@ -22,7 +22,6 @@ from strakes.failover.pacemaker_resources import (
     Order,
     Primitive,
 )
-from strakes.failover.patterns import matches
 
 _MOST_ATTRIBUTES = 256
 # Tools refuse a CIB of a newer release than their own.

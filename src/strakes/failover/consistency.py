@@ -18,6 +18,24 @@ def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     """Yield what is wrong, why, and the remedy."""
     if not cluster.targets:
         yield "no target is described", "", "Add at least one [[target]]."
+    yield from _wrong_networks(cluster)
+    yield from _repetitions(cluster)
+    yield from _wrong_addresses(cluster)
+    yield from _wrong_arrangement(cluster)
+    managers = sum("mgs" in target.role for target in cluster.targets) + bool(cluster.file_system.mgs)
+    if cluster.file_system.kind == "lustre" and managers != 1:
+        remedy = (
+            'Give one target role = "mgs" or "mgs+mdt", or the NIDs of the cluster that has it: mgs = ["NID", "NID"].'
+        )
+        yield "a Lustre file system has one MGS", "", remedy
+    if cluster.node(cluster.survivor).quorum_only:
+        yield "the survivor serves nothing", f"{cluster.survivor} is quorum_only", ""
+    for node in cluster.servers:
+        if not cluster.targets_of(node.name):
+            yield "a node has nothing to serve", node.name, "Name it in a target, or make it quorum_only = true."
+
+
+def _wrong_networks(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     carrying = sum(network.replication for network in cluster.networks)
     replicated = any(target.replicated for target in cluster.targets)
     if replicated and carrying != 1:
@@ -34,20 +52,6 @@ def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
             used = network.heartbeat or (serving and not node.quorum_only)
             if used and network.name not in node.addresses:
                 yield f"{node.name} has no address on {network.name}", "", ""
-    yield from _repetitions(cluster)
-    yield from _wrong_addresses(cluster)
-    yield from _wrong_arrangement(cluster)
-    managers = sum("mgs" in target.role for target in cluster.targets) + bool(cluster.file_system.mgs)
-    if cluster.file_system.kind == "lustre" and managers != 1:
-        remedy = (
-            'Give one target role = "mgs" or "mgs+mdt", or the NIDs of the cluster that has it: mgs = ["NID", "NID"].'
-        )
-        yield "a Lustre file system has one MGS", "", remedy
-    if cluster.node(cluster.survivor).quorum_only:
-        yield "the survivor serves nothing", f"{cluster.survivor} is quorum_only", ""
-    for node in cluster.servers:
-        if not cluster.targets_of(node.name):
-            yield "a node has nothing to serve", node.name, "Name it in a target, or make it quorum_only = true."
 
 
 def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:

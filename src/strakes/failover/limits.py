@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ _MOST_ASKED_PAIRS = 1000
 _MOST_ASKED_ELEMENTS = 20_000
 # Processor time; only hostile configurations need more.
 _MOST_S = 8.0
+# For one pattern of the configuration.
+_MOMENT_S = 1.0
+_REMEDY = "Write it without repetitions inside repetitions, or name the nodes or resources."
 
 
 def too_much(cib: Xml.Element) -> str:
@@ -66,6 +70,23 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
     finally:
         signal.setitimer(timer, 0)
         signal.signal(number, before)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Return whether the pattern is found in the name.
+
+    Raises BadInputError for an invalid pattern and for one that takes too long.
+
+    >>> matches("oss[0-9]+", "oss12"), matches("^mds", "oss12")
+    (True, False)
+    """
+    why = f"it was not decided within {_MOMENT_S:g} s"
+    slow = BadInputError("a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=_REMEDY)
+    try:
+        with ended_after(_MOMENT_S, slow, signal.ITIMER_REAL, signal.SIGALRM):
+            return re.search(pattern, name) is not None
+    except (re.error, RecursionError, OverflowError) as error:
+        raise BadInputError("a pattern of the CIB is not valid", where=pattern[:80], why=str(error)) from error
 
 
 def _deeper_than(root: Xml.Element, most: int) -> bool:

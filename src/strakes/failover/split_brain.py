@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise, takewhile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise, takewhile
 
 from strakes.units import counted
 
@@ -53,24 +53,6 @@ class SplitBrainJudgement:
         return not (self.split_brain or self.lost or self.twice)
 
 
-@dataclass
-class _Terms:
-    """The nodes that served, by term."""
-
-    nodes: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
-
-    def add(self, records: Iterable[JournalRecord]) -> None:
-        for one in records:
-            self.nodes[one.term].add(one.node)
-
-    def rivals(self) -> list[str]:
-        return [
-            f"in term {term} both {' and '.join(sorted(nodes))} served"
-            for term, nodes in sorted(self.nodes.items())
-            if len(nodes) > 1
-        ]
-
-
 def judge(
     copies: Mapping[str, Sequence[JournalRecord]],
     acknowledged: Sequence[Acknowledgement],
@@ -94,15 +76,19 @@ def judge(
     ('in term 1 both a and b served',)
     """
     told = {one.record for one in acknowledged}
-    terms = _Terms()
-    terms.add(told)
-    for records in copies.values():
-        terms.add(records)
+    served: dict[int, set[str]] = {}
+    for one in chain(told, *copies.values()):
+        served.setdefault(one.term, set()).add(one.node)
+    rivals = [
+        f"in term {term} both {' and '.join(sorted(nodes))} served"
+        for term, nodes in sorted(served.items())
+        if len(nodes) > 1
+    ]
     current = copies[in_use]
     counted = Counter((one.client, one.number) for one in current if one.client != start)
     return SplitBrainJudgement(
         acknowledged=len(acknowledged),
-        split_brain=(*terms.rivals(), *_stale_writers(copies), *_stale_answers(acknowledged), *_forked(copies, told)),
+        split_brain=(*rivals, *_stale_writers(copies), *_stale_answers(acknowledged), *_forked(copies, told)),
         lost=tuple(sorted(told - set(current))),
         twice=tuple(dict.fromkeys(one for one in current if counted[one.client, one.number] > 1)),
         unanswered=sum(one.client != start and one not in told for one in current),

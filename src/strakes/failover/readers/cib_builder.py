@@ -103,10 +103,6 @@ class CibBuilder:
         self.change(identity, words)
         return element
 
-    def template(self, identity: str, agent: str, words: Words) -> None:
-        """Add a template of resources."""
-        self.primitive(identity, agent, words).tag = "template"
-
     def change(self, identity: str, words: Words) -> None:
         """Set parameters, meta attributes and operations of a resource."""
         element = self.find(identity)

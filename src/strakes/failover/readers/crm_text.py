@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 
 from strakes.failover.readers.cib_builder import CibBuilder, read_words
 
@@ -78,14 +79,8 @@ def _node(builder: CibBuilder, words: list[str]) -> None:
         builder.node(names[0].partition(":")[0], read_words(words, _BLOCKS).block("attributes"))
 
 
-def _primitive(builder: CibBuilder, words: list[str]) -> None:
-    if len(words) > 1:
-        builder.primitive(words[0], words[1], read_words(words[2:], _BLOCKS))
-
-
-def _template(builder: CibBuilder, words: list[str]) -> None:
-    if len(words) > 1:
-        builder.template(words[0], words[1], read_words(words[2:], _BLOCKS))
+def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") -> None:
+    builder.primitive(words[0], words[1], read_words(words[2:], _BLOCKS)).tag = tag
 
 
 def _group(builder: CibBuilder, words: list[str]) -> None:
@@ -103,10 +98,6 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
     read = read_words(words, _BLOCKS)
     if len(read.plain) > 1:
         builder.clone(read.plain[0], read.plain[1], read.block("meta"), promotable=promotable)
-
-
-def _ms(builder: CibBuilder, words: list[str]) -> None:
-    _clone(builder, words, promotable=True)
 
 
 def _location(builder: CibBuilder, words: list[str]) -> None:
@@ -137,43 +128,38 @@ def _terms(words: list[str]) -> Iterator[tuple[str, str, str]]:
             yield parts[0], parts[1].rpartition(":")[2], parts[-1].rpartition(":")[2]
 
 
-def _colocation(builder: CibBuilder, words: list[str]) -> None:
-    identity, *rest = words
-    read = read_words(rest, ())
+def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], dict[str, str]]:
+    """Return the score of a constraint, its members with their roles or actions, and its settings."""
+    read = read_words(words, ())
     scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
-    score = _infinite(read.plain[0]) if scored else "INFINITY"
-    members = [word for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
+    members = [_part(word) for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
+    return read.plain[0] if scored else usual, members, read.settings
+
+
+def _colocation(builder: CibBuilder, words: list[str]) -> None:
+    score, members, _ = _scored(words[1:], "INFINITY")
     if len(members) == 2:
-        (rsc, role), (far, far_role) = map(_part, members)
-        given = {"rsc": rsc, "with-rsc": far, "score": score, "rsc-role": role, "with-rsc-role": far_role}
-        builder.constraint("rsc_colocation", identity, given)
+        (rsc, role), (far, far_role) = members
+        given = {"rsc": rsc, "with-rsc": far, "score": _infinite(score), "rsc-role": role, "with-rsc-role": far_role}
+        builder.constraint("rsc_colocation", words[0], given)
     elif members:
-        constraint = builder.constraint("rsc_colocation", identity, {"score": score})
-        for name, role in map(_part, members):
+        constraint = builder.constraint("rsc_colocation", words[0], {"score": _infinite(score)})
+        for name, role in members:
             builder.resource_set(constraint, [name], {"role": role})
 
 
 def _order(builder: CibBuilder, words: list[str]) -> None:
-    identity, *rest = words
-    read = read_words(rest, ())
-    scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
-    word = read.plain[0].rstrip(":").lower() if scored else "mandatory"
-    kind = (
-        word.capitalize()
-        if word in ("mandatory", "optional", "serialize")
-        else "Optional"
-        if word in ("0", "advisory")
-        else "Mandatory"
-    )
-    members = [word for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
-    options = {key: read.settings[key] for key in ("symmetrical",) if key in read.settings}
+    score, members, settings = _scored(words[1:], "mandatory")
+    word = score.rstrip(":").lower()
+    kinds = {"optional": "Optional", "serialize": "Serialize", "0": "Optional", "advisory": "Optional"}
+    options = {"kind": kinds.get(word, "Mandatory"), "symmetrical": settings.get("symmetrical", "")}
     if len(members) == 2:
-        (first, action), (then, then_action) = map(_part, members)
-        given = {"first": first, "then": then, "kind": kind, "first-action": action, "then-action": then_action}
-        builder.constraint("rsc_order", identity, given | options)
+        (first, action), (then, then_action) = members
+        given = {"first": first, "then": then, "first-action": action, "then-action": then_action}
+        builder.constraint("rsc_order", words[0], given | options)
     elif members:
-        constraint = builder.constraint("rsc_order", identity, {"kind": kind} | options)
-        for name, action in map(_part, members):
+        constraint = builder.constraint("rsc_order", words[0], options)
+        for name, action in members:
             builder.resource_set(constraint, [name], {"action": action})
 
 
@@ -196,13 +182,13 @@ def _settings(section: str) -> Callable[[CibBuilder, list[str]], None]:
 
 _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "node": _node,
-    "rsc_template": _template,
+    "rsc_template": partial(_primitive, tag="template"),
     "primitive": _primitive,
     "group": _group,
     "modgroup": _modgroup,
     "clone": _clone,
-    "ms": _ms,
-    "master": _ms,
+    "ms": partial(_clone, promotable=True),
+    "master": partial(_clone, promotable=True),
     "location": _location,
     "colocation": _colocation,
     "collocation": _colocation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 
 from strakes.failover.readers.cib_builder import CibBuilder, read_words
@@ -71,10 +72,6 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
             builder.clone(name or f"{identity}-{suffix}", identity, own, promotable=kind != "clone")
 
 
-def _stonith(builder: CibBuilder, words: list[str]) -> None:
-    _create(builder, words, "stonith")
-
-
 def _group(builder: CibBuilder, words: list[str]) -> None:
     builder.group(words[0], [word for word in words[1:] if not word.startswith("--")])
 
@@ -85,25 +82,15 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
     builder.clone(name, read.plain[0], read.settings, promotable=promotable)
 
 
-def _promotable(builder: CibBuilder, words: list[str]) -> None:
-    _clone(builder, words, promotable=True)
-
-
 def _master(builder: CibBuilder, words: list[str]) -> None:
-    """``resource master MASTER RESOURCE``, with its arguments in the order of pcs 0.9."""
-    read = read_words([word for word in words if word != "meta"], ())
-    resource = read.plain[-1]
-    builder.clone(
-        read.plain[0] if len(read.plain) > 1 else f"{resource}-master", resource, read.settings, promotable=True
-    )
+    """``resource master MASTER RESOURCE``: the order of pcs 0.9."""
+    names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
+    plain = [name for name in names if name != "meta"]
+    _clone(builder, [plain[-1], *(plain[:-1] or [f"{plain[-1]}-master"]), *settings], promotable=True)
 
 
 def _update(builder: CibBuilder, words: list[str]) -> None:
     builder.change(words[0], read_words(words[1:], _BLOCKS))
-
-
-def _meta(builder: CibBuilder, words: list[str]) -> None:
-    builder.change(words[0], read_words(["meta", *words[1:]], _BLOCKS))
 
 
 def _operation(builder: CibBuilder, words: list[str]) -> None:
@@ -205,13 +192,13 @@ _READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
     "resource create": _create,
     "resource group add": _group,
     "resource clone": _clone,
-    "resource promotable": _promotable,
+    "resource promotable": partial(_clone, promotable=True),
     "resource master": _master,
     "resource update": _update,
     "stonith update": _update,
-    "resource meta": _meta,
+    "resource meta": lambda builder, words: _update(builder, [words[0], "meta", *words[1:]]),
     "resource op add": _operation,
-    "stonith create": _stonith,
+    "stonith create": partial(_create, standard="stonith"),
     "stonith level add": _level,
     "constraint location": _location,
     "constraint colocation add": _colocation,

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from strakes.failover.behaviour import Behaviour, Snapshot
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
-from strakes.failover.pacemaker_resources import WATCHERS, Primitive
+from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.facts import Thing, facts, yes
 from strakes.failover.rules.resource_facts import ADDRESSES, CLUSTER_FILE_SYSTEMS
 from strakes.failover.rules.stacks import needed_with_role
 from strakes.failover.setup import Setup
-
-# Agents of services that clients do not use over an address.
-_BESIDE = (*WATCHERS, "SysInfo", "controld", "clvm", "lvmlockd")
 
 
 def _role(cib: Cib, service: Primitive) -> str:
@@ -47,9 +44,7 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
             "is lost with": lost if single else [],
             "needs one node": yes(_runs_once(one)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
-            "stops with another": _stopped(seen, one) if certain else "",
             "moves back to": _moves_back(seen, one, role) if single and certain else "",
-            "is without service": _without_service(cib, seen, one),
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
 
@@ -62,30 +57,11 @@ def _runs_once(one: Primitive) -> bool:
     return alone or (one.agent in ADDRESSES and not hashed)
 
 
-def _stopped(seen: Behaviour, one: Primitive) -> str:
-    """Return a node whose death stops the service on another node, or an empty text."""
-    for node, snapshot in seen.without.items():
-        stopped = {action[2] for action in snapshot.before if action[:2] == (one.id, "stop")}
-        if (stopped & seen.steady.nodes_of(one.id)) - {node}:
-            return node
-    return ""
-
-
 def _moves_back(seen: Behaviour, one: Primitive, role: str) -> str:
     for node, snapshot in seen.returned.items():
         left = seen.without[node].nodes_of(one.id, role)
         if any((one.id, "demote" if role else "stop", other) in snapshot.before for other in left):
             return node
-    return ""
-
-
-def _without_service(cib: Cib, seen: Behaviour, one: Primitive) -> str:
-    """Return the first trial that leaves an address on a node without services, or an empty text."""
-    others = [other for other in cib.services if other.agent not in (*ADDRESSES, *_BESIDE)]
-    for when, snapshot in _snapshots(seen) if one.agent in ADDRESSES and not one.clone else ():
-        busy = frozenset[str]().union(*(snapshot.nodes_of(other.id, _role(cib, other)) for other in others))
-        if busy and snapshot.nodes_of(one.id) - busy:
-            return when
     return ""
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from strakes.failover.rules.condition import Facts
-from strakes.failover.setup import Setup
 
 Table = Mapping[str, str | Iterable[str]]
 
@@ -17,19 +16,6 @@ class Thing:
 
     where: str
     fact: Facts
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A kind of thing, and the parts of a setup that are needed to find them."""
-
-    things: Callable[[Setup], Iterator[Thing]]
-    needs: frozenset[str]
-
-
-def subject(things: Callable[[Setup], Iterator[Thing]], *needs: str) -> Subject:
-    """Return the subject of these things."""
-    return Subject(things, frozenset(needs))
 
 
 def yes(condition: object) -> str:

@@ -7,52 +7,21 @@ from collections.abc import Iterator
 
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.heartbeat import nodes_of
 from strakes.failover.setup import Setup
 
-_BMC_AGENTS = (
-    "fence_ipmilan",
-    "fence_ipmilanplus",
-    "fence_ilo",
-    "fence_ilo2",
-    "fence_ilo3",
-    "fence_ilo4",
-    "fence_ilo5",
-    "fence_ilo_ssh",
-    "fence_idrac",
-    "fence_imm",
-    "fence_drac",
-    "fence_drac5",
-    "fence_rsa",
-    "fence_redfish",
-    "external/ipmi",
-    "external/riloe",
-    "external/drac5",
-)
 # Switched outlets: the parameter plug gives the node.
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
-)
-_PRETENDERS = (
-    "fence_dummy",
-    "fence_kdump",
-    "fence_ack_manual",
-    "fence_manual",
-    "fence_heuristics_ping",
-    "null",
-    "external/null",
-    "external/ssh",
-    "ssh",
-    "meatware",
-    "fence_virtd_dummy",
 )
 POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
 
 
 def is_bmc(device: Primitive) -> bool:
     """Return whether the device is the management controller of one node and shares its power."""
-    return device.agent in _BMC_AGENTS
+    return device.agent in options_of("agents of BMCs")
 
 
 def is_outlet(device: Primitive) -> bool:
@@ -62,7 +31,7 @@ def is_outlet(device: Primitive) -> bool:
 
 def pretends_because(device: Primitive) -> str:
     """Return why a device reports a node as off although it is on; empty for a device that really powers off."""
-    if device.agent in _PRETENDERS:
+    if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
     for key in ("pcmk_off_action", "pcmk_reboot_action"):
         action = device.values.get(key, "off")

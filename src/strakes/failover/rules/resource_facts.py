@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import combinations
 
 from strakes.failover.cib_values import is_true, seconds
@@ -34,18 +34,6 @@ _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identit
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
 CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
-# Least time-outs in seconds, for agents that advise too little or nothing.
-_LEAST_S: Mapping[str, Mapping[str, float]] = {
-    "drbd": dict.fromkeys(("start", "stop", "promote", "demote"), 60.0),
-    "Filesystem": {"start": 40.0, "stop": 60.0},
-    "ZFS": {"start": 60.0, "stop": 60.0},
-    "LVM-activate": {"start": 60.0, "stop": 60.0},
-    "nfsserver": {"start": 40.0, "stop": 20.0},
-    "exportfs": {"start": 20.0, "stop": 20.0},
-    "IPaddr2": {"start": 10.0, "stop": 10.0},
-    "Lustre": {"start": 300.0, "stop": 300.0},
-    "a unit": {"start": 10.0, "stop": 10.0},
-}
 
 
 def resources(setup: Setup) -> Iterator[Thing]:
@@ -156,9 +144,8 @@ def groups(setup: Setup) -> Iterator[Thing]:
 def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts:
     """Return the facts of a resource; ``more`` are the facts of its kind."""
     cib = setup.pacemaker
-    least = dict(_LEAST_S.get("Lustre" if one.is_lustre else one.agent, {}))
-    if one.standard in ("systemd", "service", "lsb"):
-        least = dict(_LEAST_S["a unit"])
+    unit = one.standard in ("systemd", "service", "lsb")
+    least = advised_times(f"least:{'a unit' if unit else 'Lustre' if one.is_lustre else one.agent}")
     advised = advised_times(f"{one.provider}:{one.agent}")
     far = [
         f"{name} {one.timeout_s(name):g} s, its agent advises {limit:g} s"

@@ -15,9 +15,17 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any, Literal
 
+from strakes.failover.rules import (
+    behaviour_facts,
+    cluster_facts,
+    constraint_facts,
+    lustre_facts,
+    replication_facts,
+    resource_facts,
+    state_facts,
+)
 from strakes.failover.rules.condition import holds
 from strakes.failover.rules.facts import Thing
-from strakes.failover.rules.subjects import SUBJECTS
 from strakes.failover.rules.time_limits import broken, read_limit
 from strakes.failover.setup import Setup, views_of_nodes
 
@@ -39,6 +47,37 @@ _FILES = (
     "behaviour",
     "state",
 )
+# The subjects of rules: each value of ``about``, with the function that yields its things, and the parts of a setup
+# that it needs.
+_SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
+    "cluster": (cluster_facts.cluster, "pacemaker"),
+    "node": (cluster_facts.nodes, "pacemaker"),
+    "membership": (cluster_facts.membership, "corosync"),
+    "sbd": (cluster_facts.sbd, "sbd"),
+    "node setting": (cluster_facts.settings,),
+    "resource": (resource_facts.resources, "pacemaker"),
+    "service": (resource_facts.services, "pacemaker"),
+    "fencing device": (resource_facts.fencing_devices, "pacemaker"),
+    "operation": (resource_facts.operations, "pacemaker"),
+    "clone": (resource_facts.clones, "pacemaker"),
+    "group": (resource_facts.groups, "pacemaker"),
+    "home": (constraint_facts.homes, "pacemaker"),
+    "location": (constraint_facts.locations, "pacemaker"),
+    "colocation": (constraint_facts.colocations, "pacemaker"),
+    "order": (constraint_facts.orders, "pacemaker"),
+    "ticket": (constraint_facts.tickets, "pacemaker"),
+    "replicated resource": (replication_facts.replicated_resources, "drbd"),
+    "Lustre target": (lustre_facts.targets, "lustre"),
+    "simulated service": (behaviour_facts.simulated_services, "pacemaker", "behaviour"),
+    "simulated need": (behaviour_facts.needs, "pacemaker", "behaviour"),
+    "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
+    "trial": (behaviour_facts.trials, "pacemaker", "behaviour"),
+    "node state": (state_facts.node_states, "state"),
+    "resource state": (state_facts.resource_states, "state"),
+    "failure": (state_facts.failures, "state"),
+    "link state": (state_facts.link_states, "link state"),
+    "copy state": (state_facts.copy_states, "replication state"),
+}
 # Facts that are not settings in a file: identifying facts, and deduced facts, whose names contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
@@ -95,7 +134,7 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
         choices = row["when"] if isinstance(row["when"], list) else [row["when"]]
         cases = [(each.get("about", row["about"]), {k: v for k, v in each.items() if k != "about"}) for each in choices]
         find = partial(_cases_met, cases, row.get("say", ""))
-        needs |= SUBJECTS[row["about"]].needs
+        needs |= set(_SUBJECTS[row["about"]][1:])
     elif "limits" in row:
         find = partial(broken, tuple(map(read_limit, row["limits"])))
     else:
@@ -119,7 +158,8 @@ def _cases_met(cases: Sequence[tuple[str, Mapping[str, str]]], say: str, setup: 
     """Find the things for which all conditions of a case hold."""
     for about in dict.fromkeys(about for about, _ in cases):
         own = [conditions for subject, conditions in cases if subject == about]
-        for thing in SUBJECTS[about].things(setup) if SUBJECTS[about].needs <= setup.parts else ():
+        things, *needs = _SUBJECTS[about]
+        for thing in things(setup) if setup.parts.issuperset(needs) else ():
             met = next((each for each in own if holds(each, thing.fact)), None)
             if met is not None:
                 yield f"{thing.where} {_filled(say, thing) if say else _described(met, thing)}"

@@ -42,24 +42,6 @@ def not_with_what_it_uses(setup: Setup) -> Iterator[str]:
             yield f"cib: {user.id} is not kept with {base.id}"
 
 
-def half_tied_to_its_mount(setup: Setup) -> Iterator[str]:
-    """Find services that are only colocated with a mount or pool, or only ordered after it."""
-    cib = setup.pacemaker
-    bases = [
-        one for one in cib.services if (one.is_mount or one.agent == "ZFS") and not one.is_lustre and not one.clone
-    ]
-    for base in bases:
-        near = cib.ties.together(base)
-        for one in cib.services:
-            if one.is_mount or one.clone or one.id == base.id or one.group == base.group != "":
-                continue
-            after = cib.ties.starts_after(one, base)
-            # An address that comes up too early causes an error message, but no loss of data.
-            tied = after if one.id not in near else after or one.agent in ADDRESSES
-            if (one.id in near) != tied and not cib.ties.starts_after(base, one):
-                yield f"cib: {one.id} {'waits for' if after else 'is kept with'} {base.id}, and no more"
-
-
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
     """Find disks that no resource provides: in groups that provide an unused one, or of a kind that others provide."""
     cib = setup.pacemaker

@@ -46,14 +46,13 @@ class Snapshot:
 class Behaviour:
     """The behaviour of a configuration: with all nodes up, and after each trial.
 
-    ``without`` has the death of each node, ``returned`` what its return then does, ``emptied`` what happens when a node
+    ``without`` has the death of each node, ``emptied`` what happens when a node
     is put into standby, ``failed`` the first failure of each service. ``steady`` does not list resources that
     run only with the status that the CIB has. ``unanswered`` counts the trials without an answer.
     """
 
     steady: Snapshot
     without: dict[str, Snapshot]
-    returned: dict[str, Snapshot]
     emptied: dict[str, Snapshot]
     failed: dict[str, Snapshot]
     unanswered: int = 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
@@ -294,7 +294,7 @@ class Cib:
         found: dict[str, str] = {}
         for block in self._sets(path):
             rule = block.find("./rule")
-            if rule is None or (about is not None and _is_about(rule, about)):
+            if rule is None or (about is not None and _holds(rule, partial(_is_about, about=about))):
                 found |= self._values(block)
         return found
 
@@ -428,19 +428,17 @@ class Cib:
         return nodes.get(expression.get("operation", "")) if defined and expression.tag == "expression" else None
 
 
-def _is_about(rule: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether a rule of defaults certainly matches a resource or an operation; ``about``: their attributes."""
-    answers = []
-    for part in rule:
-        if part.tag == "rule":
-            answers.append(_is_about(part, about))
-        else:
-            asked = [
-                (key, part.get(key)) for key in ("class", "provider", "type", "name", "interval") if key in part.attrib
-            ]
-            one = about.get(part.tag)
-            answers.append(one is not None and all(_same(key, value, one.get(key)) for key, value in asked))
+def _holds(rule: Xml.Element, test: Callable[[Xml.Element], bool]) -> bool:
+    """Return whether the parts of a rule, and of the rules in it, pass a test."""
+    answers = [_holds(part, test) if part.tag == "rule" else test(part) for part in rule]
     return bool(answers) and (any(answers) if rule.get("boolean-op") == "or" else all(answers))
+
+
+def _is_about(part: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
+    """Return whether a part of a rule certainly matches a resource or an operation; ``about``: their attributes."""
+    keys = [key for key in ("class", "provider", "type", "name", "interval") if key in part.attrib]
+    one = about.get(part.tag)
+    return one is not None and all(_same(key, part.get(key), one.get(key)) for key in keys)
 
 
 def _version(schema: str) -> tuple[int, ...]:
@@ -449,13 +447,12 @@ def _version(schema: str) -> tuple[int, ...]:
 
 def _is_over(rule: Xml.Element) -> bool:
     """Return whether a rule has ended: a ban for some hours ends."""
-    ended = []
-    for part in rule:
-        end = (
-            part.get("end", "") if part.tag == "date_expression" and part.get("operation") in ("lt", "in_range") else ""
-        )
-        ended.append(_is_over(part) if part.tag == "rule" else _is_past(end))
-    return bool(ended) and (all(ended) if rule.get("boolean-op") == "or" else any(ended))
+    return len(rule) > 0 and not _holds(rule, lambda part: not _has_ended(part))
+
+
+def _has_ended(part: Xml.Element) -> bool:
+    limited = part.tag == "date_expression" and part.get("operation") in ("lt", "in_range")
+    return limited and _is_past(part.get("end", ""))
 
 
 def _is_past(moment: str) -> bool:

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from functools import cache
 from importlib import resources
 from xml.etree import ElementTree as Xml
@@ -185,15 +185,8 @@ def slip(name: str, known: Iterable[str]) -> str:
 
 
 def _one_letter(name: str, other: str) -> bool:
-    if abs(len(name) - len(other)) > 1:
-        return False
-    if len(name) == len(other):
-        places = [number for number, pair in enumerate(zip(name, other, strict=True)) if pair[0] != pair[1]]
-        letters = "".join(name[place] + other[place] for place in places)
-        turned = len(places) == 2 and places[1] - places[0] == 1 and letters[:2] == letters[:1:-1]
-        return bool(places) and (len(places) == 1 or turned) and not re.search(r"\d", letters)
-    short, long = sorted((name, other), key=len)
-    place = next(
-        (number for number, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short)
-    )
-    return long[:place] + long[place + 1 :] == short and not long[place].isdecimal()
+    changes = [rows for rows in SequenceMatcher(None, name, other, autojunk=False).get_opcodes() if rows[0] != "equal"]
+    letters = "".join(name[a:b] + other[c:d] for _, a, b, c, d in changes)
+    turned = len(changes) == 2 and len(letters) == 2 and letters[0] == letters[1]
+    replaced = len(changes) == 1 and (len(letters) == 1 or (len(letters) == 2 and len(name) == len(other)))
+    return (replaced or turned) and not re.search(r"\d", letters)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.resources import files as package_files
 from pathlib import Path
 
 from strakes.errors import BadInputError, EnvironmentLacksError
@@ -15,7 +17,6 @@ from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
 from strakes.failover.description import read_description
 from strakes.failover.limits import MOST_DRBD, little_enough
-from strakes.failover.node_files_read import holds_secrets, names_below, switched_on, without_secrets
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
 from strakes.failover.readers.source_kind import built_cib, place_of_source
@@ -322,3 +323,55 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
             why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
             raise BadInputError("this is not a configuration", where=str(path), why=why)
     return texts
+
+
+_PLANNED = ("pacemaker/cib.xml", *(f"lustre/{name}.sh" for name in ("make-targets", "mount-clients", "parameters")))
+# Secret settings of network cards: removed before anything is stored.
+_SECRETS = re.compile(r"(?im)^\s*[\w.\[\]-]*(psk|password|passphrase|secret|private-key)[\w.\[\]-]*\s*[=:].*$")
+_WITH_SECRETS = re.compile(
+    r"(nodes/[^/]+/)?etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)/.*"
+)
+
+
+def names_below(root: Path, *, planned: bool) -> list[str]:
+    """Return the names of the files to read below a directory, in a fixed order; some of them may not exist.
+
+    ``planned`` adds the files of a plan that are outside etc.
+    """
+    table = package_files("strakes.failover") / "options" / "node_files.toml"
+    below = {key: text.split() for key, text in tomllib.loads(table.read_text(encoding="utf-8")).items()}
+    found = [f"etc/{name}" for name in below["names"]] + list(_PLANNED if planned else ())
+    files = (path for pattern in below["patterns"] for path in (root / "etc").glob(pattern) if path.is_file())
+    found += sorted(str(path.relative_to(root)) for path in files)
+    found += [name for name in ("var/spool/cron/root", "var/spool/cron/crontabs/root") if (root / name).is_file()]
+    # Files of single nodes: nodes/NAME/etc/...
+    found += sorted(str(path.relative_to(root)) for path in (root / "nodes").glob("*/etc/**/*") if path.is_file())
+    return list(dict.fromkeys(found))
+
+
+def holds_secrets(name: str) -> bool:
+    """Return whether a file may hold keys and passwords of networks."""
+    return bool(_WITH_SECRETS.fullmatch(name))
+
+
+def without_secrets(name: str, text: str) -> str:
+    """Return a file without the lines that hold the secrets of networks.
+
+    >>> without_secrets("etc/netplan/1.yaml", "password: x\\naddresses: []")
+    '\\naddresses: []'
+    """
+    return _SECRETS.sub("", text) if holds_secrets(name) else text
+
+
+def switched_on(root: Path) -> dict[str, str]:
+    """Return the links by which systemd enables or masks units, each with an empty text; targets need not exist."""
+    found = {
+        str(path.relative_to(root)): ""
+        for kind in ("wants", "requires")
+        for path in (root / "etc").glob(f"systemd/system/*.{kind}/*")
+    }
+    return found | {
+        str(path.relative_to(root)): ""
+        for path in (root / "etc/systemd/system").glob("*.*")
+        if path.is_symlink() and str(path.readlink()) == "/dev/null"
+    }

@@ -48,19 +48,17 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
     members = cib.members_of_corosync
     services = [one for one in cib.services if _monitors(one) and steady.nodes_of(one.id)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        lost = {node: pool.submit(_lost, engine, steady.file, node) for node in members}
+        lost = {node: pool.submit(engine.settled, steady.file, ["--node-fail", node]) for node in members}
         emptied = {node: pool.submit(_emptied, engine, steady.file, node) for node in members}
         failed = {
             one.id: pool.submit(engine.settled, steady.file, ["--op-inject", _failure(one, steady)], 1)
             for one in services[:_MOST_FAILURES]
         }
     idle = idle_resources(engine, steady, [one.id for one in cib.primitives])
-    fates = _answered(lost)
     questions = [one for part in (lost, emptied, failed) for one in part.values()]
     return Behaviour(
         replace(steady, places={name: on for name, on in steady.places.items() if on or name in idle}),
-        {node: without for node, (without, _) in fates.items()},
-        {node: returned for node, (_, returned) in fates.items()},
+        _answered(lost),
         _answered(emptied),
         _answered(failed),
         sum(isinstance(one.exception(), CommandTimeout) for one in questions),
@@ -72,18 +70,6 @@ def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str])
     idle = frozenset(name for name in names if not steady.nodes_of(name) and name not in steady.unmanaged)
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name))
-
-
-def _lost(engine: PolicyEngine, running: Path, node: str) -> tuple[Snapshot, Snapshot]:
-    """Return the state after the death of a node, and after its return."""
-    without = engine.settled(running, ["--node-fail", node])
-    root = Xml.parse(without.file).getroot()
-    state = next((one for one in root.iter("node_state") if one.get("uname") == node), None)
-    if state is not None:
-        for attributes in state.findall("./transient_attributes"):
-            state.remove(attributes)
-        engine.tell(state, node)
-    return without, engine.settled(engine.written(root), ["--node-up", node])
 
 
 def _emptied(engine: PolicyEngine, running: Path, node: str) -> Snapshot:

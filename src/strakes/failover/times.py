@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import math
+import operator
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial, reduce
 from importlib import resources
 from itertools import pairwise
 
@@ -109,48 +110,41 @@ _UNITS: Mapping[str, Callable[[str], float | None]] = {
 _AGENT_WAITS = ("power_wait", "power_timeout", "login_timeout", "shell_timeout", "delay", "timeout", "ipmitool_timeout")
 
 
-def _of_block(block: Block) -> Callable[[str], list[str]]:
-    return lambda key: [block.get(key)] if block.get(key) else []
-
-
 def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-def _of_resource(resource: Resource) -> Callable[[str], list[str]]:
-    return lambda key: resource.all_values("net", key)
+_SECTIONS = {
+    "totem": ("totem",),
+    "quorum": ("quorum",),
+    "qdevice": ("quorum", "device"),
+    "qdevice net": ("quorum", "device", "net"),
+    "heuristics": ("quorum", "device", "heuristics"),
+}
 
 
-def _corosync_places(setup: Setup, place: str) -> Iterator[_Place]:
-    if setup.corosync is None:
-        return
-    totem, quorum = setup.corosync.one("totem"), setup.corosync.one("quorum")
-    if place == "interface":
-        for number, interface in enumerate(totem.all("interface")):
-            yield f"link {number}", "corosync.conf", _of_block(interface)
-        return
-    device = quorum.one("device")
-    blocks = {
-        "totem": totem,
-        "quorum": quorum,
-        "qdevice": device,
-        "qdevice net": device.one("net"),
-        "heuristics": device.one("heuristics"),
-    }
-    if place in ("totem", "quorum") or quorum.all("device"):
-        yield "", "corosync.conf", _of_block(blocks[place])
-
-
-def _cib_places(setup: Setup, place: str) -> Iterator[_Place]:
-    if setup.cib is None:
-        return
-    if place == "cluster":
-        yield "", "cib", _of_values(setup.cib.properties)
-    for one in setup.cib.devices if place == "device" else setup.cib.services:
-        if place == "meta":
-            yield one.id, f"cib: {one.id}", _of_values(one.meta)
-        elif place == "device" or (place == "watcher" and one.agent in ("ping", "pingd")):
-            yield one.id, f"cib: {one.id}", _of_values(one.values)
+def _places(setup: Setup, place: str) -> Iterator[_Place]:
+    """Yield the scopes and files of a place of the table."""
+    corosync, cib = setup.corosync or Block(""), setup.cib
+    if place in _SECTIONS:
+        *outer, inner = _SECTIONS[place]
+        holder = reduce(Block.one, outer, corosync)
+        if holder.all(inner) or (setup.corosync and not outer):
+            yield "", "corosync.conf", _of_values(dict(holder.one(inner).settings))
+    elif place == "interface":
+        for number, interface in enumerate(corosync.one("totem").all("interface")):
+            yield f"link {number}", "corosync.conf", _of_values(dict(interface.settings))
+    elif place == "net":
+        for resource in setup.drbd:
+            yield resource.name, f"drbd: {resource.name}", partial(resource.all_values, "net")
+    elif place == "cluster":
+        yield from [("", "cib", _of_values(cib.properties))] if cib else ()
+    elif place in ("device", "meta", "watcher"):
+        for one in setup.devices if place == "device" else setup.services:
+            if place != "watcher" or one.agent in ("ping", "pingd"):
+                yield one.id, f"cib: {one.id}", _of_values(one.meta if place == "meta" else one.values)
+    else:
+        yield from _node_places(setup, place)
 
 
 def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
@@ -177,23 +171,9 @@ def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
 
 
-def _drbd_places(setup: Setup, place: str) -> Iterator[_Place]:
-    assert place == "net"
-    for resource in setup.drbd:
-        yield resource.name, f"drbd: {resource.name}", _of_resource(resource)
-
-
-_READERS: Mapping[str, Callable[[Setup, str], Iterator[_Place]]] = {
-    **dict.fromkeys(("totem", "interface", "quorum", "qdevice", "qdevice net", "heuristics"), _corosync_places),
-    **dict.fromkeys(("cluster", "device", "meta", "watcher"), _cib_places),
-    **dict.fromkeys(("sbd", "multipath", "nfs", "iscsi", "modules", "lustre"), _node_places),
-    "net": _drbd_places,
-}
-
-
 def _of_source(setup: Setup, source: _Source) -> Iterator[Amount]:
     unit = "" if source.unit == "number" else " s"
-    for scope, where, values_of in _READERS[source.place](setup, source.place):
+    for scope, where, values_of in _places(setup, source.place):
         key, values = next(((key, values) for key in source.keys if (values := values_of(key))), ("", []))
         understood = False
         for value in values:
@@ -378,3 +358,89 @@ def amounts_of(setup: Setup) -> Amounts:
         for name, amount in group(setup):
             collected.setdefault(name, []).append(amount)
     return collected
+
+
+_LIMIT = re.compile(
+    r"(?P<left>[a-z_-]+) (?P<relation>[<>]=?) (?:(?P<plus>[\d.]+)|"
+    r"(?:(?P<times>[\d.]+) x )?(?P<right>[a-z_-]+)(?: \+ (?P<more>[\d.]+))?)(?: before (?P<before>[\d.]+))?"
+)
+_RELATIONS: Mapping[str, tuple[Callable[[float, float], bool], str]] = {
+    "<": (operator.lt, "below"),
+    "<=": (operator.le, "at most"),
+    ">": (operator.gt, "above"),
+    ">=": (operator.ge, "at least"),
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The required relation of ``left`` to ``times`` x ``right`` + ``plus``, or to ``plus`` without ``right``.
+
+    Both are names of amounts in ``strakes.failover.times``. Two defaults are never compared. ``before`` is the version
+    of Pacemaker that no longer needs the limit.
+    """
+
+    left: str
+    relation: str
+    right: str = ""
+    plus: float = 0.0
+    times: float = 1.0
+    before: tuple[int, ...] = ()
+
+
+def read_limit(text: str) -> Limit:
+    """Return a limit of a TOML file.
+
+    >>> read_limit("consensus >= 1.2 x token")
+    Limit(left='consensus', relation='>=', right='token', plus=0.0, times=1.2, before=())
+    """
+    part = _LIMIT.fullmatch(text)
+    assert part, text
+    before = tuple(map(int, part["before"].split("."))) if part["before"] else ()
+    plus = float(part["plus"] or part["more"] or 0)
+    return Limit(part["left"], part["relation"], part["right"] or "", plus, float(part["times"] or 1), before)
+
+
+def broken(limits: tuple[Limit, ...], setup: Setup) -> Iterator[str]:
+    """Find amounts that violate one of the limits."""
+    for limit in limits:
+        if not limit.before or _version(setup) < limit.before:
+            yield from _violations(_amounts(setup), limit)
+
+
+_last: list[tuple[Setup, Amounts]] = []
+
+
+def _amounts(setup: Setup) -> Amounts:
+    if not _last or _last[0][0] is not setup:
+        _last[:] = [(setup, amounts_of(setup))]
+    return _last[0][1]
+
+
+def _version(setup: Setup) -> tuple[int, ...]:
+    """Return the version of Pacemaker that wrote the CIB, or a late release of version 2 if it does not say."""
+    given = setup.cib.properties.get("dc-version", "") if setup.cib else ""
+    numbers = re.match(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})", given)
+    return tuple(map(int, numbers.groups())) if numbers else (2, 1, 5)
+
+
+def _violations(amounts: Amounts, limit: Limit) -> Iterator[str]:
+    keeps, words = _RELATIONS[limit.relation]
+    for left in amounts.get(limit.left, []):
+        if not limit.right:
+            if left.written and not keeps(left.value, limit.plus):
+                yield f"{left.where}: {left.text} is {left.shown}, and has to be {words} {limit.plus:g}{left.unit}"
+            continue
+        for right in amounts.get(limit.right, []):
+            same = not left.scope or not right.scope or left.scope == right.scope
+            needed = limit.times * right.value + limit.plus
+            if same and (left.written or right.written) and not keeps(left.value, needed):
+                yield _compared(left, right, words, needed)
+
+
+def _compared(left: Amount, right: Amount, words: str, needed: float) -> str:
+    where = left.where if left.written else right.where
+    return (
+        f"{where}: {left.text} is {left.shown}, and has to be {words} {needed:g}{left.unit}, because {right.text} is "
+        f"{right.shown}"
+    )

@@ -9,8 +9,7 @@ from strakes.failover.blocks import Block
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rehearsal.room import Room
 from strakes.failover.rehearsal.times import watches_network
-from strakes.failover.rehearsal.wiring import has_fencing
-from strakes.failover.rules.fencing_devices import delays_of
+from strakes.failover.rules.fencing_devices import delays_of, fencing_enabled
 from strakes.failover.rules.heartbeat import name_of, nodes_of
 from strakes.failover.setup import Setup
 from strakes.failover.times import fence_peer_s
@@ -47,7 +46,7 @@ class Policies:
         breaks_ties = quorum.get("auto_tie_breaker") in _ON
         tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
         return cls(
-            fencing=has_fencing(cib),
+            fencing=fencing_enabled(cib) and (bool(cib.devices) or cib.watchdog_s != 0),
             two_node=two_node,
             device=bool(quorum.all("device")),
             breaks_ties=breaks_ties,

@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.failover.cib import Cib
 from strakes.failover.cluster import Cluster
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules.fencing_devices import (
     address_of,
     devices_for,
-    fencing_enabled,
     is_bmc,
     is_outlet,
     plug_of,
@@ -111,8 +109,3 @@ def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
                     return Cut(device.id, "outlet", other.name, pdu.feed)
         return Cut(device.id, "lost")
     return Cut(device.id, "surely", node)
-
-
-def has_fencing(cib: Cib) -> bool:
-    """Return whether Pacemaker powers off any node, or believes that it does."""
-    return fencing_enabled(cib) and (bool(cib.devices) or cib.watchdog_s != 0)

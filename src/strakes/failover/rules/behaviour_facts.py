@@ -30,8 +30,6 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
 def simulated_services(setup: Setup) -> Iterator[Thing]:
     """Yield the services that are not kept stopped."""
     cib, seen = setup.pacemaker, setup.simulated
-    # The engine does not know whether unfencing has given a node access to its disks again.
-    certain = not any(device.meta.get("provides") == "unfencing" for device in cib.devices)
     for one in cib.services:
         role = _role(cib, one)
         nodes = sorted(seen.steady.nodes_of(one.id, role))
@@ -44,7 +42,6 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
             "is lost with": lost if single else [],
             "needs one node": yes(_runs_once(one)),
             "number of its nodes": str(len(seen.steady.nodes_of(one.id))),
-            "moves back to": _moves_back(seen, one, role) if single and certain else "",
         }
         yield Thing(f"cib: {one.id}", facts(deduced))
 
@@ -55,14 +52,6 @@ def _runs_once(one: Primitive) -> bool:
     hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
     alone = one.is_lustre or (mount and "bind" not in one.values.get("options", ""))
     return alone or (one.agent in ADDRESSES and not hashed)
-
-
-def _moves_back(seen: Behaviour, one: Primitive, role: str) -> str:
-    for node, snapshot in seen.returned.items():
-        left = seen.without[node].nodes_of(one.id, role)
-        if any((one.id, "demote" if role else "stop", other) in snapshot.before for other in left):
-            return node
-    return ""
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:

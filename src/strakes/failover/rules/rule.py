@@ -20,14 +20,13 @@ from strakes.failover.rules import (
     cluster_facts,
     constraint_facts,
     lustre_facts,
-    replication_facts,
     resource_facts,
     state_facts,
 )
 from strakes.failover.rules.condition import holds
 from strakes.failover.rules.facts import Thing
-from strakes.failover.rules.time_limits import broken, read_limit
 from strakes.failover.setup import Setup, views_of_nodes
+from strakes.failover.times import broken, read_limit
 
 Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -66,7 +65,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "colocation": (constraint_facts.colocations, "pacemaker"),
     "order": (constraint_facts.orders, "pacemaker"),
     "ticket": (constraint_facts.tickets, "pacemaker"),
-    "replicated resource": (replication_facts.replicated_resources, "drbd"),
+    "replicated resource": (cluster_facts.replicated_resources, "drbd"),
     "Lustre target": (lustre_facts.targets, "lustre"),
     "simulated service": (behaviour_facts.simulated_services, "pacemaker", "behaviour"),
     "simulated need": (behaviour_facts.needs, "pacemaker", "behaviour"),

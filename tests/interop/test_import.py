@@ -16,7 +16,7 @@ from strakes.findings.portrait import Portrait
 from strakes.findings.record import from_record
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered
 from strakes.interop.formats import FORMATS, read_file
-from strakes.interop.importing import import_file
+from strakes.interop.importing import keep
 from strakes.report.findings import validate
 from strakes.store import Store
 from strakes.units import KIB, MIB
@@ -339,7 +339,7 @@ def test_the_number_of_fsyncs_of_an_import_does_not_grow_with_the_results(
     (tmp_path / "results.json").write_text(json.dumps(document))
     flushed: list[int] = []
     monkeypatch.setattr(os, "fsync", flushed.append)
-    (run,) = import_file(tmp_path / "results.json", Store())
+    (run,) = keep(tmp_path / "results.json", read_file(tmp_path / "results.json"), Store())
     assert len(run.visits) >= repetitions and len(flushed) < 30
 
 

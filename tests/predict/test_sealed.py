@@ -19,7 +19,8 @@ from strakes.cli.predict import command
 from strakes.errors import BadInputError
 from strakes.findings.cell import Cell
 from strakes.findings.record import to_record
-from strakes.interop.importing import import_file
+from strakes.interop.formats import read_file
+from strakes.interop.importing import keep
 from strakes.plan import MetadataPhase, Plan
 from strakes.predict.asked import Stated, parse_asked, read_stated
 from strakes.predict.forecast_text import render, say_score
@@ -376,7 +377,7 @@ def test_results_of_other_tools_are_forecast(tmp_path: Path, monkeypatch: pytest
     for ranks in (1, 2, 4):
         file = tmp_path / f"mdtest-{ranks}.out"
         file.write_text(MDTEST.format(ranks=ranks, items=1000 * ranks, rate=700.0 * ranks**0.9))
-        runs += import_file(file, Store())
+        runs += keep(file, read_file(file), Store())
     (created,) = figures_of(runs)
     assert created.name == "file creation, items each 1,000, mdtest (imported)"
     assert [level.scale for level in created.levels] == [Scale(n, n, osts=0) for n in (1, 2, 4)]
@@ -388,7 +389,7 @@ def test_a_published_beegfs_series_that_grew_steeper_than_linear_has_a_wide_inte
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
-    runs = [run for path in sorted(MDTEST_RUNS.glob("*.txt")) for run in import_file(path, Store())]
+    runs = [run for path in sorted(MDTEST_RUNS.glob("*.txt")) for run in keep(path, read_file(path), Store())]
     forecasts = forecast_figures(figures_of(runs), parse_asked("ranks=128"), Stated())
     (created,) = (each for each in forecasts if each.figure.operation == "file-creation")
     assert created.forecast is not None and created.forecast.low < 166_000 < created.forecast.high < 2.5 * 181_000

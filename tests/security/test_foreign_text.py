@@ -19,7 +19,8 @@ from strakes.cli.main import cli, run
 from strakes.cli.options import Output
 from strakes.foreign_text import escaped, for_csv, for_shell, for_terminal
 from strakes.interop.exports.rows import to_csv
-from strakes.interop.importing import import_file
+from strakes.interop.formats import read_file
+from strakes.interop.importing import keep
 from strakes.knobs.journal import KnobJournal
 from strakes.knobs.knob_place import KnobPlace
 from strakes.portraits.build import build_portrait
@@ -71,7 +72,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     file = tmp_path / "result.txt"
     file.write_text("\n".join(lines))
     store = Store()
-    import_file(file, store, "=cmd()" + EVIL)
+    keep(file, read_file(file), store, "=cmd()" + EVIL)
     return store
 
 

@@ -54,30 +54,29 @@ JSON: tuple[Format[Sequence[Document]], ...] = (
     Format("fio JSON", re.compile(r'"fio version"'), fio.read_json),
     Format("IOR JSON", re.compile(r'"bwM[iI]B"'), ior.read_json),
 )
+# Texts that are refused by name.
+_REFUSED = (
+    (
+        "fio text",
+        r"(?:\d;)?fio-\d|\S+: \(g=\d+\): rw=",
+        "strakes reads only fio's JSON: write it with fio --output=FILE --output-format=json.",
+    ),
+    ("md-workbench text", r"[ \t]*MD-Workbench ", "strakes does not read md-workbench: use mdtest, or strakes survey."),
+    (
+        "CSV of IOR or mdtest with details per rank or call",
+        r"(?:access,rank|rank,items|time,runtime,tp\b)",
+        "Import the text or the summary that the tool wrote in the same run.",
+    ),
+    (
+        "elbencho live CSV",
+        r"(?:ISO Date,)?Label,Phase,RuntimeMS,Rank,",
+        "Import the file that elbencho wrote with --csvfile, --jsonfile or --resfile.",
+    ),
+)
 # Printed texts; a file may have several.
 PRINTED: tuple[Printed, ...] = (
     *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT),
-    # These are refused by name.
-    Printed(
-        "fio text",
-        re.compile(r"(?:\d;)?fio-\d|\S+: \(g=\d+\): rw="),
-        remedy="strakes reads only fio's JSON: write it with fio --output=FILE --output-format=json.",
-    ),
-    Printed(
-        "md-workbench text",
-        re.compile(r"[ \t]*MD-Workbench "),
-        remedy="strakes does not read md-workbench: use mdtest, or strakes survey.",
-    ),
-    Printed(
-        "CSV of IOR or mdtest with details per rank or call",
-        re.compile(r"(?:access,rank|rank,items|time,runtime,tp\b)"),
-        remedy="Import the text or the summary that the tool wrote in the same run.",
-    ),
-    Printed(
-        "elbencho live CSV",
-        re.compile(r"(?:ISO Date,)?Label,Phase,RuntimeMS,Rank,"),
-        remedy="Import the file that elbencho wrote with --csvfile, --jsonfile or --resfile.",
-    ),
+    *(Printed(name, re.compile(opens), remedy=remedy) for name, opens, remedy in _REFUSED),
 )
 FORMATS = (
     *(known.name for known in TABLES),

@@ -10,7 +10,7 @@ from strakes.errors import BadInputError
 from strakes.foreign_text import for_shell
 from strakes.interop.commands import ior, mdtest
 from strakes.interop.foreign import Foreign, cells_and_visits
-from strakes.interop.formats import ResultFile, read_file
+from strakes.interop.formats import ResultFile
 from strakes.store import Run, Store
 from strakes.store.records import FactsFound
 
@@ -19,16 +19,11 @@ UNKNOWN_TARGET = "(not known)"
 _RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
-def import_file(path: Path, store: Store, target: str = "") -> list[Run]:
-    """Store each test in the file as a run. ``target``: the measured directory, by default as named in the file.
-
-    Raises BadInputError.
-    """
-    return keep(path, read_file(path), store, target)
-
-
 def keep(path: Path, results: ResultFile, store: Store, target: str = "") -> list[Run]:
-    """Store each test of a file as a run, with a note about results that were not read."""
+    """Store each test of a file as a run, with a note about results that were not read.
+
+    ``target``: the measured directory, by default as named in the file.
+    """
     return [_keep_test(path, test, results.left_out(), store, target) for test in results.tests]
 
 

@@ -71,7 +71,12 @@ class Configuration:
             if refused and entry.value and entry.value.lower() not in refused.get("allowed", _SWITCHED_OFF):
                 raise self.fault(*place, f"{reprlib.repr(entry.value)} is not supported", refused["remedy"])
             if entry.value and known[entry.key] not in ("", QUIET):
-                self.notes.append(f"{shown.rstrip('.')}: {known[entry.key]}")
+                self.note(f"{shown.rstrip('.')}: {known[entry.key]}")
+
+    def note(self, text: str) -> None:
+        """Add a note, unless it exists."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def at(self, line: int | None) -> str:
         """Return the file and a line for messages."""

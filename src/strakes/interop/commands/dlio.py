@@ -19,7 +19,7 @@ import yaml
 
 from strakes.errors import BadInputError
 from strakes.interop.commands.configuration import Configuration, Entry, file_of, help_of_keys, keys_of
-from strakes.interop.commands.options import GivenCommand, Tool, Translation, plan_of, ranks_of, table_of
+from strakes.interop.commands.options import Tool, Translation, plan_of, ranks_of, table_of
 from strakes.units import MIB, counted
 
 _MOST_PHASES = 64
@@ -92,9 +92,8 @@ def translate(
 ) -> Translation:
     """Translate ``CONFIG.yaml`` into a plan. Raises BadInputError that names the line at fault."""
     configuration = read_configuration(file_of("dlio", words, "unet3d.yaml"))
-    command = GivenCommand("dlio", notes=list(dict.fromkeys(configuration.notes)))
-    ranks = ranks_of("dlio", asked_ranks, 0, command)
-    work = _work(configuration, ranks, command)
+    ranks = ranks_of("dlio", asked_ranks, 0, configuration.note)
+    work = _work(configuration, ranks)
     directory = _directory(work)
     phases = _phases(work)
     if len(phases) > _MOST_PHASES:
@@ -110,7 +109,7 @@ def translate(
     waits_s = work.steps * work.compute_s[0] * work.numbers["epochs"] if work.switches["trains"] else 0.0
     # Allow half of the computing time and a minute for I/O.
     budget_s = 60.0 + 1.5 * waits_s
-    return Translation(plan, directory, measured, notes=tuple(command.notes), budget_s=budget_s, waits_s=waits_s)
+    return Translation(plan, directory, measured, notes=tuple(configuration.notes), budget_s=budget_s, waits_s=waits_s)
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,6 @@ class _Work:
     """
 
     configuration: Configuration
-    command: GivenCommand
     ranks: int
     numbers: Mapping[str, int]
     words: Mapping[str, str]
@@ -131,13 +129,12 @@ class _Work:
     steps: int = 0
 
 
-def _work(configuration: Configuration, ranks: int, command: GivenCommand) -> _Work:
+def _work(configuration: Configuration, ranks: int) -> _Work:
     seconds = partial(configuration.number, "train", most=_MOST_STEP_S)
     mean_s = seconds("computation_time.mean", default=seconds("computation_time", default=0.0))
     stdev_s = seconds("computation_time.stdev", default=seconds("computation_time_stdev", default=0.0))
     work = _Work(
         configuration,
-        command,
         ranks,
         numbers=_values("numbers", configuration.whole),
         words=_values("words", configuration.word),
@@ -171,7 +168,7 @@ def _directory(work: _Work) -> Path:
     """Return data_folder, or the nearest existing directory above it. Raises BadInputError."""
     wanted, place = _folder(work.configuration, "dataset", "data_folder", "./data/")
     if place != wanted:
-        work.command.note(f"dataset.data_folder: {wanted} does not exist, so {place} is measured")
+        work.configuration.note(f"dataset.data_folder: {wanted} does not exist, so {place} is measured")
     if work.switches["checkpoints"]:
         _, other = _folder(work.configuration, "checkpoint", "checkpoint_folder", "./checkpoints/")
         if os.stat(other).st_dev != os.stat(place).st_dev:
@@ -211,11 +208,11 @@ def _phases(work: _Work) -> list[dict[str, object]]:
     if not trains:
         return phases
     if not generates:
-        work.command.note(
+        work.configuration.note(
             "workflow.generate_data: the samples are generated beforehand, and not measured: strakes reads no files "
             "but its own"
         )
-    work.command.note("before the first epoch the samples are dropped from the page cache of the nodes")
+    work.configuration.note("before the first epoch the samples are dropped from the page cache of the nodes")
     first, between = work.numbers["first_checkpoint"], work.numbers["epochs_between_checkpoints"]
     saved = 0
     for epoch in range(1, min(work.numbers["epochs"], _MOST_PHASES) + 1):
@@ -224,16 +221,18 @@ def _phases(work: _Work) -> list[dict[str, object]]:
             saved += 1
             phases.append(_checkpoint(work, saved, "write"))
     if saved:
-        work.command.note("the last checkpoint is read at the end, as by a restart")
+        work.configuration.note("the last checkpoint is read at the end, as by a restart")
         phases.append(_checkpoint(work, saved, "read"))
     return phases
 
 
 def _samples(work: _Work) -> dict[str, object]:
     form, average, deviation = work.words["form"], work.numbers["sample_bytes"], work.numbers["sample_stdev_bytes"]
-    work.command.note(f"dataset.format: files of {form} are files of samples, one after the other, without headers")
+    work.configuration.note(
+        f"dataset.format: files of {form} are files of samples, one after the other, without headers"
+    )
     if deviation > average:
-        work.command.note(
+        work.configuration.note(
             f"dataset.record_length_bytes_stdev: {average}, the average, instead of {deviation}: no sample is empty"
         )
     names = ("file_count", "samples_per_file", "sample_bytes", "subdirectories", "transfer_bytes")
@@ -266,7 +265,7 @@ def _checkpoint(work: _Work, number: int, operation: str) -> dict[str, object]:
     transfer = min(MIB, size)
     block = math.ceil(size / transfer) * transfer
     if block != size:
-        work.command.note(f"model.model_size_bytes: {block}, whole MiB, instead of {size}")
+        work.configuration.note(f"model.model_size_bytes: {block}, whole MiB, instead of {size}")
     common: dict[str, object] = {
         "kind": "transfer",
         "name": f"checkpoint-{number}-{operation}",

@@ -54,7 +54,7 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
         if heading := re.fullmatch(r"\[\s*(.*?)\s*\]", plain):
             section = heading[1].lower()
             if _EXTENDED.match(section):
-                configuration.notes.append(f"[{heading[1]}] belongs to the extended mode, and is not run")
+                configuration.note(f"[{heading[1]}] belongs to the extended mode, and is not run")
             elif section not in keys_of("io500"):
                 known = keys_of("io500")
                 raise unknown_name(f"section [{heading[1]}]", section, known, configuration.at(number))
@@ -72,11 +72,12 @@ def translate(
 ) -> options.Translation:
     """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
     configuration = read_configuration(file_of("io500", words, "config.ini"))
-    command = options.GivenCommand("io500", notes=list(dict.fromkeys(configuration.notes)))
-    ranks = options.ranks_of("io500", asked_ranks, 0, command)
+    ranks = options.ranks_of("io500", asked_ranks, 0, configuration.note)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
     if stonewall_s < VALID_STONEWALL_S:
-        command.note(f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID")
+        configuration.note(
+            f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID"
+        )
     phases = list(_phases(configuration, ranks, ranks_per_node or ranks, stonewall_s))
     measured = tuple(str(phase["name"]) for phase in phases if _runs(configuration, str(phase["name"])))
     if not measured:
@@ -87,12 +88,12 @@ def translate(
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]
     for phase in needed:
         if phase["name"] not in measured:
-            command.note(f"{phase['name']} is run because later phases need it, and not reported")
+            configuration.note(f"{phase['name']} is run because later phases need it, and not reported")
     directory = options.place_of("io500", Path(configuration.text("global", "datadir", "./datafiles")))
     plan = options.plan_of("io500", ranks, seed, needed)
     budget_s = float(stonewall_s * (len(needed) + 1))
     return options.Translation(
-        plan, directory, measured, notes=tuple(command.notes), fit=fit_amounts, budget_s=budget_s
+        plan, directory, measured, notes=tuple(configuration.notes), fit=fit_amounts, budget_s=budget_s
     )
 
 

@@ -34,7 +34,7 @@ def translate(
     (('write', 'read'), 4, 64)
     """
     command = read(words)
-    ranks = options.ranks_of("ior", asked_ranks, command.whole("N", 0), command)
+    ranks = options.ranks_of("ior", asked_ranks, command.whole("N", 0), command.note)
     node = ranks_per_node or ranks
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]

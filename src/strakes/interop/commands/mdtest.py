@@ -30,7 +30,7 @@ def translate(
         raise options.wrong("mdtest", "-F and -D together leave nothing to do", remedy=remedy)
     if command.text("a", "POSIX").upper() != "POSIX":
         raise options.wrong("mdtest", f"-a {command.text('a', '')}: no such interface", remedy="One of: POSIX.")
-    ranks = options.ranks_of("mdtest", asked_ranks, 0, command)
+    ranks = options.ranks_of("mdtest", asked_ranks, 0, command.note)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
     # Always create, because the other phases need items.

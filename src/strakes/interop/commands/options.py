@@ -240,7 +240,7 @@ def bytes_of_ior(text: str) -> int:
     return parse_bytes(re.sub(r"(?i)(?<=[kmgt])b$", "", text))
 
 
-def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -> int:
+def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], None]) -> int:
     """Return the number of ranks: the smaller of strakes run -n and the tool's own option, or the given one, else 1.
 
     Raises BadInputError if a launcher has started strakes several times.
@@ -255,11 +255,11 @@ def ranks_of(tool: str, asked: int | None, stated: int, command: GivenCommand) -
             )
     if asked is not None:
         if stated > asked:
-            command.note(f"fewer ranks than tasks: strakes run -n {asked} decides")
+            note(f"fewer ranks than tasks: strakes run -n {asked} decides")
         return min(asked, stated or asked)
     if stated:
         return stated
-    command.note(f"one rank; for more, run strakes run -n RANKS {tool} ...")
+    note(f"one rank; for more, run strakes run -n RANKS {tool} ...")
     return 1
 
 

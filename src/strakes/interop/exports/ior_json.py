@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,7 +35,7 @@ def to_ior_json(run: Run) -> dict[str, object]:
         moved = [
             (work, measured)
             for work, measured in phases
-            if measured.unit == "B/s" and measured.estimate is not None and work.operation in ("write", "read")
+            if measured.unit == "B/s" and measured.estimate is not None and work["operation"] in ("write", "read")
         ]
         if moved:
             summary += [_summary(work, measured, len(tests)) for work, measured in moved]
@@ -56,87 +56,63 @@ def to_ior_json(run: Run) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True)
-class _Work:
-    """Parameters of a data phase; for an imported cell, from its settings."""
-
-    operation: str
-    api: str
-    layout: str
-    ranks: int
-    transfer_bytes: int
-    block_bytes: int
-    segments: int
-
-
-def _work(cell: Cell, name: str) -> _Work:
+def _work(cell: Cell, name: str) -> dict[str, Any]:
+    """Return the parameters of a phase under IOR's names; for an imported cell, those in its settings."""
     keys: Mapping[str, Any] = {**cell.settings, "operation": name}
     if not cell.imported:
         keys = asdict(next(phase for phase, _ in cell.plan.each() if phase.name == name))
-    layout = str(keys.get("layout", ""))
-    return _Work(
-        str(keys.get("operation", "")),  # phases of small files have several
-        str(keys.get("backend", keys.get("api", "posix"))).upper(),
-        _LAYOUTS.get(layout, layout),
-        int(cell.settings.get("ranks", 1)),
-        *(int(keys.get(key, 0)) for key in ("transfer_bytes", "block_bytes", "segments")),
-    )
-
-
-def _options(work: _Work) -> dict[str, object]:
+    layout = keys.get("layout", "")
     return {
-        "api": work.api,
-        "access": work.layout,
-        "segments": work.segments,
-        "tasks": work.ranks,
-        "xfersize": f"{work.transfer_bytes} bytes",
-        "blocksize": f"{work.block_bytes} bytes",
-        "aggregate filesize": f"{work.ranks * max(work.segments, 1) * work.block_bytes} bytes",
+        "operation": keys.get("operation"),  # phases of small files have several
+        "API": str(keys.get("backend", keys.get("api", "posix"))).upper(),
+        "access": _LAYOUTS.get(layout, layout),
+        "numTasks": int(cell.settings.get("ranks", 1)),
+        "segmentCount": int(keys.get("segments", 0)),
+        "blockSize": int(keys.get("block_bytes", 0)),
+        "transferSize": int(keys.get("transfer_bytes", 0)),
     }
 
 
-def _result(work: _Work, observation: Observation) -> dict[str, object]:
-    sample = observation.sample
-    row: dict[str, object] = {
-        "access": work.operation,
-        "bwMiB": observation.value / MIB,
-        "blockKiB": work.block_bytes / KIB,
-        "xferKiB": work.transfer_bytes / KIB,
+def _options(work: Mapping[str, Any]) -> dict[str, object]:
+    bytes_of_all = work["numTasks"] * max(work["segmentCount"], 1) * work["blockSize"]
+    return {
+        "api": work["API"],
+        "access": work["access"],
+        "segments": work["segmentCount"],
+        "tasks": work["numTasks"],
+        "xfersize": f"{work['transferSize']} bytes",
+        "blocksize": f"{work['blockSize']} bytes",
+        "aggregate filesize": f"{bytes_of_all} bytes",
     }
+
+
+def _result(work: Mapping[str, Any], observation: Observation) -> dict[str, object]:
+    sample, rate = observation.sample, observation.value / MIB
+    sizes = {"blockKiB": work["blockSize"] / KIB, "xferKiB": work["transferSize"] / KIB}
+    row: dict[str, object] = {"access": work["operation"], "bwMiB": rate, **sizes}
     if sample.is_measured:
         row |= {"iops": sample.operations_per_s, "totalTime": sample.elapsed_s}
-    opened, closed = sample.column("open_s"), sample.column("close_s")
-    if opened:
-        rows = zip(sample.column("start_s"), opened, closed, sample.column("end_s"), strict=True)
-        row |= {"openTime": max(opened), "closeTime": max(closed)}
-        row["wrRdTime"] = max(end_s - start_s - open_s - close_s for start_s, open_s, close_s, end_s in rows)
+    if opened := sample.column("open_s"):
+        row |= {"openTime": max(opened), "closeTime": max(sample.column("close_s"))}
     return row
 
 
-def _summary(work: _Work, measured: Measured, test: int) -> dict[str, object]:
+def _summary(work: Mapping[str, Any], measured: Measured, test: int) -> dict[str, object]:
     values = [observation.value / MIB for observation in measured.observations]
     estimate = measured.estimate
     assert estimate is not None
     bounds = {"bwMedianMIB": estimate.median, "bwLowMIB": estimate.low, "bwHighMIB": estimate.high}
+    intervals = {name: None if bound is None else bound / MIB for name, bound in bounds.items()}
     return {
-        "operation": work.operation,
-        "API": work.api,
+        **work,
         "TestID": test,
-        "segmentCount": work.segments,
-        "blockSize": work.block_bytes,
-        "transferSize": work.transfer_bytes,
-        "numTasks": work.ranks,
         "repetitions": len(values),
-        "filePerProc": int(work.layout == "file-per-process"),
+        "filePerProc": int(work["access"] == "file-per-process"),
         "bwMaxMIB": max(values),
         "bwMinMIB": min(values),
         "bwMeanMIB": statistics.fmean(values),
         "bwStdMIB": statistics.pstdev(values),
-        "strakes": {
-            **{name: None if bound is None else bound / MIB for name, bound in bounds.items()},
-            "confidence": estimate.confidence,
-            "cell": measured.id,
-        },
+        "strakes": {**intervals, "confidence": estimate.confidence, "cell": measured.id},
     }
 
 

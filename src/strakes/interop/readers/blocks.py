@@ -57,6 +57,10 @@ class Block:
             Block(self.first + start, self.lines[start:end]) for start, end in zip(starts, ends, strict=False)
         ]
 
+    def pairs(self, pattern: re.Pattern[str]) -> dict[str, str]:
+        """Return the first two groups of each line that the pattern matches as key and value; the first key counts."""
+        return {pair[1]: pair[2] for line in reversed(self.lines) if (pair := pattern.match(line))}
+
     def search(self, pattern: str) -> str:
         """Return the first group of the pattern, or "" without a match."""
         found = re.search(pattern, self.text, re.MULTILINE)

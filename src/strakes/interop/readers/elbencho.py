@@ -55,22 +55,7 @@ def read_csv(block: Block) -> Iterator[Result]:
     """
     rows = list(csv_rows(block))
     yield from (row for row in rows if isinstance(row, Unread))
-    yield from _runs(
-        _Phase(
-            row["operation"],
-            {
-                f"{part}{kind}": number(row.get(f"{column}{unit}/s [last]", ""))
-                for part, column in (("", ""), ("read ", "rwmix read "))
-                for kind, unit in (("mib", "MiB"), ("entries", "entries"))
-            },
-            {key: row.get(column, "") for column, _, key in _SETTINGS},
-            row.get("command", "").strip(),
-            row.get("version", ""),
-            row.get("ISO date", ""),
-        )
-        for row in rows
-        if not isinstance(row, Unread)
-    )
+    yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))
 
 
 def read_json(documents: Sequence[Document]) -> Iterator[Result]:
@@ -81,16 +66,25 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
             yield document.unread(f"not valid JSON ({document.value})")
             continue
         config, last = document.value.get("config", {}), document.value.get("last_done", {})
-        rates: dict[str, float | None] = {}
-        for part, side in (("", last), ("read ", last.get("rwmix_read", {}))):
-            rate = number(str(side.get("bytes/s", "")))
-            rates[f"{part}mib"] = rate / MIB if rate else None
-            rates[f"{part}entries"] = number(str(side.get("entries/s", "")))
-        settings = {key: str(config.get(name, "")) for _, name, key in _SETTINGS}
-        run = (str(config.get("command", "")).strip(), str(config.get("version", "")))
-        began = str(document.value.get("iso_start_date", ""))
-        phases.append(_Phase(document.value["phase_type"], rates, settings, *run, began))
+        row = {column: str(config.get(name, "")) for column, name, _ in _SETTINGS}
+        row |= {key: str(config.get(key, "")) for key in ("command", "version")}
+        row |= {"operation": document.value["phase_type"], "ISO date": str(document.value.get("iso_start_date", ""))}
+        for part, side in (("", last), ("rwmix read ", last.get("rwmix_read", {}))):
+            row[f"{part}MiB/s [last]"] = str((number(str(side.get("bytes/s", ""))) or 0.0) / MIB)
+            row[f"{part}entries/s [last]"] = str(side.get("entries/s", ""))
+        phases.append(_of_row(row))
     yield from _runs(phases)
+
+
+def _of_row(row: Mapping[str, str]) -> _Phase:
+    rates = {
+        f"{part}{kind}": number(row.get(f"{column}{unit}/s [last]", ""))
+        for part, column in (("", ""), ("read ", "rwmix read "))
+        for kind, unit in (("mib", "MiB"), ("entries", "entries"))
+    }
+    settings = {key: row.get(column, "") for column, _, key in _SETTINGS}
+    command, version, began = (row.get(key, "").strip() for key in ("command", "version", "ISO date"))
+    return _Phase(row["operation"], rates, settings, command, version, began)
 
 
 def read_text(block: Block) -> Iterator[Result]:

@@ -81,7 +81,7 @@ def read_ini(block: Block) -> Iterator[Result]:
     head, parts = block.parts(_SECTION.match)
     sections: dict[str, dict[str, str]] = {}
     for part in parts:
-        sections.setdefault(part.search(_SECTION.pattern), _keys(part))
+        sections.setdefault(part.search(_SECTION.pattern), part.pairs(_KEY))
     figures = [
         _figure(name, name.startswith("ior-"), value * (GIB if name.startswith("ior-") else 1e3))
         for name, keys in sections.items()
@@ -93,16 +93,12 @@ def read_ini(block: Block) -> Iterator[Result]:
     yield Foreign(
         "io500",
         tuple(figures),
-        version=_keys(head).get("version", ""),
+        version=head.pairs(_KEY).get("version", ""),
         when=time_of(block.search(r"; START (\S+ \S+)") or first),
         path=block.search(r"\s-o (\S+?)/+ior-easy"),
         stated=(f"IO500 states: score {score['SCORE']}, {rates}",) if "SCORE" in score else (),
         notes=_validity(block.text, []),
     )
-
-
-def _keys(part: Block) -> dict[str, str]:
-    return {pair[1]: pair[2] for line in reversed(part.lines) if (pair := _KEY.match(line))}
 
 
 TEXT = Printed(

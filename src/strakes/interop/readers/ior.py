@@ -52,12 +52,9 @@ def read_text(block: Block) -> Iterator[Result]:
     has_header = any(map(_HEADER.match, head.lines))
     for test in tests or [block]:
         has_header = has_header or any(map(_HEADER.match, test.lines))
-        facts = {**_pairs(head.lines), **_pairs(test.lines), "version": block.search(r"IOR-(\S+?):")}
+        pairs = {**head.pairs(_PAIR), **test.pairs(_PAIR), "version": block.search(r"IOR-(\S+?):")}
+        facts = {key.lower(): text for key, text in pairs.items()}
         yield from _read_test(test, facts, in_table=has_header and bool(tests))
-
-
-def _pairs(lines: Sequence[str]) -> dict[str, str]:
-    return {pair[1].lower(): pair[2] for line in reversed(lines) if (pair := _PAIR.match(line))}
 
 
 def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iterator[Result]:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import ast
-import re
 import string
 from pathlib import Path
+
+from jinja2 import Environment
 
 import strakes
 from strakes.language import choose, english, gettext, ngettext
 from strakes.language.current import catalogue
+from strakes.report.numbers import label_of
 
 SOURCES = Path(strakes.__file__).parent
-_TEMPLATE_TEXT = re.compile(r"""_\(\s*(["'])(.*?)\1""")
 
 
 def texts_of_the_sources() -> set[str]:
-    """Return all string constants of the Python files, and all messages of the templates."""
-    texts = set()
+    """Return all string constants of the Python files, the labels of settings, and all messages of the templates."""
+    texts, names = set(), set()
     for file in SOURCES.rglob("*.py"):
-        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        texts |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                names.add(node.target.id)
+    templates = Environment(extensions=["jinja2.ext.i18n"])
     for file in SOURCES.rglob("*.j2"):
-        texts |= {match[2] for match in _TEMPLATE_TEXT.finditer(file.read_text(encoding="utf-8"))}
-    return texts
+        for _, _, messages in templates.extract_translations(file.read_text(encoding="utf-8")):
+            texts.update([messages] if isinstance(messages, str) else filter(None, messages or ()))
+    # Keys of settings and facts are shown as words, and names of studies as headings.
+    labels = {label_of(text) for text in texts | names}
+    return texts | labels | {text.replace("-", " ").capitalize() for text in texts if text.islower()}
 
 
 def fields_of(text: str) -> set[str | None]:

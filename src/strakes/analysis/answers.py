@@ -80,12 +80,12 @@ def _finding(claim: Claim, judgement: Judgement | None, results: Results) -> Fin
         return Finding(claim.id, claim.study, text, "inconclusive", cells, needs=needs, grade="undecided")
     verdict, *words = _VERDICTS[judgement.holds]
     word = gettext(words[judgement.grade == "undecided"])
-    ratios = ", ".join(
+    ratios = gettext(", ").join(
         f"{part.ratio} {ratio.ratio:.3g} [{ratio.low:.3g}-{ratio.high:.3g}]"
         for part, ratio in zip(claim.parts, judgement.ratios, strict=True)
     )
     if any(from_own_cache(results.get(cell), results.facts) for cell in cells):
-        ratios = f"{ratios}; {gettext(_CACHED)}"
+        ratios = gettext("; ").join((ratios, gettext(_CACHED)))
     deciding = judgement.ratios[judgement.part]
     return Finding(
         claim.id,

@@ -74,7 +74,7 @@ def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
         parts.append(gettext(message, each=counted["md.requests"] / names, names=names))
     if not parts:
         return ""
-    told = ", ".join(parts)
+    told = gettext(", ").join(parts)
     return f"; {gettext('the servers {did}' if remote else 'the device {did}', did=told)}"
 
 

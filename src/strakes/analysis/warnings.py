@@ -17,6 +17,7 @@ from strakes.findings.portrait import RunWarning
 from strakes.findings.record import to_record
 from strakes.findings.results import Measured, Observation, Results
 from strakes.findings.sample import CACHED_SHARE, Sample
+from strakes.language import gettext
 from strakes.launch.impact import UNLIMITED
 from strakes.statistics.interval import median
 from strakes.store import Run
@@ -220,7 +221,11 @@ def _hints(results: Results) -> Iterator[RunWarning]:
         others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
         for name, (asked, has) in others.items():
             if asked != has:
-                hint = {"setting": f"hint {name}", "asked": asked, "effective": has or "nothing"}
+                hint = {
+                    "setting": gettext("hint {name}", name=name),
+                    "asked": asked,
+                    "effective": has or gettext("nothing"),
+                }
                 yield warning("setting-differs", [cell.id], **hint)
 
 
@@ -230,7 +235,7 @@ def _clock(visits: Sequence[Visit]) -> list[RunWarning]:
         if visit.ended_unix_s is not None and visit.started_unix_s is not None:
             jump_s = visit.ended_unix_s - visit.started_unix_s - visit.elapsed_s
             if abs(jump_s) > CLOCK_JUMP_S:
-                way = "forward" if jump_s > 0 else "back"
+                way = gettext("forward") if jump_s > 0 else gettext("back")
                 return [warning("clock-jump", way=way, jump=format_seconds(abs(jump_s)))]
     return []
 
@@ -244,7 +249,7 @@ def _target(run: Run) -> Iterator[RunWarning]:
             given = _values(event.given) if event.given else event.differences[0]
             asked = _values(event.wanted)
             if asked != given:
-                yield warning("setting-differs", setting="layout of new files", asked=asked, effective=given)
+                yield warning("setting-differs", setting=gettext("layout of new files"), asked=asked, effective=given)
     # Drills restart servers on purpose.
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     visits = [visit for visit in run.visits if visit.cell not in drills]
@@ -270,8 +275,11 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
     facts = results.facts.get("nodes") or {}
     lines = [f"{difference['host']}: {difference['what']}" for difference in facts.get("differences", ())]
     if "not_compared" in facts:
-        lines.append(f"The nodes were not compared ({facts['not_compared']})")
-    lines += [f"Resumed on other nodes: {', '.join(event.nodes)}" for event in run.events_of(NodesChanged)]
+        lines.append(gettext("The nodes were not compared ({why})", why=facts["not_compared"]))
+    lines += [
+        gettext("Resumed on other nodes: {nodes}", nodes=", ".join(event.nodes))
+        for event in run.events_of(NodesChanged)
+    ]
     return [warning("node-unlike", nodes="; ".join(dict.fromkeys(lines)))] if lines else []
 
 
@@ -295,7 +303,7 @@ def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
             limit=format_seconds(APART_S),
             worst=format_seconds(worst.apart_s),
             share=_percent(worst.share),
-            rank=f"{worst.rank}{f' on {worst.host}' if worst.host else ''}",
+            rank=gettext("{rank} on {host}", rank=worst.rank, host=worst.host) if worst.host else worst.rank,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from unicodedata import east_asian_width
 
 from strakes.errors import BadInputError
 
@@ -54,8 +55,27 @@ def gettext(message: str, **values: object) -> str:
     >>> gettext("{count} more in the report", count=3)
     '3 more in the report'
     """
-    text = message if current() == ENGLISH else catalogue(current()).get(message, message)
-    return text.format_map(values) if values else text
+    if current() == ENGLISH:
+        return message.format_map(values) if values else message
+    text = catalogue(current()).get(message, message)
+    return _joined(text, values).format_map(values) if values else text
+
+
+def _joined(text: str, values: Mapping[str, object]) -> str:
+    """Return a translation without the blanks beside those fields whose value begins or ends with a wide character.
+
+    >>> _joined("写 {size} 的 {what} 时", {"size": "4 KiB", "what": "文件"})
+    '写 {size} 的{what}时'
+    """
+    for name, value in values.items():
+        if isinstance(value, str) and value:
+            text = text.replace(f" {{{name}}}", f"{{{name}}}") if _is_wide(value[0]) else text
+            text = text.replace(f"{{{name}}} ", f"{{{name}}}") if _is_wide(value[-1]) else text
+    return text
+
+
+def _is_wide(letter: str) -> bool:
+    return east_asian_width(letter) in "WF"
 
 
 def ngettext(one: str, several: str, count: int, **values: object) -> str:

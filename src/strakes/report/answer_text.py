@@ -80,7 +80,7 @@ def answer_text(answer: Answer) -> str:
     'O_DIRECT: 4.1 times buffered [2-6.7]'
     """
     text = _text(answer)
-    return f"{text}; {answer.remark}" if answer.remark else text
+    return gettext("; ").join((text, answer.remark)) if answer.remark else text
 
 
 def _text(answer: Answer) -> str:
@@ -110,10 +110,10 @@ def _others(answer: Answer) -> str:
     rest = [one for one in answer.others if one not in decided]
     told = [_slower(one) for one in sorted(decided, key=lambda one: -one.ratio)]
     if decided and rest:
-        told.append(gettext("{options}: no difference shown", options=", ".join(one.option for one in rest)))
+        told.append(gettext("{options}: no difference shown", options=gettext(", ").join(one.option for one in rest)))
     elif rest:
-        told.append(", ".join(map(_slower, rest)))
-    return "; ".join(told)
+        told.append(gettext(", ").join(map(_slower, rest)))
+    return gettext("; ").join(told)
 
 
 def _slower(one: Comparison) -> str:

@@ -55,7 +55,7 @@ def size_of(target: Mapping[str, Any]) -> str:
     parts = [format_bytes(total)] if isinstance(total, (int, float)) else []
     if isinstance(free, (int, float)):
         parts.append(gettext("{amount} free", amount=format_bytes(free)))
-    return ", ".join(parts)
+    return gettext(", ").join(parts)
 
 
 def felt_by_others(portrait: Portrait) -> str:

@@ -37,7 +37,10 @@ def _head(portrait: Portrait) -> Iterator[str]:
     yield f"# {_text(gettext('How to use {directory}', directory=title_of(portrait)))}"
     yield ""
     yield from _paragraph(
-        gettext("Everything on this page was measured with strakes. Scope: {scope}.", scope=portrait.scope)
+        gettext(
+            "Everything on this page was measured with strakes. Scope: {scope}.",
+            scope=gettext("; ").join(portrait.scope.split("; ")),
+        )
     )
     if ended_early(portrait):
         yield from _paragraph(ended_early(portrait))
@@ -107,7 +110,7 @@ def _studies(portrait: Portrait) -> Iterator[str]:
 
 
 def _figure(figure: Figure, cells: dict[str, CellEstimate]) -> Iterator[str]:
-    yield f"**{_text(f'{figure.title}.')}** {_text(figure.question)}"
+    yield f"**{_text(gettext('{sentence}.', sentence=figure.title))}** {_text(figure.question)}"
     yield ""
     levels = list(dict.fromkeys(point.x for series in figure.series for point in series.points))
     if figure.x_scale != "category":
@@ -137,7 +140,8 @@ def _open(portrait: Portrait) -> Iterator[str]:
     leanings = [line for line in answer_lines(portrait.answers) if line.grade == "undecided"]
     if undecided or leanings:
         yield from _heading(gettext("Not decided or not measured"))
-        yield from (f"- {_text(f'{line.title}: {line.text}')}" for line in leanings)
+        for line in leanings:
+            yield f"- {_text(gettext('{title}: {text}', title=line.title, text=line.text))}"
         yield from _statements(undecided)
         yield ""
 
@@ -146,7 +150,9 @@ def _mistrust(portrait: Portrait) -> Iterator[str]:
     remarks = notices(portrait)
     if remarks:
         yield from _heading(gettext("Warnings"))
-        yield from (f"- **{remark.code}** ({_text(remark.extent)}): {_text(remark.advice)}" for remark in remarks)
+        for remark in remarks:
+            said = {"code": remark.code, "extent": _text(remark.extent), "advice": _text(remark.advice)}
+            yield f"- {gettext('**{code}** ({extent}): {advice}', **said)}"
         yield ""
 
 

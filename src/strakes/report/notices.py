@@ -70,7 +70,7 @@ def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
     """Return the skipped cells by study and reason, in their order."""
     groups: dict[tuple[str, str], list[SkippedCell]] = {}
     for cell in skipped:
-        groups.setdefault((cell.study, cell.reason), []).append(cell)
+        groups.setdefault((cell.study, gettext(cell.reason)), []).append(cell)
     gathered = []
     for (study, reason), members in groups.items():
         shared, varying = shared_and_varying([cell.settings for cell in members])

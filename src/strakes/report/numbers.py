@@ -11,6 +11,9 @@ from strakes.language import gettext
 from strakes.statistics.interval import far_apart, most_of
 from strakes.units import KIB, format_bytes, format_seconds, format_value
 
+# Units that are words; symbols are the same in all languages.
+_WORDS = ("times", "million files/h")
+
 
 def show(value: float, unit: str) -> str:
     """Return a measured value as text; like ``format_value``, but small values do not become "0.00".
@@ -19,7 +22,8 @@ def show(value: float, unit: str) -> str:
     ('1,234 MiB/s', '1.95 KiB/s', '0.0021 op/s', '0 s', '12.5 %')
     """
     if not math.isfinite(value):
-        return "not a number" if math.isnan(value) else "no bound"
+        return gettext("not a number") if math.isnan(value) else gettext("no bound")
+    unit = gettext(unit) if unit in _WORDS else unit
     if value == 0:
         return f"0 {unit}".rstrip()
     if unit == "B/s" and abs(value) < 100 * KIB:
@@ -87,7 +91,7 @@ def listed(*texts: str) -> str:
     >>> listed("2–30 s", "", "varied 15-fold")
     '2–30 s, varied 15-fold'
     """
-    return ", ".join(filter(None, texts))
+    return gettext(", ").join(filter(None, texts))
 
 
 def show_bounds(interval: IntervalOf, dash: str = "–", beside: str = "") -> str:

@@ -201,7 +201,7 @@ def _finding(finding: Finding, width: int) -> Iterator[_Line]:
 
 def _not_measured(portrait: Portrait, width: int, most: int) -> Iterator[_Line]:
     """Yield the open findings, and the reasons for skipped cells, each once."""
-    reasons = list(dict.fromkeys(cell.reason for cell in portrait.skipped))
+    reasons = list(dict.fromkeys(gettext(cell.reason) for cell in portrait.skipped))
     open_ = [
         gettext("{statement} Needed: {needs}", statement=finding.statement, needs=finding.needs)
         if finding.needs

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -296,20 +297,10 @@ def test_every_node_has_counters_and_a_timeline(two_nodes: MpiEngine, workspace:
 @needs_mpi
 @pytest.mark.parametrize(("grouping", "writers"), [("node", 1), ("global", 3)])
 def test_writers_merge_across_nodes(two_nodes: MpiEngine, workspace: Workspace, grouping: str, writers: int) -> None:
-    write = TransferPhase(
-        "w",
-        "write",
-        "shared-file",
-        "strided",
-        16 * KIB,
-        64 * KIB,
-        segments=9,
-        writers=writers,
-        grouping=grouping,  # type: ignore[arg-type]
-    )
     read = TransferPhase(
         "r", "read", "shared-file", "strided", 16 * KIB, 64 * KIB, segments=9, rank_shift=1, verify=True
     )
+    write = replace(read, name="w", operation="write", rank_shift=0, verify=False, writers=writers, grouping=grouping)  # type: ignore[arg-type]
     result = two_nodes.run(Plan(4, (write, read)), workspace.path, "w", 60)
     assert (result.ended, result.errors) == ("ok", ())
     assert result.samples[1].effective["verified_bytes"] == 4 * 9 * 64 * KIB
@@ -317,35 +308,28 @@ def test_writers_merge_across_nodes(two_nodes: MpiEngine, workspace: Workspace, 
 
 
 @needs_mpi
-@pytest.mark.parametrize("broadcast", [False, True])
+@pytest.mark.parametrize(
+    ("block", "piece", "broadcast"),
+    [
+        (300 * KIB, 32 * KIB, False),
+        (300 * KIB, 32 * KIB, True),
+        # MPI counts bytes in an int, which a piece of 2 GiB overflows.
+        pytest.param((1 << 29) + 64 * KIB, (1 << 31) + 256 * KIB, True, marks=pytest.mark.long),
+    ],
+)
 def test_a_stage_passes_on_what_few_ranks_of_each_node_read(
-    two_nodes: MpiEngine, workspace: Workspace, broadcast: bool
+    two_nodes: MpiEngine, workspace: Workspace, block: int, piece: int, broadcast: bool
 ) -> None:
-    size = 4 * 300 * KIB
-    write = TransferPhase("w", "write", "shared-file", "segmented", 4 * KIB, 300 * KIB)
-    stage = StagePhase("load", 32 * KIB, readers_per_node=1, broadcast=broadcast, verify=True)
-    result = two_nodes.run(Plan(4, (write, stage)), workspace.path, "s", 60)
-    assert (result.ended, result.errors) == ("ok", ())
-    load = result.samples[1]
-    assert load.bytes == load.effective["verified_bytes"] == 4 * size
-    assert load.extra["staged"] == {"readers": 2, "read_bytes": size if broadcast else 2 * size}
-
-
-@needs_mpi
-@pytest.mark.long
-def test_a_piece_of_a_stage_may_be_more_than_a_message_can_count(two_nodes: MpiEngine, workspace: Workspace) -> None:
-    # MPI counts bytes in an int, which a piece of 2 GiB overflows.
-    block = (1 << 29) + 64 * KIB
     size = 4 * block
     if os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 6 * size:
-        pytest.skip("two nodes that hold 2 GiB each, and their page cache, do not fit into memory")
-    write = TransferPhase("w", "write", "shared-file", "segmented", 64 * KIB, block)
-    stage = StagePhase("load", size, readers_per_node=1, broadcast=True, verify=True)
+        pytest.skip("two nodes that hold the file each, and their page cache, do not fit into memory")
+    write = TransferPhase("w", "write", "shared-file", "segmented", 4 * KIB, block)
+    stage = StagePhase("load", piece, readers_per_node=1, broadcast=broadcast, verify=True)
     result = two_nodes.run(Plan(4, (write, stage)), workspace.path, "s", 600)
     assert (result.ended, result.errors) == ("ok", ())
     load = result.samples[1]
     assert load.bytes == load.effective["verified_bytes"] == 4 * size
-    assert load.extra["staged"]["read_bytes"] == size
+    assert load.extra["staged"] == {"readers": 2, "read_bytes": size if broadcast else 2 * size}
 
 
 @needs_mpi
@@ -386,13 +370,6 @@ def test_another_number_of_ranks_than_launched_is_refused(tmp_path: Path) -> Non
     assert (done.returncode, done.stdout) == (3, "")
     assert "4 tasks (SLURM_NTASKS), but MPI joined 1" in done.stderr
     assert "Use --mpi=pmi2 with srun." in done.stderr
-
-
-def test_without_the_engine_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("STRAKES_ENGINE_MPI", str(tmp_path / "none"))
-    with pytest.raises(EnvironmentLacksError) as caught, MpiEngine(ranks=2) as engine:
-        engine.start()
-    assert caught.value.exit_status == 3
 
 
 def test_a_missing_mpiexec_is_named(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from newcomer.screen import Screen, screen_of
 from strakes.findings.answers import Answer
 from strakes.findings.record import from_record
 from strakes.report.answer_text import answer_lines
-from strakes.report.words import IN_BRIEF, WARNINGS
+from strakes.report.words import WARNINGS
 
 IN_MEMORY = Path("/dev/shm")
 # Options of `strakes lab up` by kind of lab.
@@ -169,7 +169,7 @@ def test_no_word_is_cut(
         timeout=60,
         check=True,
     ).stdout
-    warnings = " ".join((*WARNINGS.values(), *IN_BRIEF.values(), "more, explained in the report"))
+    warnings = " ".join((*WARNINGS.values(), "more, explained in the report"))
     known = words_of(everything_in(newcomer.findings())) | words_of(full) | words_of(warnings)
     for _, written in (summary, narrow):
         assert cut_words(written, known) == set()

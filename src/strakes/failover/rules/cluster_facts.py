@@ -1,4 +1,4 @@
-"""Facts of the cluster, its nodes, Corosync, sbd, and the files and settings of nodes."""
+"""Facts of the cluster, its nodes, Corosync, sbd and DRBD, and of the files and settings of nodes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Iterator
 
 from strakes.failover.blocks import Block
 from strakes.failover.replication import Resource
-from strakes.failover.rules.condition import Facts
-from strakes.failover.rules.facts import Table, Thing, facts, yes
+from strakes.failover.rules.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.rules.fencing_devices import devices_for, tie_breakers, watchdog_fences
 from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
-from strakes.failover.rules.node_settings import settings_of_nodes
+from strakes.failover.rules.nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
 _SHARED_DISK = ("external/sbd", "fence_sbd")

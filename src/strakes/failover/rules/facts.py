@@ -1,12 +1,24 @@
-"""The things that rules check, and their facts."""
+"""The things that rules check, their facts, and the conditions of rules: tests of named facts.
+
+A fact has no value, one, or several; a test holds if any value passes it. The tests:
+
+- ``absent``, ``present``: the fact has no value, or at least one
+- ``on``, ``off``: a boolean as Pacemaker reads it; ``not on`` and ``not off`` also hold for an absent fact
+- ``< 20s``, ``>= 3``, ``< 1.2 x token``, ``!= host``: a comparison with a number, a time or another fact
+- ``/REGEX/``: the whole value matches, ignoring case; ``not /REGEX/``: a value is present and does not match
+- ``a|b``: the value is one of these words; ``not a|b``: a value is present and is another word
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from strakes.failover.rules.condition import Facts
+from strakes.failover.cib_values import is_true, score, seconds
 
+Facts = Callable[[str], tuple[str, ...]]
 Table = Mapping[str, str | Iterable[str]]
 
 
@@ -31,3 +43,60 @@ def facts(*tables: Table) -> Facts:
             values = (value,) if isinstance(value, str) else tuple(value)
             found[name] = tuple(one for one in values if one)
     return lambda name: found.get(name, ())
+
+
+_FALSE = ("false", "no", "off", "0", "n")
+_COMPARISON = re.compile(r"(<=|>=|<|>)\s*(?:([\d.]+) x )?(.+)")
+_RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def number(text: str) -> float | None:
+    """Return a number, a score or a time in seconds, or None for an invalid text.
+
+    >>> number("-5"), number("2min"), number("INFINITY"), number("fast")
+    (-5.0, 120.0, inf, None)
+    """
+    if re.fullmatch(r"[+-]?(\d{1,15}(\.\d+)?|INFINITY|inf)", text):
+        return score(text) if "I" in text else float(text)
+    return seconds(text) if re.match(r"(\d|PT\d)", text) else None
+
+
+def holds(conditions: Mapping[str, str], facts: Facts) -> bool:
+    """Return whether all conditions hold for these facts."""
+    return all(passes(test, facts(name), facts) for name, test in conditions.items())
+
+
+def passes(test: str, values: tuple[str, ...], facts: Facts) -> bool:
+    """Return whether a test holds for the values of one fact."""
+    if test in ("absent", "present"):
+        return bool(values) == (test == "present")
+    if test in ("not on", "not off"):
+        return not any(is_true(value) if test == "not on" else value.lower() in _FALSE for value in values)
+    return any(_one(test, value, facts) for value in values)
+
+
+def _one(test: str, value: str, facts: Facts) -> bool:
+    if test in ("on", "off"):
+        return is_true(value) if test == "on" else value.lower() in _FALSE
+    if test.startswith("!= "):
+        return any(value != other for other in facts(test[3:]))
+    if comparison := _COMPARISON.fullmatch(test):
+        return _compares(comparison, value, facts)
+    wanted, words = not test.startswith("not "), test.removeprefix("not ")
+    if words.startswith("/"):
+        return bool(re.fullmatch(words[1:-1], value, re.I)) == wanted
+    return (value.lower() in words.lower().split("|")) == wanted
+
+
+def _compares(comparison: re.Match[str], value: str, facts: Facts) -> bool:
+    relation, factor, right = comparison.groups()
+    limits = [number(right)] if number(right) is not None else [number(text) for text in facts(right)]
+    given = number(value)
+    return given is not None and any(
+        limit is not None and _RELATIONS[relation](given, float(factor or 1) * limit) for limit in limits
+    )

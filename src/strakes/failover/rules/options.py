@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from strakes.failover.blocks import Block
 from strakes.failover.known_options import (
     Option,
     fencing_agents,
@@ -19,13 +18,11 @@ from strakes.failover.known_options import (
     slip,
 )
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules.node_settings import settings_of_nodes
+from strakes.failover.rules.nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
 _CONSTRAINTS = ("rsc_location", "rsc_colocation", "rsc_order")
 _DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
-_DRBD_HOLDERS = ("resource", "common", "connection", "connection-mesh", "on", "floating", "volume")
-_OLD_SECTIONS = ("service", "aisexec", "amf")
 
 
 @dataclass(frozen=True)
@@ -70,8 +67,8 @@ def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
 
 
 def _of_corosync(setup: Setup) -> Iterator[_Settings]:
-    top = [(block.name, "") for block in setup.membership.blocks if block.name not in _OLD_SECTIONS]
-    yield _Settings("corosync.conf:", tuple(top), options_of("corosync"))
+    top = tuple((block.name, "") for block in setup.membership.blocks)
+    yield _Settings("corosync.conf:", top, options_of("corosync"))
     for path, block in setup.membership.sections("corosync"):
         inner = {one.name: Option(one.name) for one in block.blocks if is_known(f"{path} {one.name}")}
         heuristics = {name: Option(name) for name, _ in block.settings if name.startswith("exec_")}
@@ -79,26 +76,18 @@ def _of_corosync(setup: Setup) -> Iterator[_Settings]:
             names = (*block.settings, *((one.name, "") for one in block.blocks))
             known = {**options_of(path), **inner, **heuristics}
             yield _Settings(f"corosync.conf: {path.removeprefix('corosync ')}", names, known)
-    for block in setup.membership.blocks:
-        if block.name in _OLD_SECTIONS:
-            yield _Settings("corosync.conf:", ((block.name, ""),), {"totem": Option("totem")})
 
 
 def _of_drbd(setup: Setup) -> Iterator[_Settings]:
     seen = set[int]()
     for resource in setup.drbd:
         version = "9" if resource.dialect9 else "8.4"
-        waiting: list[tuple[str, Block]] = [(resource.name, resource.block), ("common", resource.common)]
-        while waiting:
-            place, holder = waiting.pop()
-            for block in holder.blocks:
-                if block.name in _DRBD_HOLDERS:
-                    waiting.append((place, block))
-                elif block.name in _DRBD_SECTIONS and id(block) not in seen:
+        for place, holder in ((resource.name, resource.block), ("common", resource.common)):
+            for _, block in holder.sections():
+                if block.name in _DRBD_SECTIONS and id(block) not in seen:
                     seen.add(id(block))
                     tables = (f"drbd {block.name}", f"drbd old {block.name}", f"{version} {block.name}")
-                    pairs = tuple((name, value) for name, value in block.settings)
-                    yield _Settings(f"drbd: {block.name} of {place}", pairs, options_of(*tables))
+                    yield _Settings(f"drbd: {block.name} of {place}", tuple(block.settings), options_of(*tables))
 
 
 def _of_nodes(setup: Setup) -> Iterator[_Settings]:

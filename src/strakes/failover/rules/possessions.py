@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service")
-# Commands that take something from the cluster, each with the kind of thing that its arguments name.
-_COMMANDS = (
-    (r"drbd(adm|setup) .*\b(primary|secondary|up|down|adjust|detach|disconnect|attach|outdate|invalidate)\b.*", "drbd"),
-    (r"zpool (import|export|create|add|remove|detach|offline|destroy|labelclear|reguid)\b.*", "pool"),
-    (r"(vg|lv)change\b.*(-a|--activate|--systemid|--addtag|--lock).*", "group"),
-    (
-        r"(u?mount|fuser|mkfs\S*|e2fsck|fsck\S*|xfs_repair|tune2fs|tunefs\S*|wipefs|dd|shred|sgdisk|pvcreate)\b.*",
-        "disk",
-    ),
-    (r"(mkswap|swapon|cryptsetup|mdadm|blkdiscard|parted|sfdisk|exportfs)\b.*", "disk"),
-    (r"(systemctl|service) .*\b(start|stop|restart|enable|disable|mask)\b.*", "unit"),
-    (r"ip (-\S+ )*a(ddr(ess)?)? (add|del|replace)\b.*|(ifconfig|arping)\b.*", "address"),
-    (r"(crm_standby|pcs|crm|pcs|stonith_admin|corosync-cfgtool|crm_resource)\b.*", "cluster"),
-    (r"(exportfs|nfsdcltrack|rpc\.mountd)\b.*", "export"),
-    (r"(crm_attribute|cibadmin|crm configure|pcs property|pcs stonith)\b.*", "any"),
-    (r"(killall|pkill|kill)\b.*\b(pacemaker|corosync|sbd)\S*", "any"),
-    (r"(systemctl|service) .*\b(stop|restart|disable|mask|kill)\b.*\b(pacemaker|corosync|sbd)\S*.*", "any"),
-    (r"(reboot|poweroff|shutdown|halt|init [06])\b.*|systemctl .*(reboot|poweroff|halt)\b.*", "any"),
-)
 _CHANGES = re.compile(
     r".*\b(standby|unstandby|stop|disable|ban|move|migrate|clear|cleanup|maintenance\S*|fence|-[rBsCU])\b.*"
 )
+
+
+@cache
+def _commands() -> Mapping[str, Sequence[str]]:
+    """Return kind of thing -> patterns of the commands that take one from the cluster."""
+    table = resources.files("strakes.failover") / "options" / "commands.toml"
+    return tomllib.loads(table.read_text(encoding="utf-8"))
 
 
 def volume_named(device: str) -> tuple[str, str]:
@@ -92,7 +83,7 @@ class Possessions:
     def is_touched_by(self, words: Sequence[str]) -> bool:
         """Return whether a command takes or changes something of the cluster."""
         text = " ".join(words)
-        kinds = [kind for pattern, kind in _COMMANDS if re.fullmatch(pattern, text)]
+        kinds = [kind for kind, patterns in _commands().items() if any(re.fullmatch(one, text) for one in patterns)]
         return any(self._is_named(kind, words[1:], text) for kind in kinds)
 
     def _is_named(self, kind: str, words: Sequence[str], text: str) -> bool:

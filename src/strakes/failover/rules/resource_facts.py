@@ -11,8 +11,7 @@ from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.known_options import advised_times, options_of
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules.commands import enabled_units
-from strakes.failover.rules.condition import Facts
-from strakes.failover.rules.facts import Table, Thing, facts, yes
+from strakes.failover.rules.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.rules.fencing_devices import address_of, devices_for, is_bmc, is_outlet, pretends_because
 from strakes.failover.rules.heartbeat import hosts_of, links_of, nodes_of
 from strakes.failover.rules.possessions import units_of

@@ -18,13 +18,12 @@ from typing import Any, Literal
 from strakes.failover.rules import (
     behaviour_facts,
     cluster_facts,
-    constraint_facts,
-    lustre_facts,
+    constraints,
+    lustre,
     resource_facts,
     state_facts,
 )
-from strakes.failover.rules.condition import holds
-from strakes.failover.rules.facts import Thing
+from strakes.failover.rules.facts import Thing, holds
 from strakes.failover.setup import Setup, views_of_nodes
 from strakes.failover.times import broken, read_limit
 
@@ -60,13 +59,13 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "operation": (resource_facts.operations, "pacemaker"),
     "clone": (resource_facts.clones, "pacemaker"),
     "group": (resource_facts.groups, "pacemaker"),
-    "home": (constraint_facts.homes, "pacemaker"),
-    "location": (constraint_facts.locations, "pacemaker"),
-    "colocation": (constraint_facts.colocations, "pacemaker"),
-    "order": (constraint_facts.orders, "pacemaker"),
-    "ticket": (constraint_facts.tickets, "pacemaker"),
+    "home": (constraints.homes, "pacemaker"),
+    "location": (constraints.locations, "pacemaker"),
+    "colocation": (constraints.colocations, "pacemaker"),
+    "order": (constraints.orders, "pacemaker"),
+    "ticket": (constraints.tickets, "pacemaker"),
     "replicated resource": (cluster_facts.replicated_resources, "drbd"),
-    "Lustre target": (lustre_facts.targets, "lustre"),
+    "Lustre target": (lustre.targets, "lustre"),
     "simulated service": (behaviour_facts.simulated_services, "pacemaker", "behaviour"),
     "simulated need": (behaviour_facts.needs, "pacemaker", "behaviour"),
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),

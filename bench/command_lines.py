@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.places import Place, given_places
-from strakes.interop.commands import tool_of
+from strakes.interop.commands.options import tool_of
 from strakes.interop.formats import read_file
 from strakes.launch.engine import LocalEngine
 from strakes.report.numbers import show

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from strakes.errors import BadInputError
-from strakes.interop.commands import tool_of
+from strakes.interop.commands.options import tool_of
 from strakes.launch.engine import LocalEngine
 from strakes.targets.workspace import Workspace
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from strakes.cli.main import run as strakes
 from strakes.errors import BadInputError
-from strakes.interop.commands import tool_of
-from strakes.interop.commands.options import Translation
+from strakes.interop.commands.options import Translation, tool_of
 from strakes.plan import MetadataPhase, TransferPhase
 from strakes.plan.validate import validate_plan_document
 from strakes.units import KIB, MIB

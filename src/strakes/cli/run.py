@@ -168,7 +168,7 @@ def _run_tool(
     tool: str, words: tuple[str, ...], options: Sampling, placement: Mapping[str, str], batch: str | None
 ) -> int:
     from strakes.cli.measure import measure, request_from
-    from strakes.interop.commands import tool_of
+    from strakes.interop.commands.options import tool_of
     from strakes.plan.model import placed
     from strakes.studies.plan_run import PlanRun
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from csv import Error as CsvError
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -84,10 +83,7 @@ FORMATS = (
     *(tool.name for tool in PRINTED if tool.read),
 )
 # Faults of a file that its reader notices only when a part is missing or of another type.
-_FAULTS_OF_A_FILE = (
-    *(BadInputError, ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError),
-    CsvError,
-)
+_FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 # A file with a zero byte this early is sparse or binary, not a result.
 _BEGINNING_BYTES = 4096
 
@@ -108,16 +104,11 @@ class ResultFile:
         """
         if not self.unread:
             return ""
-        places = [
-            f"{f'lines {one.first}-{one.last}' if one.last > one.first else f'line {one.first}'} ({one.why})"
-            for one in self.unread[:_MOST_SHOWN]
-        ]
-        more = len(self.unread) - len(places)
-        verb = "was" if len(self.unread) == 1 else "were"
-        total = len(self.unread) + len(self.tests)
-        return f"{len(self.unread)} of {total} results {verb} not read: {'; '.join(places)}" + (
-            f"; and {more} more" if more else ""
-        )
+        left_out = len(self.unread)
+        more = f"; and {left_out - _MOST_SHOWN} more" if left_out > _MOST_SHOWN else ""
+        places = "; ".join(map(str, self.unread[:_MOST_SHOWN]))
+        verb = "was" if left_out == 1 else "were"
+        return f"{left_out} of {left_out + len(self.tests)} results {verb} not read: {places}{more}"
 
 
 def read_file(path: Path) -> ResultFile:
@@ -132,45 +123,36 @@ def read_file(path: Path) -> ResultFile:
         why = f"it is JSON of more than {_MOST_VALUES} values"
         raise BadInputError("the file contains no result", where=str(path), why=why)
     parts = list(_parts(text))
-    results = [result for part in parts for result in part.results]
+    results = [result for _, found, _ in parts for result in found]
     tests = tuple(one for one in results if isinstance(one, Foreign) and one.figures)
     unread = tuple(one for one in results if isinstance(one, Unread))
     if not tests:
-        name = next((part.name for part in parts if part.name), "")
+        name = next((name for name, _, _ in parts if name), "")
         if not name:
             raise _unknown(path, text)
-        remedy = next((part.remedy for part in parts if part.remedy), "")
+        remedy = next((remedy for _, _, remedy in parts if remedy), "")
         why = ResultFile((), unread).left_out() or "nothing was measured, or every figure is 0 or nan"
         raise BadInputError(f"the file is {name} but contains no figure", where=str(path), why=why, remedy=remedy)
     return ResultFile(tests, unread)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part of a file in one format, "" if it is not known, with the results in it."""
-
-    name: str
-    results: Sequence[Result]
-    remedy: str = ""
-
-
-def _parts(text: str) -> Iterator[_Part]:
-    """Yield the parts of a file: the whole file, or its JSON objects and its printed texts."""
+def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
+    """Yield format ("" if unknown), results and remedy of each part: the whole file, or JSON objects and texts."""
     if table := next((known for known in TABLES if known.pattern.match(text)), None):
         block = Block(1, text.split("\n"))
-        yield _Part(table.name, list(_read(table.name, table.read, block, block)))
+        yield table.name, list(_read(table.name, table.read, block, block)), ""
         return
     documents = json_documents(text)
     for known in JSON:
         if mine := [document for document in documents if known.pattern.search(document.text)]:
-            yield _Part(known.name, list(_read(known.name, known.read, mine, mine[0])))
+            yield known.name, list(_read(known.name, known.read, mine, mine[0])), ""
             text = without(text, mine)
     for tool, block in cut(text, PRINTED):
         if tool and tool.read:
-            yield _Part(tool.name, list(_read(tool.name, tool.read, block, block)))
+            yield tool.name, list(_read(tool.name, tool.read, block, block)), ""
         else:
             why = tool.name if tool else "rates of a tool that is not known"
-            yield _Part(tool.name if tool else "", [block.unread(why)], tool.remedy if tool else "")
+            yield tool.name if tool else "", [block.unread(why)], tool.remedy if tool else ""
 
 
 def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, block: Block) -> Iterator[Result]:
@@ -178,7 +160,7 @@ def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, blo
     try:
         for result in read(text):
             yield replace(result, form=name) if isinstance(result, Foreign) else result
-    except _FAULTS_OF_A_FILE as error:
+    except _FAULTS as error:
         yield block.unread(f"{name}: {error}")
 
 
@@ -188,9 +170,8 @@ def _unknown(path: Path, text: str) -> BadInputError:
         return BadInputError("the file only names another result file", where=str(path), remedy=remedy)
     if re.match(r"\s*\d+\s*$", text):
         why = "it contains a single number, like the stonewall status of IOR and mdtest"
-        return BadInputError(
-            "the file contains no result", where=str(path), why=why, remedy="Import the output of the tool instead."
-        )
+        remedy = "Import the output of the tool instead."
+        return BadInputError("the file contains no result", where=str(path), why=why, remedy=remedy)
     refuse_other_kind(path, "result", OTHER_KINDS["result"].name)
     why = f"expected one of: {', '.join(FORMATS)}"
     remedy = "Give the unchanged output file of the tool."

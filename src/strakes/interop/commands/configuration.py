@@ -164,8 +164,8 @@ def help_of_keys(tool: str, usage: str, form: str) -> str:
     keys, not_supported = keys_of(tool), table_of(tool)["not-supported"]
     lines = [usage, "", "Sections, and the keys that have an effect:"]
     for section, remarks in keys.items():
-        refused = not_supported.keys()
-        names = [key for key, remark in remarks.items() if not remark and not {key, f"{section}.{key}"} & refused]
+        used = (key for key, remark in remarks.items() if not remark)
+        names = [key for key in used if not {key, f"{section}.{key}"} & not_supported.keys()]
         lines += [f"  {form.format(section):<22}  {', '.join(names)}"] if names else []
     remarks = {key: remark for known in keys.values() for key, remark in known.items() if remark not in ("", QUIET)}
     lines += [

@@ -25,8 +25,6 @@ from strakes.units import MIB, counted
 _MOST_PHASES = 64
 _MOST_STEP_S = 86400
 _Value = TypeVar("_Value")
-# What DLIO makes of a prefetch_size of 0.
-_PREFETCH_BATCHES = 2
 _USAGE = """strakes run [-n ACCELERATORS] [OPTION...] dlio CONFIG.yaml
 
 Runs the training and the checkpoints of a configuration of DLIO without an accelerator."""
@@ -133,14 +131,9 @@ def _work(configuration: Configuration, ranks: int) -> _Work:
     seconds = partial(configuration.number, "train", most=_MOST_STEP_S)
     mean_s = seconds("computation_time.mean", default=seconds("computation_time", default=0.0))
     stdev_s = seconds("computation_time.stdev", default=seconds("computation_time_stdev", default=0.0))
-    work = _Work(
-        configuration,
-        ranks,
-        numbers=_values("numbers", configuration.whole),
-        words=_values("words", configuration.word),
-        switches=_values("switches", configuration.flag),
-        compute_s=(mean_s, stdev_s),
-    )
+    numbers, words = _values("numbers", configuration.whole), _values("words", configuration.word)
+    switches = _values("switches", configuration.flag)
+    work = _Work(configuration, ranks, numbers, words, switches, (mean_s, stdev_s))
     return replace(work, steps=_steps(work)) if work.switches["trains"] else work
 
 
@@ -251,7 +244,7 @@ def _epoch(work: _Work, number: int) -> dict[str, object]:
         "batch_samples": work.numbers["batch_samples"],
         "readers": readers,
         # DLIO replaces 0 by 2. Without readers the value has no effect.
-        "prefetch_batches": (prefetched if readers else 0) or _PREFETCH_BATCHES,
+        "prefetch_batches": (prefetched if readers else 0) or 2,
         "compute_ns": round(1e9 * mean_s),
         "compute_stdev_ns": round(1e9 * stdev_s),
         "steps": work.steps,
@@ -266,17 +259,8 @@ def _checkpoint(work: _Work, number: int, operation: str) -> dict[str, object]:
     block = math.ceil(size / transfer) * transfer
     if block != size:
         work.configuration.note(f"model.model_size_bytes: {block}, whole MiB, instead of {size}")
-    common: dict[str, object] = {
-        "kind": "transfer",
-        "name": f"checkpoint-{number}-{operation}",
-        "operation": operation,
-        "files": "checkpoint",
-        "layout": "file-per-process",
-        "access": "segmented",
-        "transfer_bytes": transfer,
-        "block_bytes": block,
-        "segments": 1,
-    }
+    name = {"name": f"checkpoint-{number}-{operation}", "operation": operation}
+    common = {**table_of("dlio")["checkpoint"], **name, "transfer_bytes": transfer, "block_bytes": block}
     if operation == "read":
         return {**common, "cache": "drop"}
     first_ranks = 1 if work.words["checkpoint_type"] == "rank_zero" and work.ranks > 1 else 0

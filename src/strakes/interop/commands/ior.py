@@ -40,7 +40,11 @@ def translate(
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
         command.note("without -w there would be nothing to read, so strakes writes first without reporting it")
-    phases = [{**common, "name": "write", "operation": "write", **_of_write(command)}]
+    # Like IOR, generate new data for each call only if they will be verified.
+    pattern = "stamped" if {"W", "R"} & {*operations} else "once"
+    sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
+    written = {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
+    phases = [{**common, "name": "write", "operation": "write", **written}]
     if "W" in operations:
         shift = _shift(command, ranks, node, further=1, seed=seed)
         phases.append({**common, "name": "write-check", "operation": "read", "verify": True, **shift})
@@ -52,9 +56,8 @@ def translate(
     plan = options.plan_of("ior", ranks, seed, phases, **held)
     # With -D the block size is an upper bound, so it may be reduced.
     fit = fit_amounts if "stop" in common else None
-    moving = "-Z" if command.flag("Z") else "-C"
-    measured = measured or ["write-check"]
-    return options.translated(command, plan, _directories(command), measured, fit, shift=moving, keep=command.flag("k"))
+    directories, moving, keep = _directories(command), "-Z" if command.flag("Z") else "-C", command.flag("k")
+    return options.translated(command, plan, directories, measured or ["write-check"], fit, shift=moving, keep=keep)
 
 
 def read(words: Sequence[str]) -> options.GivenCommand:
@@ -95,11 +98,9 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
         "block_bytes": block,
         "segments": segments,
         "direct": direct,
+        "own_directory": command.flag("u") and per_process,
+        "collective": command.flag("c") or command.flag("collective"),
     }
-    if command.flag("u") and per_process:
-        common["own_directory"] = True
-    if command.flag("c") or command.flag("collective"):
-        common["collective"] = True
     if seconds := command.whole("D", 0):
         wears_out = command.text(f"{options.DIRECTIVE}{_WEAR_OUT}", "0").strip() not in ("0", "")
         if wears_out and api in _LIBRARIES:
@@ -107,13 +108,6 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
         rule = "wear-out" if wears_out and api not in _LIBRARIES else "stonewall"
         common["stop"] = {"rule": rule, "seconds": seconds}
     return common
-
-
-def _of_write(command: options.GivenCommand) -> dict[str, object]:
-    # Like IOR, generate new data for each call only if they will be verified.
-    pattern = "stamped" if command.flag("W") or command.flag("R") else "once"
-    sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
-    return {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
 
 
 def _memory(command: options.GivenCommand) -> int:
@@ -129,17 +123,12 @@ def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int
 
     -C gives -Q nodes of ``node`` ranks each, one node more to check a write, as in IOR. -Z draws it from the seed.
     """
-    if ranks == 1:
-        return {}
-    if command.flag("Z"):
+    if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""
         command.note(f"-Z{twice}: all tasks read at one distance drawn from the seed, not each at its own")
         drawn = seed if command.text("X", "0").startswith("-") else seed + command.whole("X", 0)
         return {"rank_shift": 1 + drawn % (ranks - 1)}
-    if command.flag("C"):
-        shift = (command.whole("Q", 1) + further) * node % ranks
-        return {"rank_shift": shift} if shift else {}
-    return {}
+    return {"rank_shift": (command.whole("Q", 1) + further) * node % ranks if command.flag("C") else 0}
 
 
 def _directories(command: options.GivenCommand) -> list[Path]:

@@ -83,10 +83,8 @@ def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[t
 
 
 def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
-    depth, branch = command.whole("z", 0), command.whole("b", 1)
-    if branch < 1 and depth:
-        raise options.wrong("mdtest", f"-b {branch}: not a whole number of at least 1")
-    branch = max(branch, 1)
+    depth = command.whole("z", 0)
+    branch = max(command.whole("b", 1, least=1 if depth else 0), 1)
     directories = sum(branch**level for level in range(min(depth, 17) + 1))
     leaves = branch ** min(depth, 17)
     if depth > 16 or directories > _MOST_DIRECTORIES:
@@ -118,11 +116,8 @@ def _items(command: options.GivenCommand, directories: int) -> int:
         raise options.wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
     items = each_directory * directories if each_directory else wanted // directories * directories
     if items < 1:
-        why = (
-            f"{counted(wanted, 'item')} in {counted(directories, 'directory', 'directories')}"
-            if wanted
-            else "neither -n nor -I is given"
-        )
+        tree = counted(directories, "directory", "directories")
+        why = f"{counted(wanted, 'item')} in {tree}" if wanted else "neither -n nor -I is given"
         raise options.wrong("mdtest", "no item to work on", why=why, remedy="Give -n ITEMS or -I ITEMS.")
     return items
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from getopt import GetoptError, getopt
-from importlib import resources
+from importlib import import_module, resources
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,6 +90,13 @@ class Tool:
     help: Callable[[], str]
 
 
+def tool_of(name: str) -> Tool:
+    """Return ior, mdtest, dlio or io500. Only the module of that tool is imported, because YAML imports slowly."""
+    tool = import_module(f"strakes.interop.commands.{name}").TOOL
+    assert isinstance(tool, Tool)
+    return tool
+
+
 @dataclass
 class GivenCommand:
     """The options of one command line: the last value and the count of each, and notes for the user."""
@@ -103,8 +110,7 @@ class GivenCommand:
         """Return the value as paths separated by @. Raises BadInputError for an empty path."""
         texts = self.text(name, default).split("@")
         if not all(texts):
-            remedy = f"Give a name: {shown(name)} {default}"
-            raise wrong(self.tool, f"{shown(name)} is empty", remedy=remedy)
+            raise wrong(self.tool, f"{shown(name)} is empty", remedy=f"Give a name: {shown(name)} {default}")
         return tuple(map(Path, texts))
 
     def flag(self, name: str) -> bool:
@@ -158,8 +164,7 @@ def given(
     for name, value in (pair for found in _pairs(tool, options, words) for pair in expand(*found)):
         option = options[name]
         if option.fate == "refused":
-            remedy = option.says
-            raise wrong(tool, f"{tool} {shown(name)} ({option.words}) is not supported", remedy=remedy)
+            raise wrong(tool, f"{tool} {shown(name)} ({option.words}) is not supported", remedy=option.says)
         if option.fate == "noted":
             command.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
         command.counts[name] = command.counts.get(name, 0) + 1
@@ -196,8 +201,7 @@ def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadIn
     other_case = name.swapcase()
     near = other_case if other_case in usable else nearest_word(name, usable, cutoff=NEAR)
     nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
-    remedy = f"{nearest}For all options, see: strakes run {tool} --help"
-    return wrong(tool, f"unknown option {word}", remedy=remedy)
+    return wrong(tool, f"unknown option {word}", remedy=f"{nearest}For all options, see: strakes run {tool} --help")
 
 
 def shown(name: str) -> str:
@@ -253,14 +257,11 @@ def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], No
                 where=f"{name}={size}",
                 remedy=f"Start it once: strakes run -n {size} {tool} ...",
             )
-    if asked is not None:
-        if stated > asked:
-            note(f"fewer ranks than tasks: strakes run -n {asked} decides")
-        return min(asked, stated or asked)
-    if stated:
-        return stated
-    note(f"one rank; for more, run strakes run -n RANKS {tool} ...")
-    return 1
+    if asked is not None and stated > asked:
+        note(f"fewer ranks than tasks: strakes run -n {asked} decides")
+    if asked is None and not stated:
+        note(f"one rank; for more, run strakes run -n RANKS {tool} ...")
+    return min((number for number in (asked, stated) if number), default=1)
 
 
 def place_of(tool: str, path: Path) -> Path:
@@ -302,7 +303,5 @@ def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, obje
     try:
         return plan_from_json(document)
     except BadInputError as error:
-        remedy = f"See: strakes run {tool} --help"
-        raise BadInputError(
-            f"strakes cannot run this {tool} command line", where=error.where, why=error.what, remedy=remedy
-        ) from error
+        what, remedy = f"strakes cannot run this {tool} command line", f"See: strakes run {tool} --help"
+        raise BadInputError(what, where=error.where, why=error.what, remedy=remedy) from error

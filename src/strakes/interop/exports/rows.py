@@ -40,16 +40,13 @@ def results_of(run: Run) -> Results:
 def rows(run: Run) -> Iterator[dict[str, object]]:
     """Yield one row for each measured value, with all of COLUMNS, and None for unknown values."""
     results = results_of(run)
-    manifest = run.manifest
     shared = {
         "run": run.id,
-        "kind": manifest["kind"],
-        "name": manifest["name"],
-        "created": manifest["created"],
+        **{key: run.manifest[key] for key in ("kind", "name", "created")},
         "target": run.directories,
         "file_system": results.facts.get("file_system"),
         "host": run.environment.get("host"),
-        "imported": manifest["kind"] == "import",
+        "imported": run.manifest["kind"] == "import",
     }
     for cell in run.cells:
         visits = [visit for visit in run.visits if visit.cell == cell.key and visit.ended_well]

@@ -23,6 +23,10 @@ class Unread:
     last: int
     why: str
 
+    def __str__(self) -> str:
+        lines = f"lines {self.first}-{self.last}" if self.last > self.first else f"line {self.first}"
+        return f"{lines} ({self.why})"
+
 
 Result = Foreign | Unread
 

@@ -49,10 +49,7 @@ class _Phase:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV: one row for each phase, and the command of its run.
-
-    The rates are those until the last thread finished.
-    """
+    """Read the CSV: one row for each phase, with its rates until the last thread finished."""
     rows = list(csv_rows(block))
     yield from (row for row in rows if isinstance(row, Unread))
     yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))

@@ -13,10 +13,7 @@ from strakes.interop.foreign import Foreign, ForeignFigure, gathered, moment_of,
 from strakes.interop.readers.blocks import Document, Result
 from strakes.units import KIB, parse_bytes
 
-_OPTIONS = (
-    *("rw", "bs", "size", "ioengine", "iodepth", "numjobs", "direct"),
-    *("filename", "directory", "fsync", "end_fsync"),
-)
+_KEYS = ("rw", "bs", "size", "ioengine", "iodepth", "numjobs", "direct", "filename", "directory", "fsync", "end_fsync")
 _BYTES = {"bs": "block_bytes", "size": "file_bytes"}
 
 
@@ -111,7 +108,7 @@ def _number(side: Mapping[str, Any], key: str) -> float:
 
 
 def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Setting]:
-    settings: dict[str, Setting] = {key: str(options[key]) for key in _OPTIONS if str(options.get(key, ""))}
+    settings: dict[str, Setting] = {key: str(options[key]) for key in _KEYS if str(options.get(key, ""))}
     for key, name in _BYTES.items():
         with suppress(BadInputError, KeyError):
             settings[name] = parse_bytes(str(settings[key]))

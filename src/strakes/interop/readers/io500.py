@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
 from strakes.interop.readers.blocks import Block, Printed, Result
@@ -57,7 +57,7 @@ def read_text(block: Block) -> Iterator[Result]:
     began = re.search(r"^date=(\d{4})\.(\d\d)\.(\d\d)-(\d\d)\.(\d\d)\.(\d\d)$", block.text, re.MULTILINE)
     yield Foreign(
         "io500",
-        tuple(_figure(name, unit.endswith("b/s"), rate) for name, (rate, unit) in rates.items()),
+        tuple(_figure(name, rate, is_bandwidth=unit.endswith("b/s")) for name, (rate, unit) in rates.items()),
         version=block.search(r"IO500 version (\S+)"),
         when=time_of("{}-{}-{} {}:{}:{}".format(*began.groups())) if began else None,
         path=block.search(r"^io500_workdir=(\S+)$"),
@@ -66,13 +66,12 @@ def read_text(block: Block) -> Iterator[Result]:
     )
 
 
-def _validity(text: str, phases: list[str]) -> tuple[str, ...]:
-    if not _INVALID.search(text):
-        return ()
-    return (f"IO500 marks this run as INVALID{': ' if phases else ''}{', '.join(phases)}",)
+def _validity(text: str, phases: Sequence[str] = ()) -> tuple[str, ...]:
+    named = f": {', '.join(phases)}" if phases else ""
+    return (f"IO500 marks this run as INVALID{named}",) if _INVALID.search(text) else ()
 
 
-def _figure(name: str, is_bandwidth: bool, value: float) -> ForeignFigure:
+def _figure(name: str, value: float, *, is_bandwidth: bool) -> ForeignFigure:
     return ForeignFigure(name, "bytes_per_s" if is_bandwidth else "operations_per_s", (value,))
 
 
@@ -83,7 +82,7 @@ def read_ini(block: Block) -> Iterator[Result]:
     for part in parts:
         sections.setdefault(part.search(_SECTION.pattern), part.pairs(_KEY))
     figures = [
-        _figure(name, name.startswith("ior-"), value * (GIB if name.startswith("ior-") else 1e3))
+        _figure(name, value * (GIB if name.startswith("ior-") else 1e3), is_bandwidth=name.startswith("ior-"))
         for name, keys in sections.items()
         if name != "SCORE" and (value := number(keys.get("score", ""))) is not None
     ]
@@ -97,7 +96,7 @@ def read_ini(block: Block) -> Iterator[Result]:
         when=time_of(block.search(r"; START (\S+ \S+)") or first),
         path=block.search(r"\s-o (\S+?)/+ior-easy"),
         stated=(f"IO500 states: score {score['SCORE']}, {rates}",) if "SCORE" in score else (),
-        notes=_validity(block.text, []),
+        notes=_validity(block.text),
     )
 
 

@@ -41,6 +41,9 @@ _TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compi
 # In JSON.
 _TEST = re.compile(r'(?="TestID"\s*:\s*\d+\s*,\s*"StartTime")')
 _RESULT = re.compile(r'\{[^{}]*"access"\s*:[^{}]*\}')
+_JSON_OPTIONS, _JSON_PARAMETERS = (
+    re.compile(rf'"{name}"\s*:\s*\{{([^{{}}]*)\}}') for name in ("Options", "Parameters")
+)
 _JSON_PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|([^\s"{}\[\],]+))')
 
 
@@ -125,9 +128,7 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
         notes = [f"the JSON is damaged ({fault}); its results were read one by one"] if fault else []
         head, *tests = _TEST.split(document.text)
         for test in tests or [head]:
-            options = re.search(r'"Options"\s*:\s*\{([^{}]*)\}', test) or re.search(
-                r'"Parameters"\s*:\s*\{([^{}]*)\}', test
-            )
+            options = _JSON_OPTIONS.search(test) or _JSON_PARAMETERS.search(test)
             facts = {**_json_pairs(head.partition('"tests"')[0]), **_json_pairs(test.partition("{")[0])}
             facts |= _json_pairs(options[1] if options else "")
             results = map(_json_pairs, _RESULT.findall(test))

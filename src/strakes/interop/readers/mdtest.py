@@ -23,10 +23,8 @@ def read_text(block: Block) -> Iterator[Result]:
     settings: dict[str, Setting] = {"ranks": int(launched[2]), "nodes": int(launched[3])} if launched else {}
     before, tables = block.parts(_TABLE.match)
     if not tables:
-        only_times = any(map(_TIMES.match, block.lines))
-        yield block.unread(
-            "mdtest -Z prints times without rates; run it with -P" if only_times else "no table of rates"
-        )
+        times = "mdtest -Z prints times without rates; run it with -P"
+        yield block.unread(times if any(map(_TIMES.match, block.lines)) else "no table of rates")
     for table in tables:
         if items := next((found for line in reversed(before.lines) if (found := _ITEMS.match(line))), None):
             settings |= {"ranks": int(items[1]), "items": int(items[2])}

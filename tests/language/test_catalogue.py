@@ -7,6 +7,7 @@ import string
 from pathlib import Path
 
 from jinja2 import Environment
+from jinja2.ext import extract_from_ast
 
 import strakes
 from strakes.language import choose, english, gettext, ngettext
@@ -27,7 +28,7 @@ def texts_of_the_sources() -> set[str]:
                 names.add(node.target.id)
     templates = Environment(extensions=["jinja2.ext.i18n"])
     for file in SOURCES.rglob("*.j2"):
-        for _, _, messages in templates.extract_translations(file.read_text(encoding="utf-8")):
+        for _, _, messages in extract_from_ast(templates.parse(file.read_text(encoding="utf-8"))):
             texts.update([messages] if isinstance(messages, str) else filter(None, messages or ()))
     # Keys of settings and facts are shown as words, and names of studies as headings.
     labels = {label_of(text) for text in texts | names}

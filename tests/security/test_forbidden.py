@@ -73,6 +73,8 @@ def lines_past_the_filter(tree: ast.AST) -> Found:
     for call, name in calls(tree):
         if name != "click.echo" or not call.args or isinstance(keyword(call, "nl"), ast.Constant):
             continue
+        if isinstance(call.args[0], ast.Call) and _is_harmless(call.args[0]):
+            continue
         for value in ast.walk(call.args[0]):
             if isinstance(value, ast.FormattedValue) and not _is_harmless(value.value):
                 yield call.lineno, ast.unparse(value.value)

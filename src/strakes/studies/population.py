@@ -186,7 +186,7 @@ class Population(Study):
         changes = level_shifts(values)
         if not changes:
             text = gettext(
-                "No change of the rate is found up to {files} files; S3's came at 40 million.",
+                "No sudden change of the rate is found up to {files} files; S3's came at 40 million.",
                 files=f"{where[-1]:,.0f}",
             )
             return [self.finding("bend", text, "measured", evidence)]

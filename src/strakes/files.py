@@ -243,7 +243,8 @@ def read_kept(path: Path, most_bytes: int) -> bytes:
 def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
     """Open a file of this user in a directory of this user, by its only name: its content is acted on in his name.
 
-    Raises BadInputError for any other, saying that ``what`` belongs to another user; OSError.
+    Nobody else may be able to write either. Raises BadInputError for any other, saying that ``what`` belongs to
+    another user; OSError.
     """
     user = os.geteuid()
     with _directory(path.parent) as directory:
@@ -256,6 +257,8 @@ def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
             others = [owner for owner in (state.st_uid, above.st_uid) if owner != user]
             if others or state.st_nlink > 1:
                 raise _others(what, path, f"user {others[0]}" if others else "it is a link", remedy)
+            if (state.st_mode | above.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
+                raise _others(what, path, "other users can write the file or its directory", remedy)
         except BaseException:
             os.close(descriptor)
             raise

@@ -79,6 +79,21 @@ def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: Str
     wait_for(lambda: strakes("clean", place).returncode == 0 and not any(place.iterdir()))
 
 
+def test_a_fault_is_undone_although_the_owner_of_the_store_moves_its_record(tmp_path: Path) -> None:
+    place, mark = tmp_path / "place", tmp_path / "mark"
+    place.mkdir()
+    running = begun(place, "--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
+    wait_for(mark.exists)
+    drills = journal.directory(default_root())
+    drills.rename(drills.with_name("hidden"))
+    running.send_signal(signal.SIGINT)
+    running.wait(60)
+    assert not mark.exists()
+    # Moved back, the record undoes nothing again.
+    drills.with_name("hidden").rename(drills)
+    assert journal.all_pending(default_root()) == ()
+
+
 def test_after_a_power_cut_the_next_command_undoes_the_fault(strakes: StrakesRunner, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     mark.touch()

@@ -26,6 +26,9 @@ def of_knobs(store: Path) -> Path:
     return journal.path
 
 
+KINDS = ("symbolic link", "hard link", "file of another", "directory of another", "file that others can write")
+
+
 def planted(path: Path, kind: str) -> None:
     """Change a valid journal so that another user could have planted it."""
     elsewhere = path.parent.parent / "copy"
@@ -39,10 +42,12 @@ def planted(path: Path, kind: str) -> None:
             os.chown(path, OTHER, OTHER)
         case "directory of another":
             os.chown(path.parent, OTHER, OTHER)
+        case "file that others can write":
+            path.chmod(0o666)
 
 
-@pytest.mark.parametrize("kind", ["symbolic link", "hard link", "file of another", "directory of another"])
-@pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.read), (of_knobs, read_journal)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("make", "read"), [(of_a_drill, drills.put_right), (of_knobs, read_journal)])
 def test_a_journal_that_others_could_have_planted_is_refused(
     tmp_path: Path, make: Callable[[Path], Path], read: Callable[[Path], object], kind: str
 ) -> None:

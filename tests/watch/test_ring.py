@@ -223,3 +223,12 @@ def test_every_period_of_a_full_store_is_reported_with_its_end(small: Path) -> N
     ] * 2
     ended = [event for event in Ring(small).events() if event.ended_s is not None]
     assert len(ended) == 2 and all(event.ended_s and event.ended_s > event.began_s + 600 for event in ended)
+
+
+def test_a_line_longer_than_any_row_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
+    Ring(tmp_path).add(row(START_S, np.random.default_rng(3)))
+    (path,) = tmp_path.glob("rows-*")
+    os.truncate(path, 1 << 34)
+    with pytest.raises(BadInputError, match="damaged") as refused:
+        list(Ring(tmp_path, to_read=True).rows())
+    assert "longer than 1 MiB" in str(refused.value)

@@ -5,6 +5,7 @@ The process waits for the drill's end. It runs in a new session, so that signals
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,10 +14,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from strakes.drill.journal import announce, put_right
+from strakes.drill.journal import announce, put_right_open
 from strakes.drill.undo import NotReachedError, Undo
 from strakes.errors import StrakesError
+from strakes.files import open_kept
 from strakes.processes import python_module
+from strakes.store.files import store_error
 from strakes.targets.command import CommandTimeout
 from strakes.units import format_seconds
 
@@ -33,9 +36,15 @@ class Promise:
     def __init__(self, root: Path, fault: str, undo: Undo) -> None:
         """Write the promise down. Raises StrakesError when that fails: then the fault must not be done."""
         self._path = announce(root, fault, undo)
+        try:
+            # The file stays the record of the fault, wherever the owner of the store moves it.
+            self._journal = open_kept(self._path, os.O_RDWR)
+        except OSError as error:
+            raise store_error(error, self._path) from error
         self._tried = False
         self._guard = subprocess.Popen(
-            python_module(__name__, str(self._path)),
+            python_module(__name__, str(self._path), str(self._journal)),
+            pass_fds=[self._journal],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -48,7 +57,7 @@ class Promise:
         Raises StrakesError if the fault cannot be undone; the next strakes command then tries again.
         """
         try:
-            return "" if self._tried else _keep_trying(self._path, say)
+            return "" if self._tried else _keep_trying(self._path, self._journal, say)
         except StrakesError:
             self._tried = True
             raise
@@ -60,14 +69,15 @@ class Promise:
             self._guard.stdin.write(_TRIED if self._tried else b"")
             self._guard.stdin.close()
         self._guard.wait()
+        os.close(self._journal)
 
 
-def _keep_trying(path: Path, say: Callable[[str], None]) -> str:
-    """Undo a fault; try again for as long as servers do not answer, until the limit. Raises StrakesError."""
+def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
+    """Undo a fault by its open journal; try again while servers do not answer, until the limit. Raises StrakesError."""
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
-            return put_right(path)
+            return put_right_open(path, journal)
         except (CommandTimeout, NotReachedError) as error:
             if time.monotonic() > deadline:
                 raise
@@ -86,7 +96,7 @@ def main() -> int:
     tried = sys.stdin.buffer.read() == _TRIED
     with suppress(StrakesError):  # the next strakes command tries again and reports the error
         if not tried:
-            _keep_trying(Path(sys.argv[1]), lambda _text: None)
+            _keep_trying(Path(sys.argv[1]), int(sys.argv[2]), lambda _text: None)
         return 0
     return 1
 

@@ -11,19 +11,21 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from strakes.drill.undo import Undo, from_record, to_record
 from strakes.errors import BadInputError, StrakesError
-from strakes.files import make_directory, open_kept, open_own, read_whole, remove_kept
+from strakes.files import make_directory, open_own, read_whole, remove_kept
 from strakes.knobs.owner import Owner
 from strakes.knobs.restore import command_line
 from strakes.store.files import json_document, store_error, write_json
 
 _FORMAT = 1
 _MOST_BYTES = 1 << 20
+# Of a file that another user owns, the commands are not run in our name.
+_WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,35 @@ def put_right(path: Path) -> str:
 
     Raises StrakesError if the fault cannot be undone.
     """
-    with _held(path) as there:
-        if not there:
+    try:
+        with open_own(path, _WHAT, _REMEDY) as file:
+            return put_right_open(path, file.fileno())
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise store_error(error, path) from error
+
+
+def put_right_open(path: Path, descriptor: int) -> str:
+    """As :func:`put_right`, by a descriptor of the file, which may have been moved or removed by its directory's owner.
+
+    A file that is empty belongs to a fault that is undone.
+    """
+    # A descriptor of this process alone, for its own lock.
+    own = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(own, fcntl.LOCK_EX)
+        content = os.pread(own, _MOST_BYTES + 1, 0)
+        if not content:
             return ""
-        pending = read(path)
+        pending = _pending(path, content)
         not_needed = pending.undo.do()
-        remove_kept(path)
+        os.ftruncate(own, 0)
+        with suppress(OSError):
+            remove_kept(path)
         return not_needed or pending.undo.text
+    finally:
+        os.close(own)
 
 
 def all_pending(root: Path) -> tuple[Pending, ...]:
@@ -87,9 +111,14 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
     faults = []
     for path in sorted(directory(root).glob("[!.]*.json")):
         try:
-            faults.append(read(path))
+            with open_own(path, _WHAT, _REMEDY) as file:
+                content = read_whole(file, path, _MOST_BYTES)
         except FileNotFoundError:
             continue  # put right meanwhile
+        except OSError as error:
+            raise store_error(error, path) from error
+        if content:
+            faults.append(_pending(path, content))
     return tuple(faults)
 
 
@@ -109,14 +138,9 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
             say(f"{pending.owner} ended without undoing its fault ({pending.fault}); done now: {done}")
 
 
-def read(path: Path) -> Pending:
-    """Read one file of a fault.
-
-    Raises BadInputError for a file that is damaged or belongs to another user: its commands are not run in our name.
-    """
-    remedy = "Ask that user to run: strakes failover undo"
-    with open_own(path, "a drill's journal", remedy) as file:
-        record = json_document(read_whole(file, path, _MOST_BYTES), path)
+def _pending(path: Path, content: bytes) -> Pending:
+    """Return the fault of a file. Raises BadInputError for a damaged one."""
+    record = json_document(content, path)
     try:
         if record["format"] != _FORMAT:
             raise ValueError(f"it has format {record['format']}, this version of strakes reads format {_FORMAT}")
@@ -129,23 +153,6 @@ def read(path: Path) -> Pending:
             why=str(error),
             remedy="Do by hand what its undo entries say, then remove the file.",
         ) from error
-
-
-@contextmanager
-def _held(path: Path) -> Iterator[bool]:
-    """Let one process at a time undo the fault; yield False when the fault is undone already."""
-    try:
-        descriptor = open_kept(path, os.O_RDWR)
-    except FileNotFoundError:
-        yield False
-        return
-    except OSError as error:
-        raise store_error(error, path) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield os.fstat(descriptor).st_nlink > 0
-    finally:
-        os.close(descriptor)
 
 
 def try_all(root: Path) -> Iterator[tuple[Pending, str, StrakesError | None]]:

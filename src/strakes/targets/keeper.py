@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes import errors
-from strakes.processes import wait_for_end
+from strakes.processes import engine_path, wait_for_end
 from strakes.targets import child
 from strakes.targets.calls import UnansweredError
 from strakes.targets.marker import Marker
@@ -110,6 +110,8 @@ def apart(function: Callable[..., object], where: str, *arguments: object, descr
                 stderr=subprocess.DEVNULL,
                 pass_fds=descriptors,
                 start_new_session=True,
+                # Without site packages (-S) the child does not find the engine of an editable installation.
+                env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
             )
             _wait_while_at_work(worker, where)
         except PermissionError:  # another user's interpreter

@@ -22,6 +22,7 @@ from cattrs.errors import BaseValidationError
 
 from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.files import make_directory, open_directory, open_kept, remove_kept
+from strakes.units import format_bytes
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 
@@ -31,6 +32,8 @@ _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 # Largest number of events that wait for a store that cannot be written.
 _MOST_LATE = 1000
+# Rows of a thousand servers are below 100 KiB. A longer line is none of ours.
+_MOST_LINE_BYTES = 1 << 20
 # The year 9892; datetime ends at 9999.
 _MOST_TIME_S = 2.5e11
 
@@ -221,7 +224,11 @@ def _of_type(value: Any, kind: Any) -> Any:
 def _lines(path: Path) -> Iterator[bytes]:
     try:
         with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
-            yield from file
+            while line := file.readline(_MOST_LINE_BYTES + 1):
+                if len(line) > _MOST_LINE_BYTES:
+                    why = f"a line is longer than {format_bytes(_MOST_LINE_BYTES)}"
+                    raise BadInputError("a file of the store is damaged", where=str(path), why=why)
+                yield line
     except FileNotFoundError:
         return
     except OSError as error:

@@ -61,8 +61,8 @@ def bounds_of(claims: Sequence[Claim], results: Results) -> list[list[Bound]]:
 
 
 _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
-    True: ("holds", "holds here", "not decided; probably holds"),
-    False: ("does-not", "does not hold here", "not decided; probably does not hold"),
+    True: ("holds", "holds here", "not decided; leaning to yes"),
+    False: ("does-not", "does not hold here", "not decided; leaning to no"),
 }
 
 

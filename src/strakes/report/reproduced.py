@@ -26,7 +26,7 @@ _WIDTH = 100
 # Most published values of one line that are all shown; of more, only the first and the last. The report has all.
 _MOST_VALUES = 4
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
-_PROBABLY = "probably holds"
+_YES = "leaning to yes"
 # A comparison is decided when the difference is this many half-widths of its interval; 10 % is the smallest difference.
 _DECIDES, _SMALLEST = 2.0, math.log(1.1)
 
@@ -168,7 +168,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     # The interval is symmetric in logarithms.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
     here = _HOLDS.get(finding.verdict) or (
-        "probably holds" if _PROBABLY in finding.statement else "probably does not hold"
+        _YES if _YES in finding.statement else "leaning to no"
     )
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""
     return Row(text or finding.statement, here, GRADES[finding.grade], ratio, decides)

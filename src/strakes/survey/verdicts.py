@@ -11,9 +11,10 @@ from typing import Any
 from strakes.findings.cell import UNITS, Cell
 from strakes.findings.portrait import CellEstimate
 from strakes.findings.results import Measured, Results
-from strakes.plan import MetadataPhase, Phase, SmallFilesPhase, StreamPhase, TransferPhase
+from strakes.plan import MetadataPhase, Phase, ProbePhase, SmallFilesPhase, StreamPhase, TransferPhase
 from strakes.studies.study import Pilot, Study
 from strakes.survey.amounts import MEASURE_SHARE, OVERHEAD, WANTED_BLOCKS, weight
+from strakes.survey.pilot import NO_PILOT
 from strakes.units import typed_seconds
 
 
@@ -92,6 +93,10 @@ def visit_s(cell: Cell, pilot: Pilot, phase_s: float) -> float:
 
 def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
     operations = phase.operations(cell.plan.ranks)
+    if isinstance(phase, ProbePhase):
+        return phase.seconds
+    if pilot == NO_PILOT:
+        return phase_s
     if isinstance(phase, TransferPhase | StreamPhase):
         each = phase.transfer_bytes if isinstance(phase, TransferPhase) else phase.block_bytes
         rate = pilot.read_bytes_per_s if phase.operation == "read" else pilot.write_bytes_per_s

@@ -167,9 +167,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     low, high = finding.interval.low, finding.interval.high
     # The interval is symmetric in logarithms.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
-    here = _HOLDS.get(finding.verdict) or (
-        _YES if _YES in finding.statement else "leaning to no"
-    )
+    here = _HOLDS.get(finding.verdict) or (_YES if _YES in finding.statement else "leaning to no")
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""
     return Row(text or finding.statement, here, GRADES[finding.grade], ratio, decides)
 

@@ -311,7 +311,7 @@ def test_the_memory_of_the_servers_is_marked_on_the_axis_of_the_population() -> 
 def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown() -> None:
     study = Population()
     findings = found(study, measured_by_cell(study, lambda cell, block: 1000.0, blocks=5))
-    assert "No change" in findings["population-bend"].statement
+    assert "No sudden change" in findings["population-bend"].statement
     assert findings["population-clean-up"].verdict == "unknown"
 
 

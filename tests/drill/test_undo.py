@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,6 +120,31 @@ def test_a_failed_undo_stays_on_record_and_can_be_retried(strakes: StrakesRunner
     lacking.touch()
     tried = strakes("failover", "undo")
     assert tried.returncode == 0 and not journal.all_pending(default_root()), tried.stdout
+
+
+def test_an_undo_that_lacks_a_file_is_not_taken_for_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = journal.announce(tmp_path, "pulled the plug", RunCommand(("true",)))
+
+    def lacking(_undo: RunCommand) -> str:
+        raise FileNotFoundError("/missing")
+
+    monkeypatch.setattr(RunCommand, "do", lacking)
+    with pytest.raises(FileNotFoundError):
+        journal.put_right(path)
+    assert len(journal.all_pending(tmp_path)) == 1
+
+
+def test_a_fault_is_undone_where_proc_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = journal.announce(tmp_path, "pulled the plug", RunCommand(("touch", str(tmp_path / "undone"))))
+    opened = os.open
+
+    def without_proc(name: Any, *rest: Any, **options: Any) -> int:
+        if str(name).startswith("/proc/self/fd/"):
+            raise FileNotFoundError(name)
+        return opened(name, *rest, **options)
+
+    monkeypatch.setattr(os, "open", without_proc)
+    assert journal.put_right(path) and (tmp_path / "undone").exists() and journal.put_right(path) == ""
 
 
 def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_path: Path) -> None:

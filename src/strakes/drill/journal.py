@@ -17,7 +17,7 @@ from pathlib import Path
 
 from strakes.drill.undo import Undo, from_record, to_record
 from strakes.errors import BadInputError, StrakesError
-from strakes.files import make_directory, open_own, read_whole, remove_kept
+from strakes.files import make_directory, open_kept, open_own, read_whole, remove_kept
 from strakes.knobs.owner import Owner
 from strakes.knobs.restore import command_line
 from strakes.store.files import json_document, store_error, write_json
@@ -73,12 +73,13 @@ def put_right(path: Path) -> str:
     Raises StrakesError if the fault cannot be undone.
     """
     try:
-        with open_own(path, _WHAT, _REMEDY) as file:
-            return put_right_open(path, file.fileno())
+        file = open_own(path, _WHAT, _REMEDY)
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise store_error(error, path) from error
+    with file:
+        return put_right_open(path, file.fileno())
 
 
 def put_right_open(path: Path, descriptor: int) -> str:
@@ -86,8 +87,7 @@ def put_right_open(path: Path, descriptor: int) -> str:
 
     A file that is empty belongs to a fault that is undone.
     """
-    # A descriptor of this process alone, for its own lock.
-    own = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    own = _reopened(path, descriptor)
     try:
         fcntl.flock(own, fcntl.LOCK_EX)
         content = os.pread(own, _MOST_BYTES + 1, 0)
@@ -101,6 +101,17 @@ def put_right_open(path: Path, descriptor: int) -> str:
         return not_needed or pending.undo.text
     finally:
         os.close(own)
+
+
+def _reopened(path: Path, descriptor: int) -> int:
+    """Open the file of a descriptor again, for a lock of this process alone; by its path where /proc is missing."""
+    try:
+        return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        try:
+            return open_kept(path, os.O_RDWR)
+        except OSError as error:
+            raise store_error(error, path) from error
 
 
 def all_pending(root: Path) -> tuple[Pending, ...]:

@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from strakes import errors
+import strakes.errors as errors
 from strakes.processes import engine_path, wait_for_end
 from strakes.targets import child
 from strakes.targets.calls import UnansweredError

@@ -13,9 +13,9 @@ from typing import Literal
 from bench.contenders import FLOOR, LOOP
 from bench.measure import Results, Series
 from bench.work import Work
-from strakes.statistics.contrast import paired_ratio
-from strakes.statistics.interval import Estimate
-from strakes.units import KIB
+from strakes.base.units import KIB
+from strakes.stats.contrast import paired_ratio
+from strakes.stats.interval import Estimate
 
 CONFIDENCE = 0.9
 # Margin of equivalence, as a share of the ratio: users do not notice a smaller difference.

@@ -27,8 +27,8 @@ from bench.peers import found_peers
 from bench.places import Place, given_places, own_places
 from bench.schedule import lags
 from bench.work import QUICK, SHORT, Work, works_of
-from strakes.errors import StrakesError
-from strakes.launch.engine import LocalEngine
+from strakes.base.errors import StrakesError
+from strakes.runs.engine import LocalEngine
 
 _PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 _FULL_BLOCKS = 144

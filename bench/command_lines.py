@@ -21,12 +21,12 @@ from functools import partial
 from pathlib import Path
 
 from bench.places import Place, given_places
-from strakes.interop.commands.options import tool_of
+from strakes.interop.command_options import tool_of
 from strakes.interop.formats import read_file
-from strakes.launch.engine import LocalEngine
 from strakes.report.numbers import show
-from strakes.statistics.comparison import judge, within_blocks
-from strakes.statistics.interval import median
+from strakes.runs.engine import LocalEngine
+from strakes.stats.comparison import judge, within_blocks
+from strakes.stats.interval import median
 from strakes.targets.workspace import Workspace
 
 # Small enough for the page cache, because the programs are compared and not the file system. Long enough that the

@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.base.units import GIB, KIB, MIB
 from strakes.interop.foreign import Foreign
 from strakes.interop.formats import read_file
-from strakes.units import GIB, KIB, MIB
 
 # The tools round their summaries to three or more digits; fio's KiB/s and elbencho's MiB/s are whole numbers.
 _TOLERANCE = 0.01

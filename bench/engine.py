@@ -8,10 +8,11 @@ from pathlib import Path
 
 from bench.contenders import Rates, one_after_the_other
 from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
-from strakes.errors import MeasurementError
-from strakes.findings.sample import Sample
-from strakes.launch.engine import LocalEngine
-from strakes.plan import AMOUNT, MetadataPhase, Phase, Plan, SmallFilesPhase, Stop, TransferPhase
+from strakes.base.errors import MeasurementError
+from strakes.model.phases import AMOUNT, MetadataPhase, SmallFilesPhase, Stop, TransferPhase
+from strakes.model.plan import Phase, Plan
+from strakes.model.sample import Sample
+from strakes.runs.engine import LocalEngine
 from strakes.targets.workspace import Workspace
 
 _LIMIT_S = 120.0

@@ -17,7 +17,7 @@ from typing import Any
 
 from bench.contenders import output_of
 from bench.work import SMALL, Work
-from strakes.launch.engine import find_engine
+from strakes.runs.engine import find_engine
 
 _FEW, _MANY = 2_000, 102_000  # far enough apart that heartbeats and reports, which depend on time, do not matter
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)

@@ -20,12 +20,12 @@ from bench.contenders import Rates, output_of
 from bench.engine import Engine, run_plan
 from bench.launched import Mdtest
 from bench.work import Work
-from strakes.errors import StrakesError
-from strakes.launch.engine import LocalEngine
-from strakes.plan import MetadataPhase, Plan, TransferPhase
-from strakes.plan.phases import MetadataOperation
-from strakes.statistics.contrast import paired_ratio
-from strakes.units import KIB, MIB
+from strakes.base.errors import StrakesError
+from strakes.base.units import KIB, MIB
+from strakes.model.phases import MetadataOperation, MetadataPhase, TransferPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
+from strakes.stats.contrast import paired_ratio
 
 CONFIDENCE = 0.9
 # Defaults of `juicefs bench`, except for the amount of data.

@@ -9,9 +9,9 @@ from typing import Literal
 from bench.engine import phases_of, run_plan
 from bench.places import Place
 from bench.work import Work
-from strakes.launch.engine import LocalEngine
-from strakes.plan import Plan
-from strakes.units import KIB, MIB, format_bytes
+from strakes.base.units import KIB, MIB, format_bytes
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
 
 
 @dataclass(frozen=True)

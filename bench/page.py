@@ -13,7 +13,7 @@ from bench.memory import Footprint
 from bench.pattern import BUFFER_BYTES, WANTED_BYTES_PER_S, Speed
 from bench.schedule import ALLOWED_S, RATE_PER_S, Lag
 from bench.work import Work
-from strakes.units import MIB, format_bytes
+from strakes.base.units import MIB, format_bytes
 
 _VERDICTS = ("met", "missed", "at its bar", "too noisy")
 _TITLE = "# How fast strakes itself is\n"

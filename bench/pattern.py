@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from bench.contenders import output_of
-from strakes.units import KIB
+from strakes.base.units import KIB
 
 BUFFER_BYTES = 64 * KIB
 WANTED_BYTES_PER_S = 8e9

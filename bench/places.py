@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.units import GIB, MIB
+from strakes.base.units import GIB, MIB
 
 _UNMOUNT_TRIES, _UNMOUNT_PAUSE_S = 600, 0.1
 

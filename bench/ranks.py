@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from strakes.base.units import MIB
 from strakes.targets.marker import MARKER_NAME
-from strakes.units import MIB
 
 SHAPES = ((2, 8), (8, 8), (8, 32), (32, 32), (128, 32), (500, 20))
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")

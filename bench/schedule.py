@@ -8,8 +8,9 @@ from typing import Literal
 
 from bench.engine import run_plan
 from bench.places import Place
-from strakes.launch.engine import LocalEngine
-from strakes.plan import Plan, ProbePhase
+from strakes.model.phases import ProbePhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
 
 RATE_PER_S = 10_000
 ALLOWED_S = 1e-3

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bench.places import Place
-from strakes.units import KIB, MIB, format_bytes
+from strakes.base.units import KIB, MIB, format_bytes
 
 Kind = Literal["files", "directories", "small", "pool", "data"]
 

@@ -30,7 +30,7 @@ summary() { # [LAST-LINE]
 cpp_files() { find engine bench -name '*.cpp' -o -name '*.hpp' -o -name '*.c' -o -name '*.h'; }
 
 shell_files() {
-    printf '%s\n' strakes dev .ci/run bootstrap/install bootstrap/*.sh src/strakes/lab/ha/*.sh src/strakes/lab/hosts/*.sh
+    printf '%s\n' strakes dev .ci/run bootstrap/install bootstrap/*.sh src/strakes/lab/scripts/*.sh src/strakes/lab/scripts/*.sh
 }
 
 clang_format() { cpp_files | xargs clang-format "$@"; }
@@ -126,7 +126,7 @@ mpi_sanitized() {
     STRAKES_ENGINE=$PWD/build/mpi-address/strakes-engine \
         LSAN_OPTIONS=suppressions=$PWD/engine/mpi/leaks.txt:print_suppressions=0 \
         ASAN_OPTIONS=log_path=$found:verify_asan_link_order=0 UBSAN_OPTIONS=print_stacktrace=1:log_path=$found \
-        python -I -m pytest --all -m 'not lab' -k 'not 256' tests/launch tests/integration/test_examples.py || status=1
+        python -I -m pytest --all -m 'not lab' -k 'not 256' tests/runs tests/integration/test_examples.py || status=1
     for report in "$found".*; do
         [[ -s $report ]] || continue
         cat "$report"

@@ -2,7 +2,7 @@
 # date. This runs before every command, so it starts few processes and prints nothing.
 
 # What the installed engine and package are made from, relative to the checkout. Python sources are used in place.
-sources=(CMakeLists.txt cmake bootstrap/lock pyproject.toml engine schemas src/strakes/version.py)
+sources=(CMakeLists.txt cmake bootstrap/lock pyproject.toml engine schemas src/strakes/base/version.py)
 
 # CHECKOUT -> $environment: inside the checkout, or in the user's cache if the checkout is not writable.
 choose_environment() {

@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import click
 from click_man.core import write_man_pages
 
+from strakes.base.version import __version__
 from strakes.cli.main import COMMANDS, cli
-from strakes.version import __version__
 
 
 def whole(group: click.Group, context: click.Context) -> click.Group:

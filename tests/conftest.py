@@ -36,7 +36,7 @@ OF_THE_MACHINE = {
 }
 
 # All tests of such a file share fixtures that take seconds to build, so one process runs the whole file.
-_TOGETHER = {"tests/advise/test_source.py", "tests/report/test_browser.py"}
+_TOGETHER = {"tests/tuning/test_source.py", "tests/report/test_browser.py"}
 
 # The tests of these files start the HA pair of the lab.
 _OF_THE_PAIR = {"tests/failover/test_lab_ha.py", "tests/failover/test_runbook.py"}

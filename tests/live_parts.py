@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.launch.messages import LoggedOperation
+from strakes.runs.messages import LoggedOperation
 from strakes.watch.alerts import AlertSender
 from strakes.watch.live import LiveWatch
 from strakes.watch.reading import CounterReading

@@ -13,7 +13,7 @@ from bench.truth.judge import Tally
 from bench.truth.noise import Noise, disturbances, log_normal
 from bench.truth.simulated import survey
 from bench.truth.world import EQUAL, World, mixed, planted
-from strakes.analysis.build import study_portrait
+from strakes.survey.analysis_build import study_portrait
 
 Draw = Callable[[np.random.Generator], World]
 HEAD = (

@@ -7,11 +7,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from bench.truth.world import World
-from strakes.findings.answers import Answer
-from strakes.findings.cell import Cell
-from strakes.plan import Phase
-from strakes.statistics.grades import GOOD_ENOUGH
-from strakes.store import Run
+from strakes.model.answers import Answer
+from strakes.model.cell import Cell
+from strakes.model.plan import Phase
+from strakes.runs.run import Run
+from strakes.stats.grades import GOOD_ENOUGH
 
 # Settings that differ by less than 10 % count as equal, not as planted differences.
 LEAST = math.log(1.1)

@@ -24,15 +24,17 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from strakes.findings.answers import Answer
-from strakes.findings.cell import Cell
-from strakes.plan import MetadataPhase, Phase, TransferPhase
-from strakes.portraits.build import build_portrait
-from strakes.processes import python_module
-from strakes.statistics.grades import GOOD_ENOUGH
-from strakes.statistics.interval import median, median_interval
-from strakes.store import Run, Store
-from strakes.units import parse_seconds
+from strakes.base.processes import python_module
+from strakes.base.units import parse_seconds
+from strakes.model.answers import Answer
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Phase
+from strakes.runs.run import Run
+from strakes.runs.store import Store
+from strakes.stats.grades import GOOD_ENOUGH
+from strakes.stats.interval import median, median_interval
+from strakes.tuning.portraits import build_portrait
 
 # A question is clear if two of its settings differ by more than this factor, or all by less, with 95 % confidence.
 CLEAR = 1.1

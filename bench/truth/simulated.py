@@ -15,18 +15,20 @@ from unittest.mock import patch
 
 from bench.truth.noise import Noise
 from bench.truth.world import World
-from strakes.launch.engine import Engine
-from strakes.launch.impact import UNLIMITED
-from strakes.launch.messages import Hello, PlanResult, sample_from_message
-from strakes.plan import MetadataPhase, Phase, Plan, TransferPhase
-from strakes.store import Run, Store
+from strakes.base.units import GIB
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Phase, Plan
+from strakes.runs.engine import Engine
+from strakes.runs.impact import UNLIMITED
+from strakes.runs.messages import Hello, PlanResult, sample_from_message
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 from strakes.studies.registry import SURVEY
 from strakes.survey.request import Request
 from strakes.survey.runner import perform
 from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import TargetFacts
-from strakes.units import GIB
 
 # Time of a visit in addition to its phases: directories, barriers, messages.
 OVERHEAD_S = 0.01
@@ -190,12 +192,12 @@ def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[N
         stack.enter_context(patch("strakes.survey.runner.detect", lambda *_: target))
         # Runs need not survive a power cut, and the client's speed does not matter.
         stack.enter_context(patch("os.fsync", lambda _: None))
-        stack.enter_context(patch("strakes.measure.visit.time_client", lambda: 0.01))
+        stack.enter_context(patch("strakes.studies.measure_visit.time_client", lambda: 0.01))
         # The size of plans depends on available memory, which other processes of this machine change.
         stack.enter_context(patch("strakes.survey.preparation.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
         stack.enter_context(patch("strakes.survey.choosing.busy_share", lambda: 0.0))
         for name, module in list(sys.modules.items()):
-            if name.startswith(("strakes.survey.", "strakes.measure.")) and hasattr(module, "time"):
+            if name.startswith(("strakes.survey.", "strakes.studies.")) and hasattr(module, "time"):
                 stack.enter_context(patch.object(module, "time", clock))
         yield

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Phase
 
 if TYPE_CHECKING:
     import numpy as np

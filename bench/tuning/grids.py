@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from strakes.advise.app import App, app_from_text
-from strakes.findings.portrait import Setting
+from strakes.base.units import KIB, MIB
+from strakes.model.portrait import Setting
 from strakes.targets.description import Layout, Striping
-from strakes.tune.offers import INTERFACES, Abilities, narrowed, offers
-from strakes.tune.space import SearchSpace
-from strakes.units import KIB, MIB
+from strakes.tuning.advise_app import App, app_from_text
+from strakes.tuning.tune_offers import INTERFACES, Abilities, narrowed, offers
+from strakes.tuning.tune_space import SearchSpace
 
 # Budget of a search, as a share of the evaluations of the exhaustive search.
 SHARE = 0.15

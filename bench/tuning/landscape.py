@@ -15,14 +15,14 @@ from typing import Any
 
 from bench.tuning.grids import Grid, grid_named
 from bench.tuning.settled import settle
-from strakes.findings.cell import Cell
 from strakes.lab.device import loops_below
-from strakes.launch.engine import LocalEngine
-from strakes.measure.layout_directories import Places
+from strakes.model.cell import Cell
+from strakes.runs.engine import LocalEngine
+from strakes.studies.layout_directories import Places
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
-from strakes.tune.plans import TrialSize, layout_of, plan_of
-from strakes.tune.space import Point
+from strakes.tuning.tune_plans import TrialSize, layout_of, plan_of
+from strakes.tuning.tune_space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
 _LIMIT_S = 60.0

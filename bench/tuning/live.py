@@ -10,8 +10,8 @@ from typing import Any
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import PLACE, Runner, load, running
 from bench.tuning.worth import Worth
-from strakes.statistics.contrast import paired_ratio
-from strakes.tune.search import Rules, Search, Trial, TrialResult
+from strakes.stats.contrast import paired_ratio
+from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
 
 KEPT = PLACE / "live.json"
 # Pairs of fresh runs, with the setting found and the exhaustive best.

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.tuning.resampled import OutOfBudgetError
-from strakes.tune.space import Factor, Point, SearchSpace
-from strakes.tune.surrogate import Array, Numbers
+from strakes.tuning.tune_space import Factor, Point, SearchSpace
+from strakes.tuning.tune_surrogate import Array, Numbers
 
 # Least and most settings of a landscape, similar to those of the real grids.
 _SETTINGS = (300, 420)

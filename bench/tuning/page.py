@@ -17,9 +17,9 @@ from bench.tuning.live import KEPT
 from bench.tuning.made_up import MadeUpSampler, made_up
 from bench.tuning.resampled import METHODS, Found, Sampler, searches
 from bench.tuning.worth import Worth, scatter
-from strakes.tune.search import Rules, Search, Trial, TrialResult
-from strakes.tune.space import Factor, SearchSpace
-from strakes.tune.words import typed
+from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
+from strakes.tuning.tune_space import Factor, SearchSpace
+from strakes.tuning.tune_words import typed
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tuning.md"
 GOOD = 0.95

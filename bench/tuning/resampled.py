@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import Landscape
 from bench.tuning.worth import Worth
-from strakes.tune.search import Rules, Search, Trial, TrialResult
-from strakes.tune.space import Point, SearchSpace
+from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
+from strakes.tuning.tune_space import Point, SearchSpace
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler

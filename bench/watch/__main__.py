@@ -14,8 +14,8 @@ import numpy as np
 
 from bench.watch.rivals import GRIDS
 from bench.watch.year import KINDS, Detector, Score, alarms_a_month, plants, read_series, score
-from strakes.statistics import change
-from strakes.statistics.change import Grade, Noise, Numbers
+from strakes.stats import change
+from strakes.stats.change import Grade, Noise, Numbers
 from strakes.watch.level import LevelChange, LevelDetector
 from strakes.watch.values import ShiftedLevel, WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
@@ -90,16 +90,16 @@ def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
 # Name of the removed or changed rule -> names to patch, with the new values.
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "all rules": {},
-    "no drift of the level in the null paths": {"strakes.statistics.change._DRIFT": 0.0},
-    "no clipping": {"strakes.statistics.change._CLIP": 1e6},
-    "clipping at 4 scale units": {"strakes.statistics.change._CLIP": 4.0},
-    "no autocorrelation in the null paths": {"strakes.statistics.change._autocorrelation": lambda _: 0.0},
-    "past with its change points": {"strakes.statistics.change.aligned": lambda past: past},
+    "no drift of the level in the null paths": {"strakes.stats.change._DRIFT": 0.0},
+    "no clipping": {"strakes.stats.change._CLIP": 1e6},
+    "clipping at 4 scale units": {"strakes.stats.change._CLIP": 4.0},
+    "no autocorrelation in the null paths": {"strakes.stats.change._autocorrelation": lambda _: 0.0},
+    "past with its change points": {"strakes.stats.change.aligned": lambda past: past},
     "5 values after a change point instead of 7": {
-        "strakes.statistics.change.SHORTEST": {**change.SHORTEST, "confirmed": 5}
+        "strakes.stats.change.SHORTEST": {**change.SHORTEST, "confirmed": 5}
     },
-    "changes of the last 32 values only": {"strakes.statistics.change.REACH": 32},
-    "first test after 30 values": {"strakes.statistics.change.LEARN": 30, "strakes.watch.level.LEARN": 30},
+    "changes of the last 32 values only": {"strakes.stats.change.REACH": 32},
+    "first test after 30 values": {"strakes.stats.change.LEARN": 30, "strakes.watch.level.LEARN": 30},
     "rhythm of day and week also for daily values": {"strakes.watch.level.HOUR_S": 7 * 86400.0},
 }
 
@@ -109,14 +109,14 @@ def ablated(patched: Mapping[str, Any], name: str, halves: Sequence[Sequence[Wat
     with ExitStack() as stack:
         for target, value in patched.items():
             stack.enter_context(mock.patch(target, value))
-        stack.enter_context(mock.patch("strakes.statistics.change.Noise", _memory(Noise)))
+        stack.enter_context(mock.patch("strakes.stats.change.Noise", _memory(Noise)))
         return [judge(name, half, series, ours(1.0 / len(series))) for half, series in enumerate(halves)]
 
 
 def contest(halves: Sequence[Sequence[WatchedSeries]]) -> list[Row]:
     """Return the rows of our detector at three rates and of all settings of its rivals."""
     rows = []
-    with mock.patch("strakes.statistics.change.Noise", _memory(Noise)):
+    with mock.patch("strakes.stats.change.Noise", _memory(Noise)):
         for half, series in enumerate(halves):
             count = len(series)
             rows += [judge(f"strakes, {asked:g} asked for", half, series, ours(asked / count)) for asked in _ASKED]

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from bench.watch.year import Detector
-from strakes.statistics.change import Numbers, scale_of
+from strakes.stats.change import Numbers, scale_of
 from strakes.watch.values import ShiftedLevel, WatchedSeries
 
 _LEARN, _LEARN_AGAIN = 60, 30

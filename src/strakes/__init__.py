@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from strakes.version import __version__
+from strakes.base.version import __version__
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
-from strakes.errors import EnvironmentLacksError
-from strakes.findings.answers import Answer
-from strakes.findings.portrait import CellEstimate, Finding, Portrait, RunWarning
-from strakes.store import Run, Store
-from strakes.store.published import PublishedRun
-from strakes.store.run import told_as_damage
-from strakes.units import counted
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.units import counted
+from strakes.model.answers import Answer
+from strakes.model.portrait import CellEstimate, Finding, Portrait, RunWarning
+from strakes.runs.published import PublishedRun
+from strakes.runs.run import Run, told_as_damage
+from strakes.runs.store import Store
 
 if TYPE_CHECKING:
     import pandas
@@ -79,7 +79,7 @@ class OpenedRun:
     @cached_property
     def portrait(self) -> Portrait:
         """Everything that the report shows, as values."""
-        from strakes.portraits.build import build_portrait
+        from strakes.tuning.portraits import build_portrait
 
         return build_portrait(self._run)
 
@@ -106,7 +106,7 @@ class OpenedRun:
     @property
     def samples(self) -> Table[dict[str, object]]:
         """Each measured value, as ``strakes export --format csv`` writes them: times in seconds, sizes in bytes."""
-        from strakes.interop.exports.rows import rows
+        from strakes.interop.export_rows import rows
 
         with told_as_damage(self._run):
             return Table(list(rows(self._run)), lambda row: row)

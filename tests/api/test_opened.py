@@ -11,9 +11,9 @@ from nbclient import NotebookClient
 
 import strakes
 from strakes.api import OpenedRun, Table
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 
-EXPORT = Path(__file__).parents[1] / "store" / "runs" / "access-patterns.json.gz"
+EXPORT = Path(__file__).parents[1] / "runs" / "stored" / "access-patterns.json.gz"
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "python.md"
 
 

@@ -8,10 +8,10 @@ import pytest
 from bench.engine import run_plan
 from bench.juicefs import ITEMS, MDTEST_OPERATIONS, Amounts, Pair, as_mdtest, measured, plan_of, rates_in, table
 
-from strakes.launch.engine import LocalEngine
-from strakes.plan import MetadataPhase, TransferPhase
+from strakes.base.units import KIB, MIB
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.runs.engine import LocalEngine
 from strakes.targets.workspace import Workspace
-from strakes.units import KIB, MIB
 
 PRINTED = """\
 Benchmark finished!

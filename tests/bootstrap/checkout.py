@@ -26,7 +26,7 @@ class Checkout:
             (path / folder).mkdir(parents=True)
         shutil.copy(ROOT / "strakes", path)
         shutil.copytree(ROOT / "bootstrap", path / "bootstrap")
-        for name in ("CMakeLists.txt", "engine/main.cpp", "schemas/plan.json", "src/strakes/version.py"):
+        for name in ("CMakeLists.txt", "engine/main.cpp", "schemas/plan.json", "src/strakes/base/version.py"):
             (path / name).write_text("as it was\n")
         shutil.copy(ROOT / "pyproject.toml", path)
         return cls(path)

@@ -60,13 +60,13 @@ CHANGES: dict[str, tuple[Callable[[Path], object], bool]] = {
         name: (edited(name), False)
         for name in (
             *("CMakeLists.txt", "pyproject.toml", "engine/main.cpp", "engine/new.cpp", "schemas/plan.json"),
-            "src/strakes/version.py",
+            "src/strakes/base/version.py",
         )
     },
     "older": (edited("engine/main.cpp", 0), False),
     "removed": (lambda checkout: (checkout / "engine" / "main.cpp").unlink(), False),
     "only touched": (lambda checkout: (checkout / "engine" / "main.cpp").touch(), True),
-    "imported from the checkout": (edited("src/strakes/units.py"), True),
+    "imported from the checkout": (edited("src/strakes/base/units.py"), True),
     "without Python": (without_python, False),
 }
 

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import one_in
 from mounts import FaultyMount, faulty_mounted
-from strakes.processes import kernel_waits, process_start
+from strakes.base.processes import kernel_waits, process_start
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 0.5

@@ -7,10 +7,10 @@ from typing import get_args
 import pytest
 
 from strakes.cli.failover_text import print_rehearsal
-from strakes.failover.rehearsal.rehearse import Rehearsal
-from strakes.failover.rehearsal.room import RoomPart
-from strakes.failover.rehearsal.times import NO_WAIT
-from strakes.failover.rehearsal.world import Ending, Scene
+from strakes.failover.rehearsal_room import RoomPart
+from strakes.failover.rehearsal_times import NO_WAIT
+from strakes.failover.rehearsal_world import Ending, Scene
+from strakes.failover.rehearse import Rehearsal
 
 ENDINGS = get_args(Ending)
 

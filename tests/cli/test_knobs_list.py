@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from strakes.cli.knobs import _effective_text
-from strakes.knobs.change import Reading
-from strakes.knobs.loader import catalogue
+from strakes.control.knob_change import Reading
+from strakes.control.knob_loader import catalogue
 
 
 @pytest.mark.parametrize(

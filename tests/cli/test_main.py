@@ -14,9 +14,9 @@ import click
 import pytest
 
 from cli.commands import register
+from strakes.base.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, MeasurementError, StrakesError
+from strakes.base.file_kinds import kind_of
 from strakes.cli.main import COMMANDS, cli, run
-from strakes.errors import BadInputError, EnvironmentLacksError, InterruptedByUser, MeasurementError, StrakesError
-from strakes.file_kinds import kind_of
 
 HEAVY = {"numpy", "scipy", "rich", "jinja2", "jsonschema", "sqlite3", "asyncio", "importlib.metadata"}
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,11 +51,10 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
         "strakes.cli.main",
         "strakes.cli.say",
         "strakes.cli.signals",
-        "strakes.errors",
-        "strakes.foreign_text",
-        "strakes.language",
-        "strakes.language.current",
-        "strakes.version",
+        "strakes.base.errors",
+        "strakes.base.foreign_text",
+        "strakes.base.language",
+        "strakes.base.version",
     }
     assert not loaded & HEAVY
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 
+from strakes.base.errors import MeasurementError
 from strakes.cli.main import COMMANDS, _load, cli, run
 from strakes.cli.options import (
     BYTES,
@@ -23,9 +24,8 @@ from strakes.cli.options import (
     Sampling,
     measuring_options,
 )
-from strakes.errors import MeasurementError
-from strakes.launch.choice import Launch
-from strakes.launch.impact import Impact
+from strakes.runs.choice import Launch
+from strakes.runs.impact import Impact
 from strakes.targets.command import Servers
 from strakes.targets.target import Target
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from strakes.base.interrupts import interrupts_deferred
 from strakes.cli.main import run
 from strakes.cli.signals import orderly_signals
-from strakes.interrupts import interrupts_deferred
-from strakes.store import Store
+from strakes.runs.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 

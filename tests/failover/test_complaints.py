@@ -12,7 +12,7 @@ import pytest
 from failover.clusters import need
 from failover.planted import REFUSED
 from failover.rule_example import setup_of_example
-from strakes.failover.rules.rule import findings
+from strakes.failover.rule import findings
 from strakes.failover.validators import verdicts
 
 COMPLAINTS = tomllib.loads(Path(__file__).with_name("complaints.toml").read_text(encoding="utf-8"))["complaint"]

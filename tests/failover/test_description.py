@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from failover.clusters import EXAMPLES
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover.description import read_description
 
 GOOD = EXAMPLES["tianhe2"].read_text()

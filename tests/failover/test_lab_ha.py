@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lab.running import SOURCES, Labs, need, own_labs
-from strakes.lab.ha.lab import HaLab, HaOptions
+from strakes.lab.ha_lab import HaLab, HaOptions
 from strakes.lab.packages import missing
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]

@@ -12,13 +12,13 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import need
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover.check import check
 from strakes.failover.model import model_of
 from strakes.failover.policy_engine import PolicyEngine
-from strakes.failover.rehearsal.rehearse import rehearse
-from strakes.failover.rehearsal.room import RoomPart
-from strakes.failover.rehearsal.story import Story
+from strakes.failover.rehearsal_room import RoomPart
+from strakes.failover.rehearsal_story import Story
+from strakes.failover.rehearse import rehearse
 from strakes.failover.setup import Setup, read_plan
 from strakes.failover.simulation import idle_resources
 from strakes.failover.validators import verdicts

@@ -10,7 +10,7 @@ import pytest
 from conftest import one_in
 from failover.clusters import need
 from failover.planted import PLANTED, REFUSED
-from strakes.failover.rules.rule import all_rules, findings
+from strakes.failover.rule import all_rules, findings
 from strakes.failover.setup import read_plan
 from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import verdicts

@@ -9,7 +9,7 @@ import pytest
 
 from conftest import StrakesRunner
 from failover.clusters import need
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover.cib import Cib
 from strakes.failover.model import ClusterModel, model_of
 from strakes.failover.setup import read_plan
@@ -189,9 +189,9 @@ def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp
 
 
 def test_truncated_text_is_read_without_an_error() -> None:
-    from strakes.failover.readers.crm_text import read_crm
-    from strakes.failover.readers.pcs_commands import read_pcs_commands
-    from strakes.failover.readers.pcs_config import read_pcs_config
+    from strakes.failover.crm_text import read_crm
+    from strakes.failover.pcs_commands import read_pcs_commands
+    from strakes.failover.pcs_config import read_pcs_config
 
     for read in (read_crm, read_pcs_commands, read_pcs_config):
         for text in (CRM, PCS, OLD_PCS_CONFIG):

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.failover import policy_engine
 from strakes.failover.cib import Cib
 from strakes.failover.description import read_description
 from strakes.failover.plan import plan_files
-from strakes.failover.rehearsal.rehearse import rehearse
-from strakes.failover.rehearsal.room import Room, RoomPart, parts_of
-from strakes.failover.rehearsal.story import Story
-from strakes.failover.rehearsal.wiring import Wiring
-from strakes.failover.rehearsal.world import Scene
+from strakes.failover.rehearsal_room import Room, RoomPart, parts_of
+from strakes.failover.rehearsal_story import Story
+from strakes.failover.rehearsal_wiring import Wiring
+from strakes.failover.rehearsal_world import Scene
+from strakes.failover.rehearse import rehearse
 from strakes.failover.setup import read_plan, setup_of
 
 NODE_A, NODE_B = RoomPart("node", "mds-a"), RoomPart("node", "mds-b")

@@ -14,17 +14,17 @@ import pytest
 from conftest import StrakesRunner
 from failover.clusters import EXAMPLES, need, planned
 from failover.rule_example import setup_of_example
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.cli.failover_text import print_check
-from strakes.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.check import Check
-from strakes.failover.rules.rule import Rule, all_rules, findings
+from strakes.failover.rule import Rule, all_rules, findings
 from strakes.failover.setup import Setup, read_live, read_plan
 from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import ValidatorVerdict
 from strakes.targets.command import Completed
 
 COROSYNC, CIB, RES = "etc/corosync/corosync.conf", "pacemaker/cib.xml", "etc/drbd.d/mdt0.res"
-_RULES = Path(str(files("strakes.failover.rules")))
+_RULES = Path(str(files("strakes.failover") / "rules"))
 # Rules on descriptions and running clusters have no examples; planted mistakes and recorded states cover them.
 _WITHOUT_EXAMPLE = {"description", "state"}
 

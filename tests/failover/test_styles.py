@@ -13,9 +13,9 @@ from conftest import one_in
 from failover.clusters import need
 from failover.styles import write
 from failover.styles_files import ALL
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover.check import check
-from strakes.failover.rules.rule import findings
+from strakes.failover.rule import findings
 from strakes.failover.setup import read_plan
 
 

@@ -17,20 +17,20 @@ from typing import Any
 
 import click
 
+from strakes.base.units import GIB, KIB, MIB
 from strakes.cli.main import cli
 from strakes.failover.check import check
 from strakes.failover.plan import write_plan
 from strakes.failover.setup import read_plan
-from strakes.findings.cell import Cell
-from strakes.launch.engine import find_engine
-from strakes.portraits.build import build_portrait
+from strakes.model.cell import Cell
 from strakes.report.findings import to_document
-from strakes.store.published import PublishedRun
+from strakes.runs.engine import find_engine
+from strakes.runs.published import PublishedRun
 from strakes.studies.registry import STUDIES
 from strakes.studies.study import Context, Pilot
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
-from strakes.targets.lustre.target import layout_kinds
-from strakes.units import GIB, KIB, MIB
+from strakes.targets.lustre_target import layout_kinds
+from strakes.tuning.portraits import build_portrait
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).with_name("data")
@@ -122,7 +122,7 @@ def _checked(name: str, directory: Path) -> list[str]:
 
 def decisions() -> str:
     """Return the decided findings of the stored runs with their direction, one per line."""
-    paths = sorted((ROOT / "tests" / "store" / "runs").glob("*.json.gz"))
+    paths = sorted((ROOT / "tests" / "runs" / "stored").glob("*.json.gz"))
     return "".join(
         f"{path.name.removesuffix('.json.gz')} {finding['id']} {direction}\n"
         for path in paths

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner, one_in
-from launch.test_mpi import needs_mpi
 from mounts import tmpfs_mounted
-from strakes.errors import EnvironmentLacksError
-from strakes.findings.sample import sample_named
-from strakes.launch.engine import LocalEngine
-from strakes.launch.mpi import find_mpiexec
-from strakes.launch.mpi_family import find_mpi_engine
-from strakes.plan.toml import plan_from_toml
-from strakes.store import Store
+from runs.test_mpi import needs_mpi
+from strakes.base.errors import EnvironmentLacksError
+from strakes.model.plan_toml import plan_from_toml
+from strakes.model.sample import sample_named
+from strakes.runs.engine import LocalEngine
+from strakes.runs.mpi import find_mpiexec
+from strakes.runs.mpi_family import find_mpi_engine
+from strakes.runs.store import Store
 
 # Descriptions of clusters and lists of needs are not plans; the tests of failover and accept cover them.
 EXAMPLES = sorted(

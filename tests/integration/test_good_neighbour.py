@@ -12,11 +12,12 @@ from conftest import StrakesRunner
 from lab.running import Labs
 from mounts import tmpfs_mounted
 from strakes.lab.cgroup import hierarchy_of
-from strakes.launch.impact import UNLIMITED
-from strakes.neighbour.probe import KINDS
 from strakes.report.findings import validate
-from strakes.store import Run, Store
-from strakes.store.records import NeighbourFelt
+from strakes.runs.impact import UNLIMITED
+from strakes.runs.records import NeighbourFelt
+from strakes.runs.run import Run
+from strakes.runs.store import Store
+from strakes.studies.neighbour_probe import KINDS
 
 IOPS = 200
 # One request per rank is in flight, so the last one waits for RANKS / IOPS seconds.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.running import Labs
-from strakes.lab.ceph.monitor import Monitors
+from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.cgroup import hierarchy_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]

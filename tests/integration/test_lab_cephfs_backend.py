@@ -12,11 +12,12 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from lab.running import Labs
-from launch.test_mpi import needs_mpi
-from strakes.errors import BadInputError
-from strakes.launch.choice import LOCAL, Launch, engine_for
-from strakes.launch.engine import LocalEngine
-from strakes.plan import MetadataPhase, Plan, ProbePhase, TransferPhase
+from runs.test_mpi import needs_mpi
+from strakes.base.errors import BadInputError
+from strakes.model.phases import MetadataPhase, ProbePhase, TransferPhase
+from strakes.model.plan import Plan
+from strakes.runs.choice import LOCAL, Launch, engine_for
+from strakes.runs.engine import LocalEngine
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 

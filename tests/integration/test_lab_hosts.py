@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from lab.running import SOURCES, Labs
-from launch.test_mpi import needs_mpi
-from launch.test_mpi_family import needs_open_mpi
-from strakes.store.files import read_json_lines
+from runs.test_mpi import needs_mpi
+from runs.test_mpi_family import needs_open_mpi
+from strakes.runs.store_files import read_json_lines
 
 pytestmark = [pytest.mark.lab, pytest.mark.more, needs_mpi]
 HOSTS = ("--launcher", "mpi", "--hosts", "n1,n2,n3,n4", "--ranks-per-node", "2")

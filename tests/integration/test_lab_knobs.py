@@ -15,7 +15,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from lab.running import Labs
-from strakes.lab.ceph.monitor import Monitors
+from strakes.lab.ceph_monitor import Monitors
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
@@ -124,7 +124,7 @@ def test_a_value_refused_by_ceph_is_reported_with_its_message(
 
 
 def test_setfattr_accepts_the_layouts_printed_by_advise(mount: Path) -> None:
-    from strakes.advise.paste import ceph_layout
+    from strakes.tuning.advise_paste import ceph_layout
 
     for count, size in ((1, 65536), (3, 1 << 20), (2, 16 << 20), (4, None), (None, 3 << 20)):
         (mount / "laid-out").mkdir()

@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT
 from lab.running import Labs
 from lab.user_mode import run_in_machine
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.lab_directory import LabDirectory
 from strakes.lab.network import make_network
 from strakes.lab.nfs import GANESHA_PACKAGES, NfsLab, NfsOptions, start_server

@@ -16,8 +16,9 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from lab.running import Labs, need
-from strakes.launch.engine import LocalEngine, find_engine
-from strakes.plan import MetadataPhase, Plan, TransferPhase
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine, find_engine
 from strakes.targets.clean import clean
 from strakes.targets.marker import Marker
 from strakes.targets.objects import NOTE

@@ -12,9 +12,9 @@ import pytest
 
 from integration.test_lab_hosts import ENDLESS, Hosts
 from lab.running import Labs
-from launch.test_mpi import needs_mpi
-from launch.test_mpi_family import needs_open_mpi
-from strakes.launch.mpi_family import mpi_engines
+from runs.test_mpi import needs_mpi
+from runs.test_mpi_family import needs_open_mpi
+from strakes.runs.mpi_family import mpi_engines
 
 pytestmark = [pytest.mark.lab, pytest.mark.more, needs_mpi]
 SLURM = ("--launcher", "slurm", "--ranks-per-node", "1")

@@ -13,7 +13,8 @@ import pytest
 from conftest import StrakesRunner
 from integration.conftest import started
 from lab.running import Labs
-from strakes.store import Run, Store
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -8,8 +8,8 @@ import pytest
 
 from conftest import StrakesRunner
 from lab.running import Labs
-from strakes.store import Store
-from strakes.store.records import DirectoryPlaced
+from strakes.runs.records import DirectoryPlaced
+from strakes.runs.store import Store
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 

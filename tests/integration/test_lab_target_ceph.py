@@ -11,15 +11,15 @@ import pytest
 
 from conftest import StrakesRunner
 from lab.running import Labs
-from strakes.findings.record import to_record
+from strakes.base.units import KIB, MIB
+from strakes.model.record import to_record
 from strakes.report.findings import validate
-from strakes.store import Store
-from strakes.store.records import LayoutGiven
-from strakes.targets.ceph.target import CephTarget
+from strakes.runs.records import LayoutGiven
+from strakes.runs.store import Store
+from strakes.targets.ceph_target import CephTarget
 from strakes.targets.description import Layout, Placement, difference
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
-from strakes.units import KIB, MIB
 from targets.conformance import TargetConformance
 from targets.on_mount import OnMount
 

@@ -14,6 +14,7 @@ import pytest
 
 from lab.running import Labs
 from mounts import other_user
+from strakes.base.units import MIB
 from strakes.targets.command import run
 from strakes.targets.description import difference
 from strakes.targets.gluster import GlusterTarget, daemons
@@ -21,7 +22,6 @@ from strakes.targets.juicefs import JuiceFsTarget
 from strakes.targets.moosefs import MooseFsTarget
 from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
-from strakes.units import MIB
 from targets.conformance import TargetConformance
 from targets.on_mount import OnMount
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from lab.running import Labs
-from strakes.store import Store
+from strakes.runs.store import Store
 from strakes.tuning.outcome import outcome_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]

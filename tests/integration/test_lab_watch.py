@@ -17,7 +17,7 @@ import pytest
 
 from conftest import ROOT
 from lab.running import Labs
-from strakes.lab.ceph.monitor import Monitors
+from strakes.lab.ceph_monitor import Monitors
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from conftest import StrakesRunner
 from integration.conftest import started
-from strakes.store import Run, Store
-from strakes.store.records import PopulationRemoved
+from strakes.runs.records import PopulationRemoved
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 
 
 def population(directory: Path, *more: str) -> list[str]:

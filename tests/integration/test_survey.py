@@ -15,7 +15,8 @@ from conftest import ROOT, StrakesRunner
 from integration.conftest import started
 from mounts import tmpfs_mounted
 from strakes.report.findings import validate
-from strakes.store import Run, Store
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 
 BUDGET = "6s"
 

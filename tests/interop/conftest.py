@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from strakes.findings.cell import Cell
-from strakes.store import Run, Store
-from strakes.store.records import FactsFound
+from strakes.model.cell import Cell
+from strakes.runs.records import FactsFound
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.transfer_size import TransferSize
 from studies.world import context, flat, stored, visits_of

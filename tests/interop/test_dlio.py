@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from strakes.base.errors import BadInputError
+from strakes.base.units import MIB
 from strakes.cli.main import run as strakes
-from strakes.errors import BadInputError
-from strakes.interop.commands.configuration import keys_of
-from strakes.interop.commands.dlio import TOOL, read_configuration, translate
-from strakes.interop.commands.options import Translation, table_of
-from strakes.plan import Phase, TrainingPhase, TransferPhase
-from strakes.units import MIB
+from strakes.interop.command_configuration import keys_of
+from strakes.interop.command_dlio import TOOL, read_configuration, translate
+from strakes.interop.command_options import Translation, table_of
+from strakes.model.phases import TrainingPhase, TransferPhase
+from strakes.model.plan import Phase
 
 KEYS = keys_of("dlio")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

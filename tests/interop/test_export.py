@@ -16,17 +16,17 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families as parse_prometheus
 
 from interop.conftest import MakeRun
-from store.test_older_runs import RUNS, unpack
+from runs.test_older_runs import RUNS, unpack
+from strakes.base.foreign_text import escaped
+from strakes.base.schemas import load_schema
+from strakes.base.units import MIB
 from strakes.cli.main import run as strakes
-from strakes.findings.record import from_record
-from strakes.foreign_text import escaped
-from strakes.interop.exports.openmetrics import FAMILIES, to_openmetrics
-from strakes.interop.exports.rows import COLUMNS, results_of
+from strakes.interop.export_openmetrics import FAMILIES, to_openmetrics
+from strakes.interop.export_rows import COLUMNS, results_of
 from strakes.interop.formats import read_file
-from strakes.schemas import load_schema
-from strakes.store import Store
-from strakes.store.records import Visit
-from strakes.units import MIB
+from strakes.model.record import from_record
+from strakes.runs.records import Visit
+from strakes.runs.store import Store
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strakes.base.errors import BadInputError
+from strakes.base.units import KIB, MIB
 from strakes.cli.main import run as strakes
-from strakes.errors import BadInputError
-from strakes.findings.portrait import Portrait
-from strakes.findings.record import from_record
 from strakes.interop.foreign import Foreign, ForeignFigure, gathered
 from strakes.interop.formats import FORMATS, read_file
 from strakes.interop.importing import keep
+from strakes.model.portrait import Portrait
+from strakes.model.record import from_record
 from strakes.report.findings import validate
-from strakes.store import Store
-from strakes.units import KIB, MIB
+from strakes.runs.store import Store
 
 SAMPLES = Path(__file__).parent / "samples"
 NO_RESULT = ("stonewall.status", "ior-elsewhere.txt")

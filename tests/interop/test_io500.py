@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from strakes.base.errors import BadInputError
+from strakes.base.units import MIB
 from strakes.cli.main import run as strakes
-from strakes.errors import BadInputError
-from strakes.interop.commands.io500 import fit_amounts, translate
-from strakes.interop.commands.options import Translation
-from strakes.interop.exports.io500_summary import BANDWIDTHS, RATES
-from strakes.plan import MetadataPhase, TransferPhase
-from strakes.units import MIB
+from strakes.interop.command_io500 import fit_amounts, translate
+from strakes.interop.command_options import Translation
+from strakes.interop.export_io500_summary import BANDWIDTHS, RATES
+from strakes.model.phases import MetadataPhase, TransferPhase
 
 ORDER = [
     "ior-easy-write",

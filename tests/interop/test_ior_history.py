@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import BadInputError
-from strakes.interop.commands.options import tool_of
-from strakes.launch.engine import LocalEngine
+from strakes.base.errors import BadInputError
+from strakes.interop.command_options import tool_of
+from strakes.runs.engine import LocalEngine
 from strakes.targets.workspace import Workspace
 
 pytestmark = pytest.mark.long

@@ -8,8 +8,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strakes.findings.latency import SHARES, latencies_by_call, latencies_of_all
-from strakes.findings.sample import Sample
+from strakes.model.latency import SHARES, latencies_by_call, latencies_of_all
+from strakes.model.sample import Sample
 
 SUB_BITS = 6
 

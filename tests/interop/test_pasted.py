@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from strakes.base.errors import BadInputError
+from strakes.base.units import MIB
 from strakes.cli.main import run as strakes
-from strakes.errors import BadInputError
 from strakes.interop.formats import ResultFile, read_file
-from strakes.store import Store
-from strakes.units import MIB
+from strakes.runs.store import Store
 
 SAMPLES = Path(__file__).parent / "samples"
 PASTED = ("ior-4.1.txt", "mdtest-4.1-P.txt", "io500-summary.txt", "elbencho-result.txt")

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strakes.base.errors import BadInputError
+from strakes.base.units import KIB, MIB
 from strakes.cli.main import run as strakes
-from strakes.errors import BadInputError
-from strakes.interop.commands.options import Translation, tool_of
-from strakes.plan import MetadataPhase, TransferPhase
-from strakes.plan.validate import validate_plan_document
-from strakes.units import KIB, MIB
+from strakes.interop.command_options import Translation, tool_of
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan_validate import validate_plan_document
 
 # From manuals, tutorials and test suites of the tools, the phases of IO500, and acceptance tests of sites.
 IOR_LINES = (

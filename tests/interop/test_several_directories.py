@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from strakes.cli.main import run
-from strakes.launch.engine import LocalEngine
-from strakes.plan import MetadataPhase, Plan, TransferPhase
-from strakes.store import Store
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
+from strakes.runs.store import Store
 from strakes.survey import choosing
 from strakes.targets.workspace import Workspace
 

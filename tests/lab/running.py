@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.processes import process_start
 from strakes.lab.kind import load
 from strakes.lab.packages import missing
 from strakes.lab.process import MARK
-from strakes.processes import process_start
 from strakes.targets.mountinfo import read_mounts
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"

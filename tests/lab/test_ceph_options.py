@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import BadInputError
-from strakes.lab.ceph.config import CephOptions, check, config_text
-from strakes.lab.ceph.lab import CephLab
+from strakes.base.errors import BadInputError
+from strakes.lab.ceph_config import CephOptions, check, config_text
+from strakes.lab.ceph_lab import CephLab
 from strakes.lab.options import require_bounds
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.lab import cgroup
 
 

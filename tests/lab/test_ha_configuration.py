@@ -10,7 +10,7 @@ from xml.etree import ElementTree as Xml
 import pytest
 
 from strakes.failover.plan import alert_files, drbd_files
-from strakes.lab.ha.configuration import cluster, machine_cib, namespace_cib
+from strakes.lab.ha_configuration import cluster, machine_cib, namespace_cib
 
 KINDS = ("namespaces", "machines")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from strakes.lab.ha.pair import is_being_fenced, lacking
+from strakes.lab.ha_pair import is_being_fenced, lacking
 
 # Output of crm_mon of Pacemaker 2.1.5: mds-a was lost and came back while its fencing by mds-b was pending.
 _STATUS = """\

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mounts import other_user
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.packages import Package, missing, require_packages
 
 THERE = Package("coreutils", "ls")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mounts import other_user
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.lab.lab_directory import (
     ROOT_MARKER,
     all_places,

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.lab import network
 
 

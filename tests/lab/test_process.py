@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lab.running import SOURCES
+from strakes.base.processes import process_start
 from strakes.lab.process import GatedProcess, is_alive, kill_all, members, run, users_of
 from strakes.lab.state import ProcessRecord
-from strakes.processes import process_start
 
 
 def gated(tmp_path: Path, *argv: str, lab: str = "gate-test") -> GatedProcess:

@@ -54,8 +54,8 @@ def running(command: list[str], path: str) -> Iterator[None]:
 
 def namespaces_node(site: Path, program: Path) -> list[str]:
     """Return the command that starts a node of the lab's script, with ``program`` as Corosync and Pacemaker."""
-    shutil.copy(LAB / "ha/namespaces.sh", site / "ha.sh")
-    shutil.copy(LAB / "ha/common.sh", site / "common.sh")
+    shutil.copy(LAB / "scripts/namespaces.sh", site / "ha.sh")
+    shutil.copy(LAB / "scripts/common.sh", site / "common.sh")
     (site / "ha.sh").chmod(0o755)
     (site / "bin").mkdir(exist_ok=True)
     for name in ("corosync", "pacemakerd"):
@@ -70,7 +70,7 @@ def namespaces_node(site: Path, program: Path) -> list[str]:
 
 def user_mode_node(site: Path, program: Path) -> list[str]:
     """Return the command by which the lab switches a virtual machine on, with ``program`` as its kernel."""
-    shutil.copy(LAB / "ha/user_mode.sh", site / "machine.sh")
+    shutil.copy(LAB / "scripts/user_mode.sh", site / "machine.sh")
     shutil.copy(program, site / "linux.uml")
     script = 'here=$1; number_of() { echo 1; }; . "$here/machine.sh"; power_on a'
     return ["sh", "-c", script, "sh", str(site)]

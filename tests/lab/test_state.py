@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord, read_state
 
 

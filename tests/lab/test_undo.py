@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.base.processes import process_start
 from strakes.lab.lab_directory import place_of
 from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord
 from strakes.lab.undo import undo
-from strakes.processes import process_start
 
 
 def test_process_ids_recorded_before_a_reboot_are_ignored(tmp_path: Path) -> None:

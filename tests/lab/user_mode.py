@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 _KERNELS = Path("/usr/lib/uml/modules")
-_SOURCES = Path(__file__).resolve().parents[2] / "src/strakes/lab/ha"
+_SOURCES = Path(__file__).resolve().parents[2] / "src/strakes/lab/scripts"
 # An overlay sends all writes to the virtual disk; the lower layer is this machine's root file system.
 _INIT = """#!/bin/sh
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8

@@ -26,8 +26,8 @@ from newcomer.looking import (
     words_of,
 )
 from newcomer.screen import Screen, screen_of
-from strakes.findings.answers import Answer
-from strakes.findings.record import from_record
+from strakes.model.answers import Answer
+from strakes.model.record import from_record
 from strakes.report.answer_text import answer_lines
 from strakes.report.words import WARNINGS
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from strakes.cli.main import COMMANDS, COMPLETION, main
-from strakes.interop.exports.openmetrics import FAMILIES
+from strakes.interop.export_openmetrics import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
@@ -69,7 +69,7 @@ def test_the_spack_recipe_requires_what_the_project_requires() -> None:
 
 def test_the_spack_recipe_is_of_this_version_and_licence() -> None:
     package, calls = recipe()
-    version = re.search(r'__version__ = "(.*)"', (ROOT / "src/strakes/version.py").read_text())
+    version = re.search(r'__version__ = "(.*)"', (ROOT / "src/strakes/base/version.py").read_text())
     assert version
     assert ("version", (version[1],), {}) in calls
     assert [words for name, words, _ in calls if name == "license"] == [(PYPROJECT["project"]["license"],)]

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.predict.asked import Asked, Stated
 from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of
 from strakes.predict.inputs import inputs_of
-from strakes.store import Run, Store
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 
-RUNS = Path(__file__).parent.parent / "store" / "runs"
+RUNS = Path(__file__).parent.parent / "runs" / "stored"
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import shell_line
 from strakes.cli.predict import command
-from strakes.errors import BadInputError
-from strakes.foreign_text import shell_line
 from strakes.predict.namespace import NamespacePlan, Tally, commands, place, walk
 
 

@@ -15,25 +15,27 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strakes.base.errors import BadInputError
 from strakes.cli.predict import command
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.findings.record import to_record
 from strakes.interop.formats import read_file
 from strakes.interop.importing import keep
-from strakes.plan import MetadataPhase, Plan
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.model.record import to_record
 from strakes.predict.asked import Stated, parse_asked, read_stated
 from strakes.predict.forecast_text import render, say_score
 from strakes.predict.forecasts import forecast_document, forecast_figures
 from strakes.predict.gather import figures_of, level_in, scale_of
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Scale
 from strakes.predict.sealed import digest, open_sealed, score
-from strakes.store import Run, Store
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.recovery import RecoveryStudy
 from studies.world import context, results_of, stored, visits_of
 
-RUNS = Path(__file__).parent.parent / "store" / "runs"
+RUNS = Path(__file__).parent.parent / "runs" / "stored"
 MDTEST_RUNS = Path(__file__).parent / "mdtest"
 
 

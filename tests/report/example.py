@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from report.example_cells import CACHE, CONFIDENCE, DATA, OPERATIONS, PATTERNS, RANKS, TRANSFERS, example_cells
-from strakes.findings.answers import Answer, Comparison
-from strakes.findings.portrait import (
+from strakes.base.units import GIB, KIB, MIB
+from strakes.model.answers import Answer, Comparison
+from strakes.model.portrait import (
     CellEstimate,
     Figure,
     Finding,
@@ -21,8 +22,7 @@ from strakes.findings.portrait import (
     Series,
     SkippedCell,
 )
-from strakes.statistics.grades import Grade
-from strakes.units import GIB, KIB, MIB
+from strakes.stats.grades import Grade
 
 HOSTILE_PATH = """/mnt/it's "scratch" & <b>more</b></script><script>alert(1)</script>"""
 S1_MACHINE = "on another machine (96 OSTs, Lustre 2.10)"

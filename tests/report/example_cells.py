@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from strakes.findings.portrait import CellEstimate, Setting
-from strakes.units import GIB, KIB, MIB
+from strakes.base.units import GIB, KIB, MIB
+from strakes.model.portrait import CellEstimate, Setting
 
 CACHE = "cache-suspect"
 CONFIDENCE = 0.9

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from strakes.findings.portrait import Figure, Point, Reference, Series
+from strakes.base.units import GIB, KIB, MIB
+from strakes.model.portrait import Figure, Point, Reference, Series
 from strakes.report.axes import band, x_axis, y_axis
-from strakes.units import GIB, KIB, MIB
 
 
 def figure(

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from report.example import example_portrait
+from strakes.base.errors import BadInputError
+from strakes.base.units import GIB
 from strakes.cli.main import run as strakes
-from strakes.errors import BadInputError
-from strakes.findings.portrait import CellEstimate, Headline, Portrait
-from strakes.literature.io500 import NAME, System, systems
+from strakes.model.literature_io500 import NAME, System, systems
+from strakes.model.portrait import CellEstimate, Headline, Portrait
 from strakes.report.beside import of_its_size, render_beside
-from strakes.units import GIB
 
 
 def site(low: float | None, high: float | None, nodes: int = 1) -> Portrait:

@@ -13,9 +13,9 @@ from bench.truth.simulated import survey
 from bench.truth.world import EQUAL
 
 from report.example import example_portrait
-from strakes.analysis.build import study_portrait
 from strakes.report.html import render_html
 from strakes.report.sections import sections
+from strakes.survey.analysis_build import study_portrait
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = [

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from strakes.cli.main import run as strakes
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Portrait
-from strakes.findings.record import from_record
+from strakes.model.cell import Cell
+from strakes.model.portrait import Portrait
+from strakes.model.record import from_record
 from strakes.report.findings import validate
-from strakes.store import Store
-from strakes.store.records import FactsFound
+from strakes.runs.records import FactsFound
+from strakes.runs.store import Store
 from strakes.studies.registry import STUDIES
 from studies.world import NEEDS, context, flat, visits_of
 from studies.world import stored as stored_visits

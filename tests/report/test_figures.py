@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from report.example import HOSTILE_PATH, example_portrait
-from strakes.findings.portrait import CellEstimate, Figure, Point, Portrait, Series
+from strakes.model.portrait import CellEstimate, Figure, Point, Portrait, Series
 from strakes.report.figures import Drawing, draw
 
 CELL = next(iter(example_portrait().cells))
@@ -142,7 +142,7 @@ def test_a_figure_of_one_series_with_one_run_is_drawn() -> None:
 
 
 def test_published_points_are_drawn_hollow_and_grey_under_the_name_of_their_source() -> None:
-    from strakes.findings.portrait import Reference
+    from strakes.model.portrait import Reference
 
     figure = example_portrait().figures[0]
     theirs = Reference(

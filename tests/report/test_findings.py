@@ -13,9 +13,9 @@ import pytest
 
 from report.example import HOSTILE_PATH, example_portrait
 from report.golden import assert_golden
-from strakes.errors import BadInputError
-from strakes.findings.portrait import Portrait
-from strakes.findings.record import from_record
+from strakes.base.errors import BadInputError
+from strakes.model.portrait import Portrait
+from strakes.model.record import from_record
 from strakes.report.findings import to_document, validate
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from report.example import HOSTILE_PATH, example_portrait
 from report.golden import assert_golden
-from strakes.findings.portrait import Portrait
+from strakes.model.portrait import Portrait
 from strakes.report.answer_text import answer_lines
 from strakes.report.html import PLOTLY, plotly_bundle, render_html
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from report.example import example_portrait
-from strakes.findings.portrait import Reference, RunWarning, SkippedCell
+from strakes.model.portrait import Reference, RunWarning, SkippedCell
 from strakes.report.answer_text import answer_lines
 from strakes.report.notices import notices, omissions, touching
 from strakes.report.sections import foremost, sections, statement

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from report.example import example_portrait as portrait
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.cli.main import run as strakes
-from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.findings.portrait import RunWarning
+from strakes.model.portrait import RunWarning
 from strakes.report.static_figure import FORMATS, find_figure, name_figures, write_figure
 
 

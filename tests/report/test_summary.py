@@ -10,7 +10,7 @@ import pytest
 
 from report.example import example_portrait
 from report.golden import assert_golden
-from strakes.findings.portrait import Finding, Headline
+from strakes.model.portrait import Finding, Headline
 from strakes.report.guide import render_guide
 from strakes.report.html import render_html
 from strakes.report.summary import MOST_LINES, render_summary

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import unescape
 
 from report.example import example_portrait
-from strakes.analysis.warning_texts import REMEDIES
 from strakes.report.html import render_html
 from strakes.report.words import PATTERNS, WARNINGS, explained, title_of_warning
+from strakes.survey.analysis_warning_texts import REMEDIES
 
 
 def test_every_warning_has_a_sentence() -> None:

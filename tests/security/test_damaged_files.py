@@ -14,17 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import ROOT
-from strakes.accept.needs import needs_from_toml
-from strakes.advise.app import read_app
-from strakes.errors import StrakesError
+from strakes.base.errors import StrakesError
+from strakes.control.knob_journal import read_journal
 from strakes.failover.description import read_description
 from strakes.failover.setup import read_plan
 from strakes.interop.formats import read_file
-from strakes.knobs.journal import read_journal
-from strakes.plan.toml import plan_from_toml
+from strakes.model.plan_toml import plan_from_toml
 from strakes.predict.asked import read_stated
-from strakes.store.published import PublishedRun
-from strakes.store.run import Run
+from strakes.runs.published import PublishedRun
+from strakes.runs.run import Run
+from strakes.tuning.accept_needs import needs_from_toml
+from strakes.tuning.advise_app import read_app
 from strakes.watch.recorded import is_recording, readings
 from strakes.watch.replay import Columns, replay
 

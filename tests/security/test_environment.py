@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 import pytest
 
+from strakes.base.processes import python_module
 from strakes.cli.numbers import NumberRange
 from strakes.cli.options import HOSTS
 from strakes.cli.say import local_time
-from strakes.processes import python_module
 
 ROOT = Path(__file__).parents[2]
 

@@ -90,7 +90,7 @@ def _is_harmless(value: ast.expr) -> bool:
 
 
 def writers_by_path(tree: ast.AST) -> Found:
-    """A path may lead over a link of another user, so only ``strakes.files`` opens files for writing.
+    """A path may lead over a link of another user, so only ``strakes.base.files`` opens files for writing.
 
     Creation with O_EXCL is safe: it opens no existing file.
     """

@@ -14,19 +14,19 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from strakes.base.foreign_text import escaped, for_csv, for_shell, for_terminal
 from strakes.cli.crash import write_crash_log
 from strakes.cli.main import cli, run
 from strakes.cli.options import Output
-from strakes.foreign_text import escaped, for_csv, for_shell, for_terminal
-from strakes.interop.exports.rows import to_csv
+from strakes.control.knob_journal import KnobJournal
+from strakes.control.knob_place import KnobPlace
+from strakes.interop.export_rows import to_csv
 from strakes.interop.formats import read_file
 from strakes.interop.importing import keep
-from strakes.knobs.journal import KnobJournal
-from strakes.knobs.knob_place import KnobPlace
-from strakes.portraits.build import build_portrait
 from strakes.report.html import plotly_bundle, render_html
-from strakes.store import Store
-from strakes.store.files import replace_text
+from strakes.runs.store import Store
+from strakes.runs.store_files import replace_text
+from strakes.tuning.portraits import build_portrait
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\nstrakes: error: forged\r\u202e"
 

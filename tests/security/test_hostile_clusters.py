@@ -11,12 +11,12 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover import check as checking
 from strakes.failover import limits, policy_engine, simulation
 from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
-from strakes.failover.rules.rule import findings
+from strakes.failover.rule import findings
 from strakes.failover.setup import Setup, read_plan, setup_of
 from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import verdicts

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from strakes.accept.needs import needs_from_toml
-from strakes.drill.connections import AlertListener
-from strakes.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.toml_file import parse_toml, read_toml
+from strakes.control.drill_connections import AlertListener
+from strakes.control.knob_journal import read_journal
 from strakes.failover.setup import _read_texts
-from strakes.interop.commands.io500 import read_configuration
+from strakes.interop.command_io500 import read_configuration
 from strakes.interop.formats import read_file
-from strakes.knobs.journal import read_journal
-from strakes.plan.toml import plan_from_toml
-from strakes.store.files import read_json, read_json_lines
-from strakes.store.jobs import Jobs
-from strakes.store.published import PublishedRun
-from strakes.toml_file import parse_toml, read_toml
+from strakes.model.plan_toml import plan_from_toml
+from strakes.runs.jobs import Jobs
+from strakes.runs.published import PublishedRun
+from strakes.runs.store_files import read_json, read_json_lines
+from strakes.tuning.accept_needs import needs_from_toml
 from strakes.watch.recorded import is_recording, readings
 from strakes.watch.replay import Columns, read_series
 
@@ -266,7 +266,7 @@ def test_a_line_is_found_in_a_moment_in_a_text_of_brackets() -> None:
 
 
 def test_a_published_run_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.store.published._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("strakes.runs.published._MOST_BYTES", 1 << 20)
     path = tmp_path / "run.json.gz"
     path.write_bytes(gzip.compress(b" " * (64 << 20)))
     assert path.stat().st_size < 1 << 20

@@ -7,10 +7,10 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from strakes.jobs.batch import script
-from strakes.launch.choice import Launch
-from strakes.launch.nodes.hub import starts
-from strakes.processes import python_module
+from strakes.base.processes import python_module
+from strakes.runs.batch import script
+from strakes.runs.choice import Launch
+from strakes.runs.nodes_hub import starts
 
 ROOT = Path(__file__).parents[2]
 _STARTS_PYTHON = re.compile(r"sys\.executable\b")

@@ -13,18 +13,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from conftest import StrakesRunner
-from strakes.accept.needs import needs_from_toml
-from strakes.accept.service_level import parse_service_level
-from strakes.compare.fail_on import parse_fail_on
-from strakes.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.units import parse_bytes, parse_seconds
 from strakes.failover.cib import Cib
 from strakes.failover.cib_values import score, seconds
 from strakes.interop.foreign import moment_of, number, time_of
 from strakes.interop.formats import read_file
-from strakes.launch.impact import parse_impact
-from strakes.plan.toml import plan_from_toml
+from strakes.model.plan_toml import plan_from_toml
+from strakes.model.service_level import parse_service_level
 from strakes.predict.asked import parse_asked
-from strakes.units import parse_bytes, parse_seconds
+from strakes.runs.impact import parse_impact
+from strakes.survey.compare_fail_on import parse_fail_on
+from strakes.tuning.accept_needs import needs_from_toml
 
 _UNITS = (
     "",

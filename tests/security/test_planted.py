@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import StrakesError
+from strakes.base.errors import StrakesError
 from strakes.targets import calls
 from strakes.targets.clean import clean
 from strakes.targets.description import Placement

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from strakes.drill import journal as drills
-from strakes.drill.undo import RunCommand
-from strakes.errors import BadInputError
-from strakes.knobs.journal import KnobJournal, read_journal
+from strakes.base.errors import BadInputError
+from strakes.control import drill_journal as drills
+from strakes.control.drill_undo import RunCommand
+from strakes.control.knob_journal import KnobJournal, read_journal
 
 OTHER = 65534
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import StrakesError
-from strakes.files import (
+from strakes.base.errors import StrakesError
+from strakes.base.files import (
     create_kept,
     make_directory,
     make_new_directory,
@@ -25,9 +25,9 @@ from strakes.files import (
     replace_kept,
     write_kept,
 )
-from strakes.knobs.journal import KnobJournal
-from strakes.store import Store
-from strakes.store.jobs import Jobs
+from strakes.control.knob_journal import KnobJournal
+from strakes.runs.jobs import Jobs
+from strakes.runs.store import Store
 from strakes.watch.ring import DAY_S, Ring, RingRow
 
 OTHER = 65534

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.processes import python_module
+from strakes.base.processes import python_module
 
 _SCRIPT = 'umount --lazy /proc && exec "$@"'
 

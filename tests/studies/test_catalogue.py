@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import SkippedCell
-from strakes.plan import TransferPhase
-from strakes.plan.validate import validate_plan_document
+from strakes.base.errors import BadInputError
+from strakes.base.units import KIB, MIB
+from strakes.model.cell import Cell
+from strakes.model.phases import TransferPhase
+from strakes.model.plan_validate import validate_plan_document
+from strakes.model.portrait import SkippedCell
 from strakes.studies.registry import STUDIES, study_named
 from strakes.studies.study import Study
-from strakes.units import KIB, MIB
 from studies.world import NEEDS, answered, context, flat, measured
 
 each_study = pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from strakes.analysis.answers import judged
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Finding
-from strakes.findings.results import Results
-from strakes.plan import MetadataPhase, Phase, TransferPhase
+from strakes.base.units import KIB, MIB
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Phase
+from strakes.model.portrait import Finding
+from strakes.model.results import Results
 from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
@@ -17,7 +18,7 @@ from strakes.studies.overview import Overview
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.study import Study
 from strakes.studies.transfer_size import TransferSize
-from strakes.units import KIB, MIB
+from strakes.survey.analysis_answers import judged
 from studies.world import answered, context, measured, results_of, visits_of
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Finding, SkippedCell
-from strakes.plan import MetadataPhase, Phase
+from strakes.base.units import GIB, MIB
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Phase
+from strakes.model.portrait import Finding, SkippedCell
 from strakes.studies.nodes import NodesStudy
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.writers import Writers
-from strakes.units import GIB, MIB
 from studies.world import context, results_of, visits_of
 
 HOSTS = {"n1": 2, "n2": 2, "n3": 2, "n4": 2}

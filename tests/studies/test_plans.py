@@ -10,18 +10,18 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from strakes.launch.engine import find_engine
-from strakes.measure.prepared import grown
-from strakes.neighbour.probe import probe_plan
-from strakes.plan import Plan
+from strakes.base.units import GIB, KIB, MIB
+from strakes.model.plan import Plan
+from strakes.runs.engine import find_engine
+from strakes.studies.measure_prepared import grown
+from strakes.studies.neighbour_probe import probe_plan
 from strakes.studies.registry import STUDIES
 from strakes.studies.study import Context, Pilot
 from strakes.survey.pilot import pilot_plan, smallest_plan
 from strakes.survey.preparation import choose_cells
 from strakes.survey.request import Request
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
-from strakes.targets.lustre.target import layout_kinds
-from strakes.units import GIB, KIB, MIB
+from strakes.targets.lustre_target import layout_kinds
 
 
 def parts(data: int, metadata: int, pools: tuple[str, ...] = (), **client: str) -> Description:

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from strakes.findings.results import Measured
-from strakes.plan import Phase, TransferPhase
+from strakes.base.units import MIB
+from strakes.model.phases import TransferPhase
+from strakes.model.plan import Phase
+from strakes.model.results import Measured
 from strakes.studies.compose import from_own_cache, read_from
 from strakes.studies.overview import Overview
 from strakes.studies.transfer_size import TransferSize
-from strakes.units import MIB
 from studies.world import answered, flat, measured
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from strakes.findings.portrait import SkippedCell
-from strakes.findings.results import Results
-from strakes.plan import Phase
+from strakes.model.plan import Phase
+from strakes.model.portrait import SkippedCell
+from strakes.model.results import Results
 from strakes.studies.recovery import RecoveryStudy
 from studies.world import answered, context, measured
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import SkippedCell
-from strakes.findings.results import Results
-from strakes.plan import MetadataPhase, Phase
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Phase
+from strakes.model.portrait import SkippedCell
+from strakes.model.results import Results
 from strakes.studies.against import Against
 from strakes.studies.replication_cost import ReplicationCost
 from strakes.studies.study import Study

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from strakes.analysis.answers import judged
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Finding, SkippedCell
-from strakes.findings.results import Results
-from strakes.statistics.usl import Law
+from strakes.base.units import KIB
+from strakes.model.cell import Cell
+from strakes.model.portrait import Finding, SkippedCell
+from strakes.model.results import Results
+from strakes.stats.usl import Law
 from strakes.studies.against import Against
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.layouts import Layouts
@@ -29,13 +29,13 @@ from strakes.studies.stream import Stream
 from strakes.studies.study import Study
 from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.writers import Writers
+from strakes.survey.analysis_answers import judged
 from strakes.targets.command import Completed
 from strakes.targets.description import Description, Layout, Placement, Striping
-from strakes.targets.lustre.lfs import ClientName
-from strakes.targets.lustre.servers import client_counters
-from strakes.targets.lustre.target import layout_kinds
-from strakes.targets.lustre.tool import Answers
-from strakes.units import KIB
+from strakes.targets.lustre_lfs import ClientName
+from strakes.targets.lustre_servers import client_counters
+from strakes.targets.lustre_target import layout_kinds
+from strakes.targets.lustre_tool import Answers
 from studies.world import PARTS, answered, context, results_of, visits_of
 
 RECORDINGS = Path(__file__).parents[1] / "targets" / "lustre" / "recordings"

@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from strakes.analysis.answers import answers_of, questions_of
-from strakes.analysis.collect import collect
-from strakes.findings.answers import Answer
-from strakes.findings.cell import Cell
-from strakes.findings.record import from_record
-from strakes.findings.results import Results
-from strakes.plan import MetadataPhase, Phase, SmallFilesPhase, StreamPhase, TransferPhase
-from strakes.store.records import Visit
+from strakes.base.units import GIB, KIB, MIB
+from strakes.model.answers import Answer
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase, SmallFilesPhase, StreamPhase, TransferPhase
+from strakes.model.plan import Phase
+from strakes.model.record import from_record
+from strakes.model.results import Results
+from strakes.runs.records import Visit
 from strakes.studies.study import Context, Pilot, Study
+from strakes.survey.analysis_answers import answers_of, questions_of
+from strakes.survey.analysis_collect import collect
 from strakes.targets.description import DataTarget, Description, MetadataTarget, Striping
-from strakes.targets.lustre.target import layout_kinds
-from strakes.units import GIB, KIB, MIB
+from strakes.targets.lustre_target import layout_kinds
 
 # Returns the rate of a phase by its number of ranks: B/s for transfers, op/s for metadata.
 Rates = Callable[[Phase, int], float]

@@ -13,21 +13,21 @@ from bench.truth.world import EQUAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strakes.analysis.build import study_portrait
-from strakes.analysis.warnings import dropped_cells
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import SkippedCell
-from strakes.plan import MetadataPhase, TransferPhase
-from strakes.store.records import CellSkipped
+from strakes.base.errors import BadInputError
+from strakes.base.units import GIB, MIB, parse_bytes, parse_seconds
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.portrait import SkippedCell
+from strakes.runs.records import CellSkipped
 from strakes.studies.data_per_process import DataPerProcess
 from strakes.studies.metadata_ops import MetadataOps
 from strakes.studies.registry import SURVEY
 from strakes.studies.study import Context, Pilot
 from strakes.studies.transfer_size import TransferSize
 from strakes.survey.amounts import LONG_ENOUGH_S
+from strakes.survey.analysis_build import study_portrait
+from strakes.survey.analysis_warnings import dropped_cells
 from strakes.survey.preparation import choose_cells, make_context, refuse_amounts
-from strakes.units import GIB, MIB, parse_bytes, parse_seconds
 from survey.test_preparation import facts, request
 
 ROOM = (64 * GIB, 10_000_000)

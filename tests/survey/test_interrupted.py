@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import MeasurementError
-from strakes.findings.cell import Cell
-from strakes.findings.place import PLAIN, Place
-from strakes.measure.visit import MOST_INTERRUPTED
-from strakes.measure.watch import TargetWatch
-from strakes.portraits.build import build_portrait
-from strakes.store import Run, Store
+from strakes.base.errors import MeasurementError
+from strakes.model.cell import Cell
+from strakes.model.place import PLAIN, Place
+from strakes.runs.run import Run
+from strakes.runs.store import Store
+from strakes.studies.measure_visit import MOST_INTERRUPTED
+from strakes.studies.measure_watch import TargetWatch
 from strakes.studies.open_close import OpenClose
 from strakes.studies.registry import study_named
 from strakes.survey.request import Request
@@ -22,6 +22,7 @@ from strakes.survey.runner import perform
 from strakes.targets.calls import mount_of
 from strakes.targets.description import CLIENT, LOST, SERVER, Interruption, Observation
 from strakes.targets.local import LocalTarget
+from strakes.tuning.portraits import build_portrait
 
 
 class Silent:

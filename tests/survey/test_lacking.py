@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from strakes.errors import EnvironmentLacksError
-from strakes.findings.cell import Cell
-from strakes.plan import MixedPhase, Part, Plan, StagePhase, StreamPhase, TransferPhase
+from strakes.base.errors import EnvironmentLacksError
+from strakes.model.cell import Cell
+from strakes.model.phases import MixedPhase, Part, StagePhase, StreamPhase, TransferPhase
+from strakes.model.plan import Plan
 from strakes.studies.plan_run import PlanRun
 from strakes.studies.recovery import RecoveryStudy
 from strakes.survey.choosing import refuse_all

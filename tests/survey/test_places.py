@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from strakes.findings.cell import Cell
-from strakes.measure.layout_directories import Places
-from strakes.measure.watch import TargetWatch
-from strakes.plan import MetadataPhase, Plan
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.studies.layout_directories import Places
+from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.calls import mount_of
 from strakes.targets.description import SERVER, Layout, Observation
 from strakes.targets.local import LocalTarget

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from strakes.findings.cell import Cell
-from strakes.findings.place import Place
-from strakes.store.records import CellSkipped, DirectoryPlaced, RunEvent
+from strakes.model.cell import Cell
+from strakes.model.place import Place
+from strakes.runs.records import CellSkipped, DirectoryPlaced, RunEvent
 from strakes.survey.placing import place_cells
 from strakes.targets.calls import call, mount_of
 from strakes.targets.description import Placement

@@ -12,20 +12,21 @@ from bench.truth.world import EQUAL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.findings.record import from_record, to_record
-from strakes.findings.sample import Sample
-from strakes.launch.messages import PlanResult
-from strakes.plan import MetadataPhase, Plan
-from strakes.store.records import AmountsChosen
+from strakes.base.errors import BadInputError
+from strakes.base.units import GIB, KIB, MIB
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.model.record import from_record, to_record
+from strakes.model.sample import Sample
+from strakes.runs.messages import PlanResult
+from strakes.runs.records import AmountsChosen
 from strakes.studies.registry import STUDIES
 from strakes.studies.study import Pilot
 from strakes.survey.amounts import LONG_ENOUGH_S
 from strakes.survey.pilot import pilot_from_samples, pilot_plan, smallest_plan, with_write_back
 from strakes.survey.preparation import CHOSEN_SHARE, FREE_SHARE, choose_cells, limits, make_context
 from strakes.survey.request import Request
-from strakes.units import GIB, KIB, MIB
 
 
 def facts(**changes: Any) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strakes.findings.place import Place
-from strakes.measure.prepared import prepare
+from strakes.model.place import Place
+from strakes.studies.measure_prepared import prepare
 from strakes.targets.calls import mount_of
 from strakes.targets.description import Placement
 from strakes.targets.local import LocalTarget

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from strakes.findings.cell import Cell
-from strakes.plan import Phase, TransferPhase
+from strakes.model.cell import Cell
+from strakes.model.phases import TransferPhase
+from strakes.model.plan import Phase
 from strakes.studies.overview import Overview
 from strakes.studies.replication_cost import ReplicationCost
 from strakes.studies.study import Study

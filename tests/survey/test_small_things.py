@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
+from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.cli.main import run as strakes
-from strakes.errors import EnvironmentLacksError, MeasurementError
-from strakes.launch.messages import EngineError
-from strakes.measure import visit
-from strakes.store import Store
-from strakes.store.records import OthersSeen
+from strakes.runs.messages import EngineError
+from strakes.runs.records import OthersSeen
+from strakes.runs.store import Store
+from strakes.studies import measure_visit as visit
 from strakes.targets.clean import others_at_work
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from strakes.findings.cell import Cell
+from strakes.model.cell import Cell
 from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.against import Against
 from strakes.studies.open_close import OpenClose

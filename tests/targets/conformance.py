@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.targets.calls import mount_of
 from strakes.targets.clean import clean
 from strakes.targets.registry import TARGETS, detect

@@ -14,7 +14,7 @@ import pytest
 
 from conftest import StrakesRunner
 from mounts import bind_mounted, faulty_mounted, other_user
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.targets.clean import clean, clean_apart
 from strakes.targets.marker import MARKER_NAME, WATCH_S, Marker
 from strakes.targets.workspace import Workspace

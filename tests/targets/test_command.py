@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.targets.command import Command, CommandTimeout, Completed, Servers, run
 
 FREEZER = Path("/sys/fs/cgroup/freezer")

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 from mounts import tmpfs_mounted
+from strakes.base.version import __version__
 from strakes.targets.environment import capture
-from strakes.version import __version__
 
 
 def test_the_environment_of_a_measurement_is_captured(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mounts import tmpfs_mounted
-from strakes.errors import BadInputError, MeasurementError
+from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets.calls import UnansweredError, call
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import difference

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mounts import bind_mounted, tmpfs_mounted
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.targets.calls import mount_of
 from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, mounts_of, parse_mountinfo, read_mounts
 

@@ -19,8 +19,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from conftest import StrakesRunner, one_in
-from strakes.launch.engine import LocalEngine
-from strakes.plan import MetadataPhase, Plan
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.objects import NOTE
 from strakes.targets.removal import Left, remove_workspace

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from strakes.errors import EnvironmentLacksError, MeasurementError
+from strakes.base.errors import EnvironmentLacksError, MeasurementError
+from strakes.base.units import KIB, MIB
 from strakes.targets import gluster, juicefs, moosefs, nfs
 from strakes.targets.beegfs import BeeGfsTarget, read_pattern
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
@@ -26,7 +27,6 @@ from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
 from strakes.targets.remote import GpfsTarget, StorNextTarget
 from strakes.targets.target import Target, UnsupportedError
-from strakes.units import KIB, MIB
 
 RECORDED = Path(__file__).parent / "recorded"
 MASTER = """master info:|master version|3.0.117

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from strakes.base.units import GIB
 from strakes.targets.description import DataTarget, Description, MetadataTarget
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
-from strakes.units import GIB
 from targets.control_conformance import ControlConformance
 
 ALIKE = tuple(DataTarget(f"ost{index}", index, "oss", "active", 100 * GIB, 60 * GIB, 1000, 900) for index in range(4))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mounts import other_user, tmpfs_mounted
-from strakes.errors import BadInputError, MeasurementError
+from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets import workspace as module
 from strakes.targets.marker import MARKER_NAME, Marker, read_marker
 from strakes.targets.workspace import Workspace

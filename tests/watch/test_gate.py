@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from conftest import StrakesRunner
-from strakes.accept.service_level import judge, parse_service_level
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.model.service_level import judge, parse_service_level
 from strakes.watch.gate import compare
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring, RingRow
@@ -127,9 +127,9 @@ def test_the_commands_compare_and_report_read_the_store(tmp_path: Path, strakes:
 
 
 def test_a_service_level_is_a_need_that_accept_answers(tmp_path: Path) -> None:
-    from strakes.accept.judge import judge as answer
-    from strakes.accept.needs import needs_from_toml
-    from strakes.findings.results import Results
+    from strakes.model.results import Results
+    from strakes.tuning.accept_judge import judge as answer
+    from strakes.tuning.accept_needs import needs_from_toml
 
     (tmp_path / "needs.toml").write_text(
         '[[need]]\nkind = "service-level"\nlevel = "p99 of create <= 20 ms in 99 % of minutes"\n'

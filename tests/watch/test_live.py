@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from live_parts import Clock, Creates, Scheduled, Scripted, longest_s, probed
-from strakes.accept.service_level import judge, parse_service_level
-from strakes.errors import EnvironmentLacksError, MeasurementError
-from strakes.launch.messages import LoggedOperation
+from strakes.base.errors import EnvironmentLacksError, MeasurementError
+from strakes.model.service_level import judge, parse_service_level
+from strakes.runs.messages import LoggedOperation
 from strakes.targets import calls, workspace
 from strakes.targets.keeper import remove_with_limit
 from strakes.targets.mountinfo import Mount

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from conftest import StrakesRunner
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.watch.peer_group import shares_of_equals
 from strakes.watch.replay import Columns, changes_of, read_series, replay
 from strakes.watch.values import WatchedSeries

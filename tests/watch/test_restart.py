@@ -14,7 +14,7 @@ import pytest
 
 from conftest import ROOT, StrakesRunner
 from live_parts import Clock, Creates, Scripted
-from strakes.accept.service_level import parse_service_level
+from strakes.model.service_level import parse_service_level
 from strakes.targets.clean import others_at_work
 from strakes.targets.description import Interruption
 from strakes.watch.alerts import AlertSender

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.watch.alerts import AlertSender
 from strakes.watch.histogram import Histogram
 from strakes.watch.live import LiveWatch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.targets.ceph import counters
+from strakes.targets import ceph_counters as counters
 from strakes.watch.lustre import read_text
 from strakes.watch.nfs import NfsSource
 from strakes.watch.reading import CounterReading

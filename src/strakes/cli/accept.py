@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.language import english
 from strakes.cli.options import DIRECTORY, PATH, Sampling, measuring_options, write_json
 from strakes.cli.say import say
-from strakes.errors import BadInputError, StrakesError
-from strakes.language import english
 
 if TYPE_CHECKING:
-    from strakes.store import Run
+    from strakes.runs.run import Run
     from strakes.watch.ring import RingRow
 
 FAILED_STATUS = 1
@@ -31,17 +31,17 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
     A need for a number of clients that was not measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
     examples/needs-s3.toml is an example. DIR may be left out with --from. Exits with status 1 if a need is FAIL.
     """
-    from strakes.accept.answer_text import render, to_document
-    from strakes.accept.judge import FAIL, judge
-    from strakes.accept.needs import needs_from_toml
-    from strakes.analysis.build import results_of
     from strakes.cli.measure import analyse, perform, request_from, write_report
-    from strakes.findings.results import Results
+    from strakes.model.results import Results
     from strakes.predict.gather import figures_of
-    from strakes.store import Store
-    from strakes.store.run import told_as_damage
+    from strakes.runs.run import told_as_damage
+    from strakes.runs.store import Store
     from strakes.studies.registry import study_named
+    from strakes.survey.analysis_build import results_of
     from strakes.targets.registry import detect
+    from strakes.tuning.accept_judge import FAIL, judge
+    from strakes.tuning.accept_needs import needs_from_toml
+    from strakes.tuning.accept_text import render, to_document
 
     title, wanted = needs_from_toml(needs)
     watched = any(need.level for need in wanted)
@@ -88,7 +88,7 @@ def _watched_minutes(directory: str) -> list[RingRow]:
     import time
     from dataclasses import replace
 
-    from strakes.files import default_root
+    from strakes.base.files import default_root
     from strakes.watch.ring import Ring
 
     ring = default_root() / "watch"

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.foreign_text import for_terminal
+from strakes.base.language import english
+from strakes.base.units import counted
 from strakes.cli.examples import example as text_of_example
 from strakes.cli.options import PATH, Output, json_option, write_json
 from strakes.cli.say import say, say_lines, say_sentence
-from strakes.foreign_text import for_terminal
-from strakes.language import english
-from strakes.units import counted
 
 if TYPE_CHECKING:
-    from strakes.advise.app import App
-    from strakes.advise.choose import Chosen
-    from strakes.advise.paste import Paste
-    from strakes.store import Run
+    from strakes.runs.run import Run
+    from strakes.tuning.advise_app import App
+    from strakes.tuning.advise_choose import Chosen
+    from strakes.tuning.advise_paste import Paste
 
 
 @click.command()
@@ -62,12 +62,12 @@ def command(app_path: Path | None, darshan: Path | None, example: bool, run: str
             raise click.UsageError("--darshan only prints the description; pass that to --app, together with --from")
         return _rank(darshan, json) if darshan.is_dir() else _describe(darshan, json)
     assert app_path is not None
-    from strakes.advise.app import read_app
-    from strakes.advise.choose import choose
-    from strakes.advise.paste import pastes
-    from strakes.advise.source import run_to_advise_from
-    from strakes.analysis.build import results_of
-    from strakes.store.run import told_as_damage
+    from strakes.runs.run import told_as_damage
+    from strakes.survey.analysis_build import results_of
+    from strakes.tuning.advise_app import read_app
+    from strakes.tuning.advise_choose import choose
+    from strakes.tuning.advise_paste import pastes
+    from strakes.tuning.advise_source import run_to_advise_from
 
     app = read_app(app_path)
     stored = run_to_advise_from(run, lambda candidate: bool(choose(app, results_of(candidate)).choices))
@@ -83,8 +83,8 @@ def command(app_path: Path | None, darshan: Path | None, example: bool, run: str
 
 def _rank(directory: Path, json: Output | None) -> int:
     """Print the logs below a directory, most time in I/O first. Return 1 if no log could be read, else 0."""
-    from strakes.advise.darshan import read_logs
-    from strakes.units import format_bytes
+    from strakes.base.units import format_bytes
+    from strakes.tuning.advise_darshan import read_logs
 
     logs, errors = read_logs(directory)
     keys = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial")
@@ -112,8 +112,8 @@ def _rank(directory: Path, json: Output | None) -> int:
 def _describe(log: Path, json: Output | None) -> int:
     from dataclasses import asdict
 
-    from strakes.advise.app import to_toml
-    from strakes.advise.darshan import app_of, read_log
+    from strakes.tuning.advise_app import to_toml
+    from strakes.tuning.advise_darshan import app_of, read_log
 
     app, remarks = app_of(read_log(log))
     if write_json(json, {"schema": 1, "app": asdict(app), "remarks": remarks}):

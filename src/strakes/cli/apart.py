@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from strakes.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError
-from strakes.launch.watchdog import set_last_resort
-from strakes.processes import descendants_of, kernel_waits, wait_in_words
+from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError
+from strakes.base.processes import descendants_of, kernel_waits, wait_in_words
+from strakes.runs.watchdog import set_last_resort
 
 # Sent by the child when its work is done.
 _DONE = signal.SIGUSR1

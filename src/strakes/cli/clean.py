@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.foreign_text import for_terminal
 from strakes.cli.options import DIRECTORY, as_json_option
 from strakes.cli.say import print_json, say
-from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
     from strakes.targets.clean import CleanReport

@@ -11,7 +11,7 @@ from strakes.cli.options import OUTPUT, Output, confidence_option, json_option, 
 from strakes.cli.say import say, say_sentences
 
 if TYPE_CHECKING:
-    from strakes.compare.comparison import Comparison
+    from strakes.survey.comparison import Comparison
 
 FAILED_STATUS = 1
 
@@ -61,13 +61,13 @@ def command(
     small differences, make several runs of each in turn, eight or more, and separate them by commas: A1,A2,...
     B1,B2,... Each run then counts as one value.
     """
-    from strakes.compare.comparison_text import render, to_document
-    from strakes.compare.fail_on import failures, parse_fail_on
-    from strakes.compare.runs import compare_runs
-    from strakes.compare.several import compare_several
-    from strakes.errors import BadInputError
-    from strakes.language import ENGLISH, current, english
-    from strakes.store import Store
+    from strakes.base.errors import BadInputError
+    from strakes.base.language import ENGLISH, current, english
+    from strakes.runs.store import Store
+    from strakes.survey.compare_fail_on import failures, parse_fail_on
+    from strakes.survey.compare_runs import compare_runs
+    from strakes.survey.compare_several import compare_several
+    from strakes.survey.comparison_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()
@@ -87,7 +87,7 @@ def command(
     comparison = in_english if current() == ENGLISH else compared()
     met = failures(in_english, conditions)
     if html is not None:
-        from strakes.compare.comparison_page import render_comparison_page
+        from strakes.survey.comparison_page import render_comparison_page
 
         html.write(render_comparison_page(comparison))
     if write_json(json, {**to_document(in_english), "failures": list(met)}, html):

@@ -12,9 +12,9 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from strakes.files import create_kept, make_directory
-from strakes.foreign_text import without_secrets
-from strakes.version import __version__
+from strakes.base.files import create_kept, make_directory
+from strakes.base.foreign_text import without_secrets
+from strakes.base.version import __version__
 
 
 def write_crash_log(error: BaseException, arguments: Sequence[str]) -> Path:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted
 from strakes.cli.machine import MachineCheck, kernel, limits, tools
 from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options, write_json
 from strakes.cli.say import say_sentence
-from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.foreign_text import for_terminal
-from strakes.launch.choice import Launcher, with_launcher
-from strakes.units import counted
+from strakes.runs.choice import Launcher, with_launcher
 
 if TYPE_CHECKING:
-    from strakes.launch.messages import Hello
+    from strakes.runs.messages import Hello
 
 _PACKAGE = "python package "
 # In the order of mpi_engines().
@@ -67,9 +67,9 @@ def _lacking(checks: Iterable[MachineCheck]) -> list[MachineCheck]:
 
 
 def _engine() -> list[MachineCheck]:
-    from strakes.launch.engine import LocalEngine
-    from strakes.launch.messages import Hello
-    from strakes.launch.mpi_family import mpi_engines
+    from strakes.runs.engine import LocalEngine
+    from strakes.runs.messages import Hello
+    from strakes.runs.mpi_family import mpi_engines
 
     try:
         with LocalEngine() as engine:
@@ -94,8 +94,8 @@ def _engine() -> list[MachineCheck]:
 
 def _said_by(path: Path) -> Hello | EnvironmentLacksError:
     """Start an MPI engine without mpiexec, as a team of one rank; return its Hello, or why it does not start."""
-    from strakes.launch.engine import LocalEngine
-    from strakes.launch.mpi_family import GET_MPI
+    from strakes.runs.engine import LocalEngine
+    from strakes.runs.mpi_family import GET_MPI
 
     if not path.is_file():
         return EnvironmentLacksError("it is not built", remedy=GET_MPI)
@@ -115,8 +115,8 @@ def _of_mpi(name: str, reply: Hello | EnvironmentLacksError) -> MachineCheck:
 
 def _mpiexec() -> MachineCheck:
     """Check the mpiexec that --launcher mpi uses, and the engine that it starts."""
-    from strakes.launch.mpi import find_mpiexec
-    from strakes.launch.mpi_family import find_mpi_engine
+    from strakes.runs.mpi import find_mpiexec
+    from strakes.runs.mpi_family import find_mpi_engine
 
     try:
         mpiexec = find_mpiexec()

@@ -10,22 +10,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted
 from strakes.cli.options import Output, write_json
-from strakes.errors import EnvironmentLacksError
-from strakes.foreign_text import for_terminal
-from strakes.units import counted
 
 if TYPE_CHECKING:
-    from strakes.launch.choice import Launch
-    from strakes.launch.nodes.check import Alignment, CheckedNode, Difference
+    from strakes.runs.choice import Launch
+    from strakes.runs.nodes_check import Alignment, CheckedNode, Difference
 
 _TOKEN = "token"
 
 
 def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
     """Print the properties of the nodes and their differences; return the exit status."""
-    from strakes.interrupts import interrupts_deferred
-    from strakes.launch.nodes.check import examine, measure_alignment
+    from strakes.base.interrupts import interrupts_deferred
+    from strakes.runs.nodes_check import examine, measure_alignment
     from strakes.targets.directory import require_directory
     from strakes.targets.workspace import Workspace
 
@@ -65,7 +65,7 @@ def _print(
     from rich.console import Console
     from rich.table import Table
 
-    from strakes.units import format_bytes, format_seconds, format_value
+    from strakes.base.units import format_bytes, format_seconds, format_value
 
     table = Table(
         "host",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
+from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.schemas import shipped
 from strakes.cli.options import OUTPUT, Output
 from strakes.cli.say import say_sentence
-from strakes.errors import BadInputError, nearest_word
-from strakes.schemas import shipped
 
 
 @click.command("examples")

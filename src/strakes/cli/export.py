@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.language import english
 from strakes.cli.options import OUTPUT, Output
-from strakes.language import english
 
 if TYPE_CHECKING:
-    from strakes.store import Run
+    from strakes.runs.run import Run
 
 FORMATS = ("json", "csv", "openmetrics", "ior-json", "io500")
 
@@ -32,8 +32,8 @@ def command(run: str, form: str, output: Output) -> int:
     openmetrics holds medians and intervals for Prometheus. ior-json holds writes and reads in the form of IOR's JSON
     summary. io500 holds a run of IO500's phases in the form of its result_summary.txt.
     """
-    from strakes.store import Store
-    from strakes.store.run import told_as_damage
+    from strakes.runs.run import told_as_damage
+    from strakes.runs.store import Store
 
     stored = Store().open(run)
     with told_as_damage(stored):
@@ -42,20 +42,20 @@ def command(run: str, form: str, output: Output) -> int:
 
 
 def _text(stored: Run, form: str) -> str:
-    from strakes.finite import to_json
+    from strakes.base.finite import to_json
 
     if form == "openmetrics":
-        from strakes.interop.exports.openmetrics import to_openmetrics
+        from strakes.interop.export_openmetrics import to_openmetrics
 
         return to_openmetrics(stored)
     if form == "io500":
-        from strakes.interop.exports.io500_summary import to_io500_summary
+        from strakes.interop.export_io500_summary import to_io500_summary
 
         return to_io500_summary(stored)
     if form == "ior-json":
-        from strakes.interop.exports.ior_json import to_ior_json
+        from strakes.interop.export_ior_json import to_ior_json
 
         return to_json(to_ior_json(stored), indent=2) + "\n"
-    from strakes.interop.exports.rows import to_csv, to_export
+    from strakes.interop.export_rows import to_csv, to_export
 
     return to_csv(stored) if form == "csv" else to_json(to_export(stored), indent=1) + "\n"

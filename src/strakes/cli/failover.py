@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.errors import BadInputError
+from strakes.base.units import counted
 from strakes.cli.fault_options import AskedFault, fault_options, has_sessions, require_consent
 from strakes.cli.numbers import NumberRange, WholeNumber
 from strakes.cli.options import (
@@ -23,11 +25,9 @@ from strakes.cli.options import (
     write_document,
 )
 from strakes.cli.say import say
-from strakes.errors import BadInputError
-from strakes.units import counted
 
 if TYPE_CHECKING:
-    from strakes.drill.contents import Reader
+    from strakes.control.drill_contents import Reader
     from strakes.targets.command import Servers
 
 
@@ -129,7 +129,7 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json: Output |
     CIB alone is enough: the output lists the assumptions. Exits with status 1 if split brain is possible.
     """
     from strakes.cli.failover_text import print_rehearsal
-    from strakes.failover.rehearsal.rehearse import document, rehearse
+    from strakes.failover.rehearse import document, rehearse
     from strakes.failover.setup import read_plan
 
     result = rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
@@ -204,12 +204,12 @@ def drill_command(
     file is missing or damaged, if clients hang although the fault is undone, or if the servers are not in the same
     state as before.
     """
+    from strakes.base.files import default_root
     from strakes.cli.failover_text import print_drill
-    from strakes.drill.clients import Timing
-    from strakes.drill.connections import AlertListener
-    from strakes.drill.outcome import document
-    from strakes.drill.run import ClientsHang, Drill, play
-    from strakes.files import default_root
+    from strakes.control.drill_connections import AlertListener
+    from strakes.control.drill_outcome import document
+    from strakes.control.drill_run import ClientsHang, Drill, play
+    from strakes.model.recovery_clients import Timing
 
     reader = _reader(directory, read_on, read_in, servers)
     striking = fault.make(directory, servers=servers)
@@ -238,7 +238,7 @@ def drill_command(
 
 
 def _reader(directory: Path, host: str | None, place: PurePosixPath | None, servers: Servers | None) -> Reader | None:
-    from strakes.drill.contents import Reader
+    from strakes.control.drill_contents import Reader
 
     if host is None:
         if place is not None:
@@ -258,8 +258,8 @@ def undo_command() -> int:
     Every strakes command does this when it starts; this one also retries what failed before. Exits with status 1 if a
     fault could not be undone.
     """
-    from strakes.drill.journal import try_all
-    from strakes.files import default_root
+    from strakes.base.files import default_root
+    from strakes.control.drill_journal import try_all
 
     failed = False
     for pending, done, error in try_all(default_root()):
@@ -304,10 +304,10 @@ def pair_command(
     at the same time. Each fault is undone, even if strakes is killed. Exits with status 1 if a record is missing or
     the wrong node serves.
     """
+    from strakes.base.files import default_root
     from strakes.cli.failover_text import print_timeline, print_trials
-    from strakes.drill.pair import PAIR_FAULTS, Pace, document, rows, run_trials
-    from strakes.files import default_root
-    from strakes.lab.ha.pair import Pair
+    from strakes.control.drill_pair import PAIR_FAULTS, Pace, document, rows, run_trials
+    from strakes.lab.ha_pair import Pair
     from strakes.lab.manager import status
 
     lab = status(name)

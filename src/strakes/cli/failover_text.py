@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.foreign_text import for_terminal
+from strakes.base.text_width import columns, padded
+from strakes.base.units import counted
 from strakes.cli.say import say
-from strakes.foreign_text import for_terminal
-from strakes.language.width import columns, padded
-from strakes.units import counted
 
 if TYPE_CHECKING:
-    from strakes.drill.outcome import DrillOutcome
-    from strakes.drill.pair import Spread, TrialRow
+    from strakes.control.drill_outcome import DrillOutcome
+    from strakes.control.drill_pair import Spread, TrialRow
     from strakes.failover.check import Check
-    from strakes.failover.rehearsal.rehearse import Rehearsal
-    from strakes.failover.rehearsal.world import Scene
+    from strakes.failover.rehearsal_world import Scene
+    from strakes.failover.rehearse import Rehearsal
     from strakes.failover.timeline import Outage, Timeline
 
 _MOST_CLIENTS = 10
@@ -53,7 +53,7 @@ def print_check(result: Check) -> None:
 
 def print_rules() -> None:
     """Print every rule with its reason, remedy and source."""
-    from strakes.failover.rules.rule import all_rules
+    from strakes.failover.rule import all_rules
 
     for rule in all_rules():
         click.echo(f"{rule.name} ({rule.severity})")

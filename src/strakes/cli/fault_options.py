@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from strakes.base.errors import BadInputError
 from strakes.cli.options import PATH, Command, with_options
 from strakes.cli.say import say
-from strakes.errors import BadInputError
 
 if TYPE_CHECKING:
-    from strakes.drill.faults.fault import Fault
-    from strakes.drill.visit import DrillVisit
+    from strakes.control.drill_visit import DrillVisit
+    from strakes.control.fault import Fault
     from strakes.targets.command import Servers
 
 # Default fault of a study.
@@ -32,8 +32,8 @@ class AskedFault:
 
     def make(self, directory: Path, usual: str = "", servers: Servers | None = None) -> Fault:
         """Return the fault, or ``usual`` if none was named. Raises BadInputError if it is not possible here."""
-        from strakes.drill.faults.fault import Ask
-        from strakes.drill.faults.registry import COMMAND, FAULTS, make_fault
+        from strakes.control.fault import Ask
+        from strakes.control.fault_registry import COMMAND, FAULTS, make_fault
 
         if self.name == "list":
             for known, entry in FAULTS.items():
@@ -102,8 +102,8 @@ def fault_options(command: Command) -> Command:
 
 def has_sessions(directory: Path) -> bool:
     """Return whether clients can be libcephfs sessions there; print the remedy if only the engine lacks support."""
-    from strakes.drill.faults.cephfs import is_cephfs
-    from strakes.launch.engine import LocalEngine
+    from strakes.control.fault_cephfs import is_cephfs
+    from strakes.runs.engine import LocalEngine
 
     if not is_cephfs(directory):
         return False
@@ -120,8 +120,8 @@ def has_sessions(directory: Path) -> bool:
 
 def drill_visit(directory: Path, agreed: bool, fault: AskedFault, servers: Servers | None = None) -> DrillVisit:
     """Return the visit of a study of drills. Raises BadInputError if the fault is impossible or lacks consent."""
-    from strakes.drill.visit import DrillVisit
-    from strakes.files import default_root
+    from strakes.base.files import default_root
+    from strakes.control.drill_visit import DrillVisit
     from strakes.studies.recovery import TIMING
 
     fault.make(directory, _USUAL, servers)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from strakes.base.language import english
 from strakes.cli.options import OUTPUT, Output
-from strakes.language import english
 
 
 @click.command("figure")
@@ -21,9 +21,9 @@ def command(run: str, name: str | None, output: Output | None) -> int:
     RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
     before it.
     """
-    from strakes.portraits.build import build_portrait
     from strakes.report.static_figure import find_figure, name_figures, write_figure
-    from strakes.store import Store
+    from strakes.runs.store import Store
+    from strakes.tuning.portraits import build_portrait
 
     portrait = build_portrait(Store().open(run))
     if name is None:

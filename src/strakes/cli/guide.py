@@ -16,13 +16,13 @@ def command(run: str | None, output: Output) -> int:
     RUN is a run id from strakes runs, or a file written by strakes export. The default is the run that strakes advise
     would use. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
     """
-    from strakes.advise.choose import size_classes
-    from strakes.advise.paste import class_layouts
-    from strakes.advise.source import run_to_advise_from
-    from strakes.analysis.build import results_of
-    from strakes.portraits.build import build_portrait
     from strakes.report.guide import render_guide
-    from strakes.store.run import told_as_damage
+    from strakes.runs.run import told_as_damage
+    from strakes.survey.analysis_build import results_of
+    from strakes.tuning.advise_choose import size_classes
+    from strakes.tuning.advise_paste import class_layouts
+    from strakes.tuning.advise_source import run_to_advise_from
+    from strakes.tuning.portraits import build_portrait
 
     stored = run_to_advise_from(run)
     with told_as_damage(stored):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from strakes.base.language import english
 from strakes.cli.options import DIRECTORY, SECONDS, Output, json_option, write_json
 from strakes.cli.say import say, say_sentences
-from strakes.language import english
 
 FAILED_STATUS = 1
 
@@ -44,13 +44,13 @@ def command(
     from datetime import UTC, datetime
     from os.path import abspath
 
-    from strakes.compare.fail_on import parse_fail_on
-    from strakes.errors import BadInputError, StrakesError
-    from strakes.history.gather import gather
-    from strakes.history.history_text import render, to_document
-    from strakes.history.judge import failures, judged
-    from strakes.statistics.contrast import Verdict
-    from strakes.store import Store
+    from strakes.base.errors import BadInputError, StrakesError
+    from strakes.runs.store import Store
+    from strakes.stats.contrast import Verdict
+    from strakes.survey.compare_fail_on import parse_fail_on
+    from strakes.survey.history_gather import gather
+    from strakes.survey.history_judge import failures, judged
+    from strakes.survey.history_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
     store = Store()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted
 from strakes.cli.options import DIRECTORY, PATH
 from strakes.cli.say import print_json, say
-from strakes.foreign_text import for_terminal
-from strakes.units import counted
 
 
 @click.command("import")
@@ -26,7 +26,7 @@ def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None
     """
     from strakes.interop.formats import read_file
     from strakes.interop.importing import keep
-    from strakes.store import Store
+    from strakes.runs.store import Store
 
     results = [(file, read_file(file)) for file in files]
     store = Store()

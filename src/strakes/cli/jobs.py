@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.errors import BadInputError, InterruptedByUser, MeasurementError
+from strakes.base.files import open_regular
 from strakes.cli.say import print_json, say, say_lines
-from strakes.errors import BadInputError, InterruptedByUser, MeasurementError
-from strakes.files import open_regular
 
 if TYPE_CHECKING:
-    from strakes.store.jobs import Job, Jobs
+    from strakes.runs.jobs import Job, Jobs
 
 _LOOK_EVERY_S = 2.0
 # A shared file system may show the last output of a job some seconds after the queue shows its end.
@@ -30,8 +30,8 @@ def command(job: str | None, cancelling: bool, as_json: bool) -> int:
 
     Ctrl-C stops watching, not the job. Exits with the exit status of the job.
     """
-    from strakes.jobs.batch import cancel
-    from strakes.store.jobs import Jobs
+    from strakes.runs.batch import cancel
+    from strakes.runs.jobs import Jobs
 
     jobs = Jobs()
     if job is None:
@@ -51,8 +51,8 @@ def command(job: str | None, cancelling: bool, as_json: bool) -> int:
 def _list(jobs: list[Job], *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from strakes.jobs.batch import state_of
-    from strakes.launch.choice import how_to_get
+    from strakes.runs.batch import state_of
+    from strakes.runs.choice import how_to_get
 
     states = {job.id: state_of(job) for job in jobs}
     if as_json:
@@ -70,7 +70,7 @@ def _list(jobs: list[Job], *, as_json: bool) -> None:
 
 def _watch(jobs: Jobs, job: Job) -> int:
     """Print the output of a job from its beginning until it ends; return its exit status."""
-    from strakes.jobs.batch import state_of
+    from strakes.runs.batch import state_of
 
     shown, last_state, ended_at = 0, "", 0.0
     try:

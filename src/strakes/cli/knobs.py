@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import for_terminal
 from strakes.cli.options import DIRECTORY, as_json_option, servers_option
 from strakes.cli.say import local_time, print_json, say
-from strakes.errors import BadInputError
-from strakes.foreign_text import for_terminal
 
 if TYPE_CHECKING:
-    from strakes.knobs.change import Reading
-    from strakes.knobs.journal import JournalState
-    from strakes.knobs.knob import Knob
+    from strakes.control.knob import Knob
+    from strakes.control.knob_change import Reading
+    from strakes.control.knob_journal import JournalState
     from strakes.targets.command import Servers
     from strakes.targets.target import Target
 
@@ -45,8 +45,8 @@ def list_command(directory: Path | None, servers: Servers | None, as_json: bool)
 
     Without DIR, list all settings that strakes knows, without values.
     """
-    from strakes.knobs.change import Reading, in_force, read
-    from strakes.knobs.loader import catalogue
+    from strakes.control.knob_change import Reading, in_force, read
+    from strakes.control.knob_loader import catalogue
 
     if directory is None:
         readings, used = tuple(Reading(knob) for knob in catalogue()), {}
@@ -71,7 +71,7 @@ def get_command(directory: Path, names: Sequence[str], servers: Servers | None, 
 
     Exits with status 1 if a setting has no value here.
     """
-    from strakes.knobs.change import in_force, read
+    from strakes.control.knob_change import in_force, read
 
     target = _target(directory, servers)
     readings = [(reading, in_force(target, reading.knob)) for reading in read(target, names)]
@@ -103,7 +103,7 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
     Shows the value that is really in force, because some systems silently adjust a value. If one setting is refused,
     the earlier ones are put back. Exits with status 1 if a value in force is not the one you gave.
     """
-    from strakes.knobs.change import set_values
+    from strakes.control.knob_change import set_values
 
     change = set_values(_target(directory, servers), _pairs(values), keep=keep)
     if as_json:
@@ -137,8 +137,8 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     With DIR, put back only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value
     could not be put back, or if a journal or a record is damaged.
     """
-    from strakes.files import default_root
-    from strakes.knobs.restore import restore
+    from strakes.base.files import default_root
+    from strakes.control.knob_restore import restore
 
     done = restore(default_root(), target=_plain_path(directory), keep=keep)
     if as_json:
@@ -163,8 +163,8 @@ def journal_command(directory: Path | None, with_closed: bool, as_json: bool) ->
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
     """
-    from strakes.files import default_root
-    from strakes.knobs.journal import closed_journals, open_journals
+    from strakes.base.files import default_root
+    from strakes.control.knob_journal import closed_journals, open_journals
 
     root = default_root()
     states = [*(closed_journals(root) if with_closed else ()), *open_journals(root)[0]]
@@ -366,8 +366,8 @@ def _or_none(value: str | None) -> str:
 
 def _print_damaged() -> bool:
     """Print the journals that cannot be read. Return whether any were found."""
-    from strakes.files import default_root
-    from strakes.knobs.journal import open_journals
+    from strakes.base.files import default_root
+    from strakes.control.knob_journal import open_journals
 
     errors = open_journals(default_root())[1]
     for error in errors:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import for_terminal
 from strakes.cli.numbers import WholeNumber
 from strakes.cli.options import BYTES, PATH, SECONDS
 from strakes.cli.say import print_json, say
-from strakes.errors import BadInputError
-from strakes.foreign_text import for_terminal
 from strakes.lab.kind import KINDS, load
 
 if TYPE_CHECKING:
@@ -153,8 +153,8 @@ def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) 
     """
     import os
 
+    from strakes.base.processes import python_module
     from strakes.lab.manager import status
-    from strakes.processes import python_module
 
     lab = status(name, at)
     commands = lab.facts.get("commands", {}) if lab else {}
@@ -251,7 +251,7 @@ def _settings(option: LabOption) -> dict[str, Any]:
 
 def _written(option: LabOption, default: object) -> object:
     """Return the default of a size or time as a user writes it, with its unit; other defaults unchanged."""
-    from strakes.units import format_bytes
+    from strakes.base.units import format_bytes
 
     if option.form == "size" and isinstance(default, int):
         return format_bytes(default).replace(" ", "")
@@ -280,7 +280,7 @@ def _up_callback(kind: str) -> Any:
 
 
 def _print_status(lab: LabStatus) -> None:
-    from strakes.units import format_bytes
+    from strakes.base.units import format_bytes
 
     say(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
     rows = (

@@ -12,7 +12,7 @@ import shutil
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.units import GIB, format_bytes
+from strakes.base.units import GIB, format_bytes
 
 State = Literal["ok", "limited", "missing"]
 
@@ -141,6 +141,6 @@ def _errno_of(number: int, *arguments: int | None) -> int:
 
 
 def _memory_available() -> int:
-    from strakes.memory import memory_sizes
+    from strakes.base.memory import memory_sizes
 
     return memory_sizes().get("MemAvailable", os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from strakes.cli.say import broken, say
-from strakes.cli.signals import orderly_signals
-from strakes.errors import (
+from strakes.base.errors import (
     BROKEN_PIPE_STATUS,
     BadInputError,
     EnvironmentLacksError,
@@ -24,9 +22,11 @@ from strakes.errors import (
     StrakesError,
     nearest_word,
 )
-from strakes.foreign_text import for_terminal
-from strakes.language import LANGUAGES, choose, wanted
-from strakes.version import __version__
+from strakes.base.foreign_text import for_terminal
+from strakes.base.language import LANGUAGES, choose, wanted
+from strakes.base.version import __version__
+from strakes.cli.say import broken, say
+from strakes.cli.signals import orderly_signals
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -291,14 +291,14 @@ def _put_back_knobs(arguments: list[str]) -> None:
         return
     import os
 
-    from strakes.files import default_root
+    from strakes.base.files import default_root
 
     try:
         journals = [name for name in os.listdir(default_root() / "knobs" / "open") if name.endswith(".jsonl")]
     except (OSError, StrakesError):
         return
     if journals:
-        from strakes.knobs.restore import restore_abandoned
+        from strakes.control.knob_restore import restore_abandoned
 
         try:
             restore_abandoned(default_root(), lambda text: say(f"strakes: {text}", err=True))
@@ -310,14 +310,14 @@ def _put_right_faults(arguments: list[str]) -> None:
     """Undo the faults of drills that were killed together with their guards."""
     if arguments[:2] == ["failover", "undo"] or {"--help", "-h"} & set(arguments):
         return
-    from strakes.files import default_root
+    from strakes.base.files import default_root
 
     try:
         if not os.listdir(default_root() / "drills"):
             return
     except (OSError, StrakesError):
         return
-    from strakes.drill.journal import put_right_abandoned
+    from strakes.control.drill_journal import put_right_abandoned
 
     try:
         put_right_abandoned(default_root(), lambda text: say(f"strakes: {text}", err=True))

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from strakes.base.errors import BadInputError, InterruptedByUser
+from strakes.base.language import ENGLISH, current, english, gettext, ngettext
+from strakes.base.text_width import padded
 from strakes.cli.options import Amounts, Measuring, Output, Sampling, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say, say_sentences
-from strakes.errors import BadInputError, InterruptedByUser
-from strakes.language import ENGLISH, current, english, gettext, ngettext
-from strakes.language.width import padded
 
 if TYPE_CHECKING:
-    from strakes.findings.portrait import Portrait
-    from strakes.literature.io500 import System
-    from strakes.store import Run, RunWriter, Store
+    from strakes.model.literature_io500 import System
+    from strakes.model.portrait import Portrait
+    from strakes.runs.run import Run
+    from strakes.runs.store import Store
+    from strakes.runs.writer import RunWriter
     from strakes.studies.study import Study
     from strakes.survey.request import Request
     from strakes.tuning.request import TuningRequest
@@ -86,8 +88,8 @@ def conclude(
     run: Run, html: Output | None, json: Output | None, others: tuple[tuple[System, ...], str] | None = None
 ) -> None:
     """Store and print the findings of a run before its report, so that a failing report loses nothing."""
-    from strakes.portraits.build import build_portrait
     from strakes.report.findings import to_document
+    from strakes.tuning.portraits import build_portrait
 
     try:
         with english():  # what programs read
@@ -111,7 +113,7 @@ def _hint_at_study(error: BadInputError, directory: str) -> None:
 
 def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
     """Return the published systems of a list and its source, or None without a list. Raises BadInputError."""
-    from strakes.literature.io500 import systems
+    from strakes.model.literature_io500 import systems
 
     return None if compare_with is None else systems(compare_with)
 
@@ -135,7 +137,7 @@ def perform(request: Request, options: Measuring) -> Run:
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
     """Perform the requested ``work`` with a progress display; return the stored run, which is in English."""
-    from strakes.store import Store
+    from strakes.runs.store import Store
 
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
@@ -151,9 +153,9 @@ def typed_command() -> str:
 def submit(words: str, request: Request) -> None:
     """Submit this command as a batch job; print its number."""
     from strakes.cli.options import words_of
-    from strakes.jobs.batch import submit_job, without_batch
-    from strakes.launch.choice import offer
-    from strakes.store.jobs import Jobs
+    from strakes.runs.batch import submit_job, without_batch
+    from strakes.runs.choice import offer
+    from strakes.runs.jobs import Jobs
     from strakes.targets.directory import require_directory
 
     launch = request.launch
@@ -168,8 +170,8 @@ def submit(words: str, request: Request) -> None:
 
 def analyse(run: Run) -> Portrait:
     """Build the portrait and store it with the run; in the language in use, which has to be English."""
-    from strakes.portraits.build import build_portrait
     from strakes.report.findings import to_document
+    from strakes.tuning.portraits import build_portrait
 
     portrait = build_portrait(run)
     run.write_findings(to_document(portrait))
@@ -179,7 +181,7 @@ def analyse(run: Run) -> Portrait:
 def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
     """Write the report to ``html``, or to the directory of the run."""
     from strakes.report.html import render_html
-    from strakes.store.files import replace_text
+    from strakes.runs.store_files import replace_text
 
     if html is None:
         replace_text(run.path / "report.html", render_html(portrait))  # as private as the run
@@ -191,8 +193,8 @@ def show(
     portrait: Portrait, document: Mapping[str, object], run: Run, html: Output | None, json: Output | None
 ) -> None:
     """Print the summary, unless ``--json -`` (the ``document``) or ``--html -`` is on standard output."""
+    from strakes.base.units import format_seconds
     from strakes.report.summary import render_summary
-    from strakes.units import format_seconds
 
     if write_json(json, document, html):
         click.echo(render_summary(portrait, report_path(run, html)))

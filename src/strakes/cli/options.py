@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from strakes.base.errors import BadInputError, MeasurementError
+from strakes.base.files import write_whole
+from strakes.base.units import MIB, parse_bytes, parse_seconds
 from strakes.cli.numbers import NumberRange, WholeNumber
-from strakes.errors import BadInputError, MeasurementError
-from strakes.files import write_whole
-from strakes.launch.choice import LAUNCHERS, Launch, Launcher, offer
-from strakes.launch.impact import Impact, parse_impact
+from strakes.runs.choice import LAUNCHERS, Launch, Launcher, offer
+from strakes.runs.impact import Impact, parse_impact
 from strakes.targets.command import Servers
-from strakes.units import MIB, parse_bytes, parse_seconds
 
 if TYPE_CHECKING:
-    from strakes.store import Run
+    from strakes.runs.run import Run
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -100,7 +100,7 @@ def write_document(output: Output | None, text: str, *others: Output | None) -> 
 
 def write_json(output: Output | None, document: object, *others: Output | None) -> bool:
     """Write the document as JSON, with the result of ``write_document``."""
-    from strakes.finite import to_json
+    from strakes.base.finite import to_json
 
     text = "" if output is None else to_json(document, indent=1)
     return write_document(output, text, *others)
@@ -267,7 +267,7 @@ like_option = click.option(
 
 def like_run(like: str | None, *amounts: float | None) -> Run | None:
     """Return the run whose plans are used, or None. Raises BadInputError if amounts were given as well."""
-    from strakes.store import Store
+    from strakes.runs.store import Store
 
     if like is None:
         return None
@@ -326,7 +326,7 @@ def _read_with(parse: Callable[[Any], object]) -> Callable[[click.Context, click
 
 
 def _parse_neighbour(text: str) -> float:
-    from strakes.neighbour.limit import parse_neighbour
+    from strakes.studies.neighbour_limit import parse_neighbour
 
     return parse_neighbour(text)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
+from strakes.base.language import english
 from strakes.cli.numbers import WholeNumber
 from strakes.cli.options import DIRECTORY, PATH, SECONDS, Output, json_option, write_json
 from strakes.cli.say import say, say_lines
-from strakes.language import english
 
 
 class _ForecastUnlessNamed(click.Group):
@@ -71,7 +71,7 @@ def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, se
     from strakes.predict.inputs import inputs_of
     from strakes.predict.sealed import digest
     from strakes.predict.sealed import seal as keep
-    from strakes.store import Store
+    from strakes.runs.store import Store
 
     asked = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
@@ -105,7 +105,7 @@ def score_command(name: str, run: str, json: Output | None) -> None:
     from strakes.predict.forecast_text import say_score
     from strakes.predict.gather import figures_of
     from strakes.predict.sealed import open_sealed, require_later, score
-    from strakes.store import Store
+    from strakes.runs.store import Store
 
     store = Store()
     document = open_sealed(name, store.root)

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from strakes.units import counted
+from strakes.base.units import counted
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

@@ -19,7 +19,7 @@ def command(run: str, html: Output | None, json: Output | None, compare_with: st
     before it.
     """
     from strakes.cli.measure import conclude, list_of
-    from strakes.store import Store
+    from strakes.runs.store import Store
 
     conclude(Store().open(run), html, json, list_of(compare_with))
     return 0

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.errors import BadInputError
+from strakes.base.language import english
 from strakes.cli.options import (
     DIRECTORY,
     Amounts,
@@ -19,11 +21,9 @@ from strakes.cli.options import (
     measuring_options,
     write_json,
 )
-from strakes.errors import BadInputError
-from strakes.language import english
 
 if TYPE_CHECKING:
-    from strakes.findings.portrait import Portrait
+    from strakes.model.portrait import Portrait
 
 
 # Share of the budget for a population, which comes first; the rest also gets what the population does not need.
@@ -60,7 +60,7 @@ def command(
     impossible on DIR are skipped, with the reason. For S3, --files is the number of files at the end of its population.
     """
     from strakes.cli.measure import analyse, perform, report_path, request_from, write_report
-    from strakes.literature.sources import SOURCES
+    from strakes.model.literature_sources import SOURCES
     from strakes.report.reproduced import render, to_document
     from strakes.studies.against import Against
     from strakes.studies.registry import study_named

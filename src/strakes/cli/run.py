@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted, format_seconds
 from strakes.cli.numbers import NumberList
 from strakes.cli.options import DIRECTORY, Sampling, batch_option, measuring_options
-from strakes.errors import BadInputError, nearest_word
-from strakes.foreign_text import for_terminal
-from strakes.units import counted, format_seconds
 
 if TYPE_CHECKING:
-    from strakes.launch.choice import Launch
+    from strakes.runs.choice import Launch
     from strakes.survey.request import Request
 
 TOOLS = ("ior", "mdtest", "io500", "dlio")
@@ -151,8 +151,8 @@ def _run_plan(
     path: Path, directories: Sequence[Path], options: Sampling, placement: Mapping[str, str], batch: str | None
 ) -> int:
     from strakes.cli.measure import measure, request_from
-    from strakes.plan.model import placed
-    from strakes.plan.toml import plan_from_toml
+    from strakes.model.plan import placed
+    from strakes.model.plan_toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
     title, parsed = plan_from_toml(path, options.seed)
@@ -168,8 +168,8 @@ def _run_tool(
     tool: str, words: tuple[str, ...], options: Sampling, placement: Mapping[str, str], batch: str | None
 ) -> int:
     from strakes.cli.measure import measure, request_from
-    from strakes.interop.commands.options import tool_of
-    from strakes.plan.model import placed
+    from strakes.interop.command_options import tool_of
+    from strakes.model.plan import placed
     from strakes.studies.plan_run import PlanRun
 
     launch, seed = options.launch, options.seed

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted
 from strakes.cli.numbers import WholeNumber
 from strakes.cli.say import local_time, print_json, say
-from strakes.foreign_text import for_terminal
-from strakes.units import counted
 
 if TYPE_CHECKING:
-    from strakes.store import RunSummary
+    from strakes.runs.run import RunSummary
 
 # More columns than any row needs.
 _LONGEST_LINE_COLUMNS = 100_000
@@ -24,7 +24,7 @@ _LONGEST_LINE_COLUMNS = 100_000
 @click.option("--limit", type=WholeNumber(min=1), help="List only the newest N runs.")
 def command(as_json: bool, limit: int | None) -> None:
     """List the runs in the store, oldest first."""
-    from strakes.store import Store
+    from strakes.runs.store import Store
 
     store = Store()
     runs = store.runs()

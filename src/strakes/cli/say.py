@@ -8,7 +8,7 @@ from typing import TextIO
 
 import click
 
-from strakes.foreign_text import for_terminal
+from strakes.base.foreign_text import for_terminal
 
 
 def local_time(moment: datetime) -> datetime:
@@ -40,7 +40,7 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
     import shutil
     import textwrap
 
-    from strakes.language.width import columns, wrapped
+    from strakes.base.text_width import columns, wrapped
 
     width = shutil.get_terminal_size().columns
     if not stream.isatty() or columns(line) <= width:
@@ -63,6 +63,6 @@ def say_lines(text: str, *, err: bool = False) -> None:
 
 def print_json(document: object) -> None:
     """Print the document as JSON."""
-    from strakes.finite import to_json
+    from strakes.base.finite import to_json
 
     click.echo(to_json(document, indent=1))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from strakes.errors import InterruptedByUser
+from strakes.base.errors import InterruptedByUser
 
 _AGAIN_S = 0.05  # destructors take less
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from strakes.base.errors import BadInputError
 from strakes.cli.fault_options import AskedFault, drill_visit, fault_options
 from strakes.cli.options import (
     DIRECTORY,
@@ -20,7 +21,6 @@ from strakes.cli.options import (
     measuring_options,
 )
 from strakes.cli.say import say_sentence
-from strakes.errors import BadInputError
 
 
 @click.command("study")

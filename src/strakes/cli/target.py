@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.foreign_text import for_terminal
+from strakes.base.text_width import columns, padded
 from strakes.cli.options import DIRECTORY, as_json_option, servers_option
 from strakes.cli.say import print_json, say_sentence
-from strakes.foreign_text import for_terminal
-from strakes.language.width import columns, padded
 
 if TYPE_CHECKING:
     from strakes.targets.block_device import BlockDevice
@@ -50,7 +50,7 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
 
 
 def _rows(known: Knowledge) -> list[_Row]:
-    from strakes.units import format_bytes
+    from strakes.base.units import format_bytes
 
     facts = known.facts
     inodes = (
@@ -73,7 +73,7 @@ def _rows(known: Knowledge) -> list[_Row]:
 
 
 def _device_rows(device: BlockDevice) -> list[_Row]:
-    from strakes.units import format_bytes
+    from strakes.base.units import format_bytes
 
     kind = "rotational" if device.rotational else "not rotational"
     rows = [
@@ -120,7 +120,7 @@ def _told(known: Knowledge) -> Iterator[_Row]:
 
 def layout_text(layout: Layout) -> str:
     """Return a layout as text."""
-    from strakes.units import counted, format_bytes
+    from strakes.base.units import counted, format_bytes
 
     parts = [
         f"stripe count {layout.stripe_count}" if layout.stripe_count is not None else "",
@@ -160,7 +160,7 @@ def _tables(description: Description) -> Iterator[str]:
 
 
 def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> Iterator[str]:
-    from strakes.units import format_bytes
+    from strakes.base.units import format_bytes
 
     if not targets:
         return

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from strakes.base.errors import BadInputError
+from strakes.base.language import english
 from strakes.cli.options import DIRECTORY, PATH, Measuring, measuring_options, write_json
-from strakes.errors import BadInputError
-from strakes.language import english
 
 
 @click.command("tune")
@@ -46,9 +46,9 @@ def command(
     system settings, which are put back after every trial. At the end, the present and the best settings are measured
     again, alternately. The result is the gain with its interval, or an upper limit of the gain of any setting.
     """
-    from strakes.advise.app import read_app
     from strakes.cli.measure import analyse, carry_out, report_path, typed_command, write_report
     from strakes.report.findings import to_document
+    from strakes.tuning.advise_app import read_app
     from strakes.tuning.outcome import outcome_of
     from strakes.tuning.outcome_text import render
     from strakes.tuning.request import TuningRequest

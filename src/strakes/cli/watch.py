@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted, parse_seconds
 from strakes.cli.numbers import NumberRange
 from strakes.cli.options import (
     DIRECTORY,
@@ -22,13 +25,10 @@ from strakes.cli.options import (
     write_json,
 )
 from strakes.cli.say import say
-from strakes.errors import BadInputError
-from strakes.foreign_text import for_terminal
 from strakes.targets.command import Servers
-from strakes.units import counted, parse_seconds
 
 if TYPE_CHECKING:
-    from strakes.accept.service_level import ServiceLevel
+    from strakes.model.service_level import ServiceLevel
     from strakes.targets.target import Target
     from strakes.watch.ring import Ring
 
@@ -159,7 +159,7 @@ def run_command(
     import signal
     import threading
 
-    from strakes.errors import EnvironmentLacksError
+    from strakes.base.errors import EnvironmentLacksError
     from strakes.watch.alerts import AlertSender
     from strakes.watch.live import LiveWatch, run_live
     from strakes.watch.metrics import serve
@@ -321,7 +321,7 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
 
 def _levels(texts: tuple[str, ...]) -> list[ServiceLevel]:
     """Parse service levels. Raises BadInputError for an operation that the probe does not do."""
-    from strakes.accept.service_level import parse_service_level
+    from strakes.model.service_level import parse_service_level
     from strakes.watch.probing import OPERATIONS
 
     levels = [parse_service_level(text) for text in texts]
@@ -356,7 +356,7 @@ def _kept(directory: Path | None) -> Ring:
 
 
 def _store(directory: Path | None) -> Path:
-    from strakes.files import default_root
+    from strakes.base.files import default_root
 
     return directory or default_root() / "watch"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover.limits import MOST_DEPTH
 
 # A quote without an end takes the rest of its line, so that any text takes linear time.

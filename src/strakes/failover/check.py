@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 
 from strakes.failover.limits import little_enough
-from strakes.failover.rules.rule import RuleFinding, all_rules, findings
+from strakes.failover.rule import RuleFinding, all_rules, findings
 from strakes.failover.setup import Setup
 from strakes.failover.simulation import behaviour_of
 from strakes.failover.validators import ValidatorVerdict, verdicts

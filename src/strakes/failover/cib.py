@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from xml.etree import ElementTree as Xml
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover.cib_ties import Ties
 from strakes.failover.cib_values import TRUE, canonical, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import matches, too_much

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.failover.cluster import Cluster
 
 

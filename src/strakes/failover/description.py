@@ -10,11 +10,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.base.toml_file import read_toml
+from strakes.base.units import parse_seconds
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget
 from strakes.failover.consistency import require_whole
-from strakes.toml_file import read_toml
-from strakes.units import parse_seconds
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 _LNET = re.compile(r"(tcp|o2ib|kfi|gni|efa)\d{0,3}")

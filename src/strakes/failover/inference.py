@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget
 from strakes.failover.model import ClusterModel, FencingDevice, Service
-from strakes.failover.rules.fencing_devices import is_bmc, is_outlet, plug_of
-from strakes.failover.rules.heartbeat import read_address
+from strakes.failover.rules_fencing_devices import is_bmc, is_outlet, plug_of
+from strakes.failover.rules_heartbeat import read_address
 
 _FENCING = "fencing network"
 _NO_BMC = Bmc("", "", "", "")

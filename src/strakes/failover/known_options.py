@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from xml.etree import ElementTree as Xml
 
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.targets.command import CommandTimeout, run
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from xml.etree import ElementTree as Xml
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 
 # Rules compare resources and constraints in pairs, and recurse into nested elements.
 _MOST_RESOURCES = 1000

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from strakes.failover.cib import Cib
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
-from strakes.failover.rules.fencing_devices import address_of
-from strakes.failover.rules.heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules_fencing_devices import address_of
+from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as Xml
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.base.files import write_below
 from strakes.failover.cluster import Cluster, ServedTarget
 from strakes.failover.description import read_description
-from strakes.files import write_below
 
 if TYPE_CHECKING:
     from jinja2 import Environment

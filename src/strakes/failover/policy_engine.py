@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import write_kept
 from strakes.failover.behaviour import Action, Snapshot
 from strakes.failover.cib_values import role_of
 from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
-from strakes.files import write_kept
 from strakes.targets.command import CommandTimeout, run
 
 # A transition may need another one, such as a start after a power-off; a fifth means a loop.

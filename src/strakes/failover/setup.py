@@ -10,7 +10,8 @@ from functools import cached_property
 from importlib.resources import files as package_files
 from pathlib import Path
 
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import read_below
 from strakes.failover.behaviour import Behaviour
 from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
@@ -19,9 +20,8 @@ from strakes.failover.description import read_description
 from strakes.failover.limits import MOST_DRBD, little_enough
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.plan import DESCRIPTION
-from strakes.failover.readers.source_kind import built_cib, place_of_source
 from strakes.failover.replication import Resource, resources_of
-from strakes.files import read_below
+from strakes.failover.source_kind import built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
 # Replaces the directory in messages about this machine.

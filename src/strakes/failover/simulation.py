@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 from xml.etree import ElementTree as Xml
 
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.failover.behaviour import Behaviour, Snapshot
 from strakes.failover.limits import too_much_to_ask
 from strakes.failover.pacemaker_resources import Primitive

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise, takewhile
 
-from strakes.units import counted
+from strakes.base.units import counted
 
 
 @dataclass(frozen=True, order=True)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree as Xml
 
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.files import make_directory, write_kept
 from strakes.failover.blocks import included_by, read_corosync
 from strakes.failover.limits import too_much_to_ask
-from strakes.failover.rules.heartbeat import is_address, links_of
+from strakes.failover.rules_heartbeat import is_address, links_of
 from strakes.failover.setup import LIVE, Setup
-from strakes.files import make_directory, write_kept
 from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

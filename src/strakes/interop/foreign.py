@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Setting
-from strakes.findings.record import from_record
-from strakes.findings.sample import Sample
-from strakes.store.records import Visit
+from strakes.model.cell import Cell, Measure
+from strakes.model.portrait import Setting
+from strakes.model.record import from_record
+from strakes.model.sample import Sample
+from strakes.runs.records import Visit
 
 RateMetric = Literal["bytes_per_s", "operations_per_s"]
 

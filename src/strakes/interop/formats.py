@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from strakes.errors import BadInputError
-from strakes.file_kinds import OTHER_KINDS, refuse_other_kind
-from strakes.files import read_regular
+from strakes.base.errors import BadInputError
+from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
+from strakes.base.files import read_regular
+from strakes.interop import reader_elbencho as elbencho
+from strakes.interop import reader_fio as fio
+from strakes.interop import reader_io500 as io500
+from strakes.interop import reader_ior as ior
+from strakes.interop import reader_mdtest as mdtest
 from strakes.interop.foreign import Foreign
-from strakes.interop.readers import elbencho, fio, io500, ior, mdtest
-from strakes.interop.readers.blocks import Block, Document, Printed, Result, Unread, cut, json_documents, without
-from strakes.interop.readers.pasted import UTF_16, plain_text
+from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, cut, json_documents, without
+from strakes.interop.reader_pasted import UTF_16, plain_text
 
 # Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024

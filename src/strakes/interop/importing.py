@@ -6,13 +6,15 @@ import os
 import shlex
 from pathlib import Path
 
-from strakes.errors import BadInputError
-from strakes.foreign_text import for_shell
-from strakes.interop.commands import ior, mdtest
+from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import for_shell
+from strakes.interop import command_ior as ior
+from strakes.interop import command_mdtest as mdtest
 from strakes.interop.foreign import Foreign, cells_and_visits
 from strakes.interop.formats import ResultFile
-from strakes.store import Run, Store
-from strakes.store.records import FactsFound
+from strakes.runs.records import FactsFound
+from strakes.runs.run import Run
+from strakes.runs.store import Store
 
 UNKNOWN_TARGET = "(not known)"
 # Tools whose command lines `strakes run` understands, with their parsers.

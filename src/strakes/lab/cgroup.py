@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.errors import EnvironmentLacksError
-from strakes.files import write_kernel_file
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.files import write_kernel_file
 from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"

@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.files import open_kept
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import open_kept
+from strakes.base.units import format_bytes
 from strakes.lab.cgroup import Group, device_group, limit_iops, require, throttled_devices
 from strakes.lab.packages import Package
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 from strakes.targets.mountinfo import mounts_of
-from strakes.units import format_bytes
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0

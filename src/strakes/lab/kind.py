@@ -84,7 +84,7 @@ class Kind(NamedTuple):
 
 KINDS = {
     "ceph": Kind(
-        "strakes.lab.ceph.lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."
+        "strakes.lab.ceph_lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."
     ),
     "gluster": Kind(
         "strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."
@@ -96,14 +96,14 @@ KINDS = {
         "JuiceFS: metadata in SQLite or Redis, objects in a directory, FUSE client with a cache.",
     ),
     "ha": Kind(
-        "strakes.lab.ha.lab:HaLab",
+        "strakes.lab.ha_lab:HaLab",
         "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system.",
     ),
     "hosts": Kind(
-        "strakes.lab.hosts.lab:PlainHostsLab",
+        "strakes.lab.hosts:PlainHostsLab",
         "Several emulated hosts on this machine, reached by ssh, with a shared directory.",
     ),
-    "slurm": Kind("strakes.lab.hosts.slurm:SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
+    "slurm": Kind("strakes.lab.slurm:SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
     "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, which can be made slow."),
     "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, which can be made slow."),
     "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.errors import BadInputError
-from strakes.files import write_kept
+from strakes.base.errors import BadInputError
+from strakes.base.files import write_kept
 
 # In directories that strakes made to hold labs, so that it may remove them with the last one.
 ROOT_MARKER = ".made-by-strakes-lab"

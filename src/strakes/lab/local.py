@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.cgroup import require
 from strakes.lab.device import Device, attach, make_file, mount_device, require_space
 from strakes.lab.kind import Lab

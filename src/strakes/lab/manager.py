@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from strakes.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.lab.kind import CLIENT, Lab, load
 from strakes.lab.lab_directory import (
     LabDirectory,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.files import write_kept
+from strakes.base.files import write_kept
 from strakes.lab.device import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import CLIENT, Lab
 from strakes.lab.mounts import mounted_at, space_of

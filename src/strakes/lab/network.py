@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.errors import EnvironmentLacksError
-from strakes.files import write_kept
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.files import write_kept
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 

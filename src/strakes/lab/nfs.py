@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import EnvironmentLacksError
-from strakes.files import write_kernel_file
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.files import write_kernel_file
 from strakes.lab.device import PACKAGES, Brick, check_bricks, make_bricks
 from strakes.lab.kind import Lab
 from strakes.lab.network import LabNetwork, make_network

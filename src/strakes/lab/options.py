@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, cast
 
-from strakes.errors import BadInputError
-from strakes.units import format_bytes, format_seconds, parse_bytes
+from strakes.base.errors import BadInputError
+from strakes.base.units import format_bytes, format_seconds, parse_bytes
 
 Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 

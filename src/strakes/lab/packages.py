@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Literal
 
-from strakes.errors import EnvironmentLacksError
+from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.process import environment, last_lines
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

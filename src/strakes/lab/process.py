@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.files import open_kept
+from strakes.base.files import open_kept
+from strakes.base.processes import process_start
 from strakes.lab.state import ProcessRecord
-from strakes.processes import process_start
 from strakes.targets import command
 
 # In the environment of all processes of a lab, and inherited by their children.

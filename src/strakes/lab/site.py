@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from strakes.errors import EnvironmentLacksError
-from strakes.files import open_directory, write_kept, write_kernel_file
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.files import open_directory, write_kept, write_kernel_file
 from strakes.lab.process import GatedProcess, last_lines, run
 from strakes.lab.state import LabJournal, ProcessRecord
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from strakes.errors import BadInputError
-from strakes.files import open_kept
+from strakes.base.errors import BadInputError
+from strakes.base.files import open_kept
 from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"

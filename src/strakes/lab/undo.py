@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from strakes.errors import BadInputError, MeasurementError
+from strakes.base.errors import BadInputError, MeasurementError
 from strakes.lab.cgroup import release_groups, remove_groups
 from strakes.lab.device import detach_below, release_limits
 from strakes.lab.lab_directory import LabDirectory, forget

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.base.toml_file import read_toml
+from strakes.base.units import parse_count, parse_rate
 from strakes.predict.capacity import evidence_of
 from strakes.predict.levels import MeasuredLevel, Part, Scale
-from strakes.toml_file import read_toml
-from strakes.units import parse_count, parse_rate
 
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from strakes.base.units import counted
 from strakes.predict.forecasts import FigureForecast
 from strakes.predict.levels import PART_NAMES, FigureLevels, MeasuredLevel
 from strakes.predict.model import Forecast
 from strakes.predict.sealed import Score
 from strakes.report.numbers import percent, show, show_range
-from strakes.units import counted
 
 
 def render(forecasts: Sequence[FigureForecast]) -> str:

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from strakes.base.version import __version__
 from strakes.predict.asked import Asked, Stated, why_unknown
 from strakes.predict.inputs import file_system_of
 from strakes.predict.levels import PART_NAMES, FigureLevels, Scale
 from strakes.predict.model import COVERAGE, Forecast, Model
-from strakes.store import Run
-from strakes.version import __version__
+from strakes.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,16 @@ from dataclasses import replace
 from functools import partial
 from statistics import fmean, median
 
-from strakes.analysis.build import results_of
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Setting
-from strakes.findings.results import Measured
-from strakes.findings.sample import Sample, sample_named
+from strakes.base.errors import BadInputError
+from strakes.model.cell import Cell
+from strakes.model.portrait import Setting
+from strakes.model.results import Measured
+from strakes.model.sample import Sample, sample_named
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Part, Scale
-from strakes.store import Run
-from strakes.store.records import Visit
-from strakes.store.run import told_as_damage
+from strakes.runs.records import Visit
+from strakes.runs.run import Run, told_as_damage
 from strakes.studies.compose import from_memory
+from strakes.survey.analysis_build import results_of
 
 # Settings that are part of the scale; all others identify a figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")

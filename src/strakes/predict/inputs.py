@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strakes.errors import BadInputError
-from strakes.store import Run
+from strakes.base.errors import BadInputError
+from strakes.runs.run import Run
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from strakes.findings.portrait import Setting
+from strakes.model.portrait import Setting
 from strakes.report.numbers import label_of, level_of
 
 Part = Literal["clients", "links", "mdts", "osts", "shared"]

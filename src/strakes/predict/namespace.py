@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from strakes.errors import BadInputError
-from strakes.foreign_text import shell_line
+from strakes.base.errors import BadInputError
+from strakes.base.foreign_text import shell_line
+from strakes.base.units import counted
 from strakes.report.numbers import percent
-from strakes.units import counted
 
 
 @dataclass

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError
-from strakes.files import make_directory, read_at_most, read_kept
+from strakes.base.errors import BadInputError
+from strakes.base.files import make_directory, read_at_most, read_kept
 from strakes.predict.inputs import MeasuredFileSystem, file_system_of
 from strakes.predict.levels import FigureLevels, Scale
-from strakes.store import Run
-from strakes.store.files import store_error, write_json
+from strakes.runs.run import Run
+from strakes.runs.store_files import store_error, write_json
 
 _DIRECTORY = "forecasts"
 _MOST_BYTES = 1 << 28

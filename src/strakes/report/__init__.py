@@ -1,1 +1,4 @@
-"""Render a portrait as a document, a one-screen summary or an HTML file. All functions are pure."""
+"""A portrait as a document, a one-screen summary, an HTML page or a guide.
+
+A portrait enters; text leaves. All functions are pure. First file to read: ``summary.py``.
+"""

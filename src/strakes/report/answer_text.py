@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from strakes.findings.answers import Answer, Comparison
-from strakes.language import gettext
+from strakes.base.language import gettext
+from strakes.model.answers import Answer, Comparison
 from strakes.report.numbers import percent
-from strakes.statistics.grades import Grade
+from strakes.stats.grades import Grade
 
 GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "alike", "undecided": "-"}
 # Questions that are asked of writes and of reads, by the id of the one of reads, with the title of both.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from strakes.findings.portrait import Figure, Reference
-from strakes.units import GIB, KIB, MIB, TIB, format_bytes
+from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
+from strakes.model.portrait import Figure, Reference
 
 MOST_TICKS = 9
 FEWEST_TICKS = 4

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from strakes.findings.portrait import CellEstimate, Portrait
-from strakes.literature.io500 import System
+from strakes.base.units import counted
+from strakes.model.literature_io500 import System
+from strakes.model.portrait import CellEstimate, Portrait
 from strakes.report.facts import headlines_of
 from strakes.report.numbers import show, show_interval
-from strakes.units import counted
 
 # The most similar headlines to a phase, by their settings; the first one that was measured is used.
 _PHASES: Sequence[tuple[str, Sequence[Mapping[str, str]]]] = (
@@ -54,7 +54,7 @@ def render_beside(portrait: Portrait, systems: Sequence[System], source: str) ->
 def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
     """Return the systems with about as many client nodes; if they are too few, the nearest in number.
 
-    >>> from strakes.literature.io500 import System
+    >>> from strakes.model.literature_io500 import System
     >>> made = [System(f"s{n}", "x", "2025", n, {}) for n in (10, 10, 20, 500)]
     >>> [system.nodes for system in of_its_size(made, 15)], [system.nodes for system in of_its_size(made, 1)]
     ([10, 10, 20], [10, 10, 20])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from strakes.findings.portrait import CellEstimate, Headline, Portrait
-from strakes.language import gettext
+from strakes.base.language import gettext
+from strakes.base.units import format_bytes, format_seconds
+from strakes.model.portrait import CellEstimate, Headline, Portrait
 from strakes.report.numbers import when
-from strakes.units import format_bytes, format_seconds
 
 _ENDED = {
     "interrupted": "This run was interrupted. The report shows its samples up to then.",

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from strakes.findings.portrait import CellEstimate, Figure, Reference, Series
-from strakes.language import gettext, ngettext
+from strakes.base.language import gettext, ngettext
+from strakes.model.portrait import CellEstimate, Figure, Reference, Series
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
 

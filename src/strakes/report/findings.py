@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from strakes.errors import BadInputError
-from strakes.findings.portrait import Portrait
-from strakes.finite import finite
+from strakes.base.errors import BadInputError
+from strakes.base.finite import finite
+from strakes.model.portrait import Portrait
 
 _REMEDY = "Use the unchanged file, and the version of strakes that wrote it."
 
@@ -29,7 +29,7 @@ def validate(document: Mapping[str, Any]) -> None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    from strakes.schemas import load_schema
+    from strakes.base.schemas import load_schema
 
     error = best_match(Draft202012Validator(load_schema("findings")).iter_errors(document))
     if error is not None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait
-from strakes.foreign_text import for_terminal
-from strakes.language import gettext, ngettext
+from strakes.base.foreign_text import for_terminal
+from strakes.base.language import gettext, ngettext
+from strakes.base.units import format_bytes
+from strakes.model.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.notices import notices
 from strakes.report.numbers import listed, percent, show, show_fresh, show_interval, show_interval_of, show_width
 from strakes.report.sections import VERDICTS
-from strakes.units import format_bytes
 
 _OPEN = ("unknown", "inconclusive")
 

@@ -11,9 +11,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from strakes.findings.portrait import CellEstimate, Headline, Portrait
-from strakes.foreign_text import for_page
-from strakes.language import current, gettext, ngettext
+from strakes.base.foreign_text import for_page
+from strakes.base.language import current, gettext, ngettext
+from strakes.model.portrait import CellEstimate, Headline, Portrait
 from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from strakes.findings.portrait import Portrait, RunWarning, SkippedCell
-from strakes.language import gettext, ngettext
+from strakes.base.language import gettext, ngettext
+from strakes.model.portrait import Portrait, RunWarning, SkippedCell
 from strakes.report.numbers import label_of, level_of
 from strakes.report.tables import shared_and_varying
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 
-from strakes.findings.portrait import CellEstimate, IntervalOf, Setting
-from strakes.language import gettext
-from strakes.statistics.interval import far_apart, most_of
-from strakes.units import KIB, format_bytes, format_seconds, format_value
+from strakes.base.language import gettext
+from strakes.base.units import KIB, format_bytes, format_seconds, format_value
+from strakes.model.portrait import CellEstimate, IntervalOf, Setting
+from strakes.stats.interval import far_apart, most_of
 
 # Units that are words; symbols are the same in all languages.
 _WORDS = ("times", "million files/h")

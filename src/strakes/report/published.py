@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from strakes.findings.portrait import Portrait
-from strakes.language import gettext
-from strakes.literature.sources import SOURCES, Source
-from strakes.literature.tables import beside, scale, statements
+from strakes.base.language import gettext
+from strakes.model.literature_sources import SOURCES, Source
+from strakes.model.literature_tables import beside, scale, statements
+from strakes.model.portrait import Portrait
 from strakes.report.numbers import show, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 

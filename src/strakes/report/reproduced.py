@@ -9,18 +9,18 @@ from fnmatch import fnmatchcase
 from io import StringIO
 from typing import Any
 
-from strakes.findings.answers import Answer
-from strakes.findings.portrait import Finding, Portrait
-from strakes.foreign_text import for_terminal
-from strakes.language.width import wrapped
-from strakes.literature.replication import disagreements, table
-from strakes.literature.sources import Source
-from strakes.literature.tables import Beside, beside, scale, statements
+from strakes.base.foreign_text import for_terminal
+from strakes.base.text_width import wrapped
+from strakes.base.units import typed_seconds
+from strakes.model.answers import Answer
+from strakes.model.literature_replication import disagreements, table
+from strakes.model.literature_sources import Source
+from strakes.model.literature_tables import Beside, beside, scale, statements
+from strakes.model.portrait import Finding, Portrait
 from strakes.report.answer_text import GRADES, number
 from strakes.report.numbers import percent, show, show_bounds, show_interval
 from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import wrap
-from strakes.units import typed_seconds
 
 _WIDTH = 100
 # Most published values of one line that are all shown; of more, only the first and the last. The report has all.

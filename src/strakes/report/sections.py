@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.findings.portrait import CellEstimate, Figure, Finding, Portrait, Reference
-from strakes.language import gettext
+from strakes.base.language import gettext
+from strakes.model.portrait import CellEstimate, Figure, Finding, Portrait, Reference
 from strakes.report.axes import band, x_axis
 from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching

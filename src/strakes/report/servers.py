@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from strakes.findings.portrait import ServerCount
-from strakes.language import gettext
-from strakes.units import format_bytes, format_seconds
+from strakes.base.language import gettext
+from strakes.base.units import format_bytes, format_seconds
+from strakes.model.portrait import ServerCount
 
 _CLIENT = "client."
 _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, nearest_word
-from strakes.files import write_whole
-from strakes.findings.portrait import CellEstimate, Figure, Portrait
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, nearest_word
+from strakes.base.files import write_whole
+from strakes.model.portrait import CellEstimate, Figure, Portrait
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.figures import COLOURS, THEIRS
 from strakes.report.numbers import percent

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from strakes.findings.portrait import CellEstimate, Finding, Headline, Portrait
-from strakes.foreign_text import for_terminal
-from strakes.language import gettext
-from strakes.language.width import columns, padded, shortened, wrapped
+from strakes.base.foreign_text import for_terminal
+from strakes.base.language import gettext
+from strakes.base.text_width import columns, padded, shortened, wrapped
+from strakes.model.portrait import CellEstimate, Finding, Headline, Portrait
 from strakes.report.answer_text import AnswerLine, answer_lines
 from strakes.report.facts import (
     created,

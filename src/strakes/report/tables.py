@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from strakes.findings.portrait import CellEstimate, Setting
+from strakes.model.portrait import CellEstimate, Setting
 from strakes.report.numbers import label_of, level_of, percent, show, show_interval, show_range
 
 

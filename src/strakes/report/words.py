@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from strakes.language import gettext
+from strakes.base.language import gettext
 
 # Title of each warning.
 WARNINGS: Mapping[str, str] = {

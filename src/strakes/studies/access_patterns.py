@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from strakes.findings.answers import Claim, Part, Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Headline, Reference, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext, ngettext
-from strakes.plan import Plan, TransferPhase
+from strakes.base.language import gettext, ngettext
+from strakes.base.units import KIB, MIB, format_bytes
+from strakes.model.answers import Claim, Part, Question
+from strakes.model.cell import Cell
+from strakes.model.phases import TransferPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Reference, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.report.words import PATTERNS
 from strakes.studies.compose import WRITE_AND_READ, ask, bypasses_cache, first, series, write_and_read
 from strakes.studies.study import BANDWIDTH, Context, Study
-from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
+from strakes.base.language import gettext
+from strakes.model.answers import Question
+from strakes.model.cell import Cell
+from strakes.model.portrait import Figure, Finding, Headline, Point, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import ask, level_text
 from strakes.studies.study import Context, Study
 

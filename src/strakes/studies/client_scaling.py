@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, Reference, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext, ngettext
-from strakes.plan import Plan
-from strakes.statistics.usl import FEWEST_LEVELS, Scalability, fit
+from strakes.base.language import gettext, ngettext
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Headline, Reference, SkippedCell
+from strakes.model.results import Measured, Results
+from strakes.stats.usl import FEWEST_LEVELS, Scalability, fit
 from strakes.studies.compose import ask_level, interval_of, series
 from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
 from strakes.studies.study import Context, Study

@@ -8,17 +8,17 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
-from strakes.findings.answers import Mean, Option, Question
-from strakes.findings.cell import Measure
-from strakes.findings.portrait import IntervalOf, Point, Series, Setting
-from strakes.findings.results import Measured
-from strakes.language import gettext
-from strakes.plan import Stop, TransferPhase, WholePhase
-from strakes.plan.phases import Access, Sharing
-from strakes.statistics.interval import Interval, median
+from strakes.base.language import gettext
+from strakes.base.units import MIB, format_value
+from strakes.model.answers import Mean, Option, Question
+from strakes.model.cell import Measure
+from strakes.model.phases import Access, Sharing, Stop, TransferPhase
+from strakes.model.plan import WholePhase
+from strakes.model.portrait import IntervalOf, Point, Series, Setting
+from strakes.model.results import Measured
+from strakes.stats.interval import Interval, median
 from strakes.studies.study import Context
 from strakes.targets.caches import own_cache
-from strakes.units import MIB, format_value
 
 # A page cache counts as dropped if it holds at most this share of the files.
 _HARDLY = 0.05

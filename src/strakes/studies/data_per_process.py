@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Reference, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan, TransferPhase
-from strakes.statistics.interval import median
+from strakes.base.language import gettext
+from strakes.base.units import GIB, KIB, MIB, format_bytes
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import TransferPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Reference, SkippedCell
+from strakes.model.results import Measured, Results
+from strakes.stats.interval import median
 from strakes.studies.compose import ask, ask_level, series, uncached
 from strakes.studies.study import BANDWIDTH, Context, Study
-from strakes.units import GIB, KIB, MIB, format_bytes
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
 _TRANSFER = 256 * KIB

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Headline, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan
+from strakes.base.language import gettext
+from strakes.base.units import MIB, format_bytes
+from strakes.model.answers import Question
+from strakes.model.cell import Cell
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, ask, series, write_and_read
 from strakes.studies.study import BANDWIDTH, Context, Study
-from strakes.units import MIB, format_bytes
 
 KNOB = "llite.hybrid_io"
 _STATES = {"on": "1", "off": "0"}

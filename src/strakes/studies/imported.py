@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Headline, Point, RunWarning, Series, SkippedCell
-from strakes.findings.results import Results
-from strakes.language import gettext
+from strakes.base.language import gettext
+from strakes.model.cell import Cell
+from strakes.model.portrait import Figure, Finding, Headline, Point, RunWarning, Series, SkippedCell
+from strakes.model.results import Results
 from strakes.studies.study import Context, Study, XAxis
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Headline, Point, Series, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import MetadataPhase, Plan
+from strakes.base.language import gettext
+from strakes.base.units import KIB, MIB
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Point, Series, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import ask, write_and_read
 from strakes.studies.study import BANDWIDTH, OPERATIONS, Context, Study, XAxis, power_of_two_at_most
-from strakes.targets.lustre.layouts import layout_from
-from strakes.units import KIB, MIB
+from strakes.targets.lustre_layouts import layout_from
 
 # The baseline of the headlines: one stripe on one data target.
 _ONE_STRIPE = "one stripe"

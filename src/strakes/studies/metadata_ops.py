@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import (
-    Figure,
-    Finding,
-    Headline,
-    IntervalOf,
-    Point,
-    Reference,
-    Series,
-    Setting,
-    SkippedCell,
-)
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext, ngettext
-from strakes.plan import MetadataPhase, Plan, Stop
-from strakes.plan.phases import MetadataOperation
-from strakes.statistics.interval import smallest_runs
+from strakes.base.language import gettext, ngettext
+from strakes.base.units import KIB
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import MetadataOperation, MetadataPhase, Stop
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
+from strakes.model.results import Measured, Results
+from strakes.stats.interval import smallest_runs
 from strakes.studies.compose import ask, ask_level, from_memory, series
 from strakes.studies.study import Context, Study
-from strakes.units import KIB
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
 _COMPARED: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")

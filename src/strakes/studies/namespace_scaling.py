@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.place import Place
-from strakes.findings.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
-from strakes.findings.results import Measured, Observation, Results
-from strakes.language import gettext, ngettext
-from strakes.plan import AMOUNT, MetadataPhase, Plan
-from strakes.statistics.occupancy import busiest_load, directories_within
+from strakes.base.language import gettext, ngettext
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import AMOUNT, MetadataPhase
+from strakes.model.place import Place
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
+from strakes.model.results import Measured, Observation, Results
+from strakes.stats.occupancy import busiest_load, directories_within
 from strakes.studies.compose import ask, ask_level, first, series
 from strakes.studies.metadata_ops import SIX
 from strakes.studies.study import Context, Study

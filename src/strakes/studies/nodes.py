@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import median
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.findings.sample import Sample
-from strakes.language import gettext, ngettext
-from strakes.plan import MetadataPhase, Plan
-from strakes.statistics.contrast import bonferroni
-from strakes.statistics.interval import Interval, median_interval, smallest_runs
+from strakes.base.language import gettext, ngettext
+from strakes.base.units import MIB, format_value
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.model.results import Measured, Results
+from strakes.model.sample import Sample
+from strakes.stats.contrast import bonferroni
+from strakes.stats.interval import Interval, median_interval, smallest_runs
 from strakes.studies.compose import (
     WRITE_AND_READ,
     ask_level,
@@ -22,7 +24,6 @@ from strakes.studies.compose import (
     write_and_read,
 )
 from strakes.studies.study import Context, Study
-from strakes.units import MIB, format_value
 
 _DATA = ("write", "read")
 # Texts by operation.
@@ -220,7 +221,7 @@ def levels(nodes: int) -> list[int]:
 def shares_of_nodes(samples: Sequence[Sample]) -> dict[str, list[float]]:
     """Return for each node (by name) its rate in each sample, divided by the median rate of the sample's nodes.
 
-    >>> from strakes.findings.sample import NodeOfPhase
+    >>> from strakes.model.sample import NodeOfPhase
     >>> columns, nodes = ["rank", "start_s", "end_s", "operations"], tuple(NodeOfPhase(host) for host in "abc")
     >>> rows = [[0, 0.0, 1.0, 8], [1, 0.0, 2.0, 8], [2, 0.0, 1.0, 8]]
     >>> shares_of_nodes([Sample("write", columns=columns, ranks=rows, nodes=nodes)])

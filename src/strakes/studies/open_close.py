@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Headline, Reference, SkippedCell
-from strakes.findings.results import Results
-from strakes.language import gettext, ngettext
-from strakes.plan import MetadataPhase, Plan
+from strakes.base.language import gettext, ngettext
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Reference, SkippedCell
+from strakes.model.results import Results
 from strakes.studies.compose import ask, series
 from strakes.studies.study import Context, Study
 

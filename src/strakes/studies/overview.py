@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Headline, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import MetadataPhase, Plan
-from strakes.plan.phases import Access, MetadataOperation, Sharing
+from strakes.base.language import gettext
+from strakes.base.units import KIB, MIB, format_bytes
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import Access, MetadataOperation, MetadataPhase, Sharing
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, series, write_and_read
 from strakes.studies.study import BANDWIDTH, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
-from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 _USUAL = MIB

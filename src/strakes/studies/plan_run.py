@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from strakes.findings.cell import Cell, Measure, Metric
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Series, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.findings.sample import CACHED_SHARE
-from strakes.language import gettext
-from strakes.plan import MetadataPhase, Plan, ProbePhase, SmallFilesPhase, TrainingPhase, WholePhase
-from strakes.statistics.interval import median, smallest_runs
+from strakes.base.language import gettext
+from strakes.model.cell import Cell, Measure, Metric
+from strakes.model.phases import MetadataPhase, ProbePhase, SmallFilesPhase, TrainingPhase
+from strakes.model.plan import Plan, WholePhase
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Series, SkippedCell
+from strakes.model.results import Measured, Results
+from strakes.model.sample import CACHED_SHARE
+from strakes.stats.interval import median, smallest_runs
 from strakes.studies.study import Context, Study
 
 Fit = Callable[[Plan, int, int], Plan]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from strakes.plan import AMOUNT, SmallFilesPhase, Stop
+from strakes.model.phases import AMOUNT, SmallFilesPhase, Stop
 
 LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024

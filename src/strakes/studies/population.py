@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.place import Place
-from strakes.findings.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan
-from strakes.statistics.level_shifts import SHORTEST, level_shifts
+from strakes.base.language import gettext
+from strakes.base.units import format_value
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.place import Place
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
+from strakes.model.results import Measured, Results
+from strakes.stats.level_shifts import SHORTEST, level_shifts
 from strakes.studies.compose import ask
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
 from strakes.studies.study import Context, Study, Verdict, XAxis
-from strakes.units import format_value
 
 _STEPS = 12
 _ROUNDS = 5

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.findings.answers import Claim, Part, Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Finding, Reference, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan
+from strakes.base.language import gettext
+from strakes.base.units import GIB, KIB, MIB, format_bytes
+from strakes.model.answers import Claim, Part, Question
+from strakes.model.cell import Cell
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Reference, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import (
     WRITE_AND_READ,
     ask_level,
@@ -20,7 +21,6 @@ from strakes.studies.compose import (
 from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
 from strakes.targets.description import Description, Layout
-from strakes.units import GIB, KIB, MIB, format_bytes
 
 _SURVEY_LEVELS = (1, 2, 4, 8)
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from strakes.drill.clients import WATCH, Timing, watch_phase
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure, Metric
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext, ngettext
-from strakes.plan import MetadataPhase, Phase, Plan
-from strakes.statistics.interval import smallest_runs
-from strakes.statistics.straight_line import FEWEST, forecast
+from strakes.base.language import gettext, ngettext
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure, Metric
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Phase, Plan
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.model.recovery_clients import WATCH, Timing, watch_phase
+from strakes.model.results import Measured, Results
+from strakes.stats.interval import smallest_runs
+from strakes.stats.straight_line import FEWEST, forecast
 from strakes.studies.compose import ask, series
 from strakes.studies.study import Context, Study
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strakes.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, nearest_word
 from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.against import PREFIX, Against
 from strakes.studies.client_scaling import ClientScaling

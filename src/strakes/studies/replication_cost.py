@@ -9,23 +9,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import (
-    Figure,
-    Finding,
-    Headline,
-    IntervalOf,
-    Point,
-    Series,
-    Setting,
-    SkippedCell,
+from strakes.base.language import gettext, ngettext
+from strakes.model.cell import Cell, Measure
+from strakes.model.literature_replication import (
+    BYTES_PER_FILE,
+    CONFIGURED_MB_PER_S,
+    MEASURED,
+    MIB,
+    disagreements,
+    predicted,
 )
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext, ngettext
-from strakes.literature.replication import BYTES_PER_FILE, CONFIGURED_MB_PER_S, MEASURED, MIB, disagreements, predicted
-from strakes.plan import MetadataPhase, Plan
-from strakes.statistics.interval import median, median_interval
-from strakes.statistics.straight_line import forecast
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Series, Setting, SkippedCell
+from strakes.model.results import Measured, Results
+from strakes.stats.interval import median, median_interval
+from strakes.stats.straight_line import forecast
 from strakes.studies.compose import interval_of
 from strakes.studies.study import NARROWER, Context, Study, Verdict
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext, ngettext
+from strakes.base.language import gettext, ngettext
+from strakes.model.answers import Question
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import ask
 
 

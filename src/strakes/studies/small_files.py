@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext, ngettext
-from strakes.plan import Plan
+from strakes.base.language import gettext, ngettext
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import ask, ask_level
 from strakes.studies.pools import (
     AFTER_PER_HOUR,

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan, TransferPhase
-from strakes.plan.phases import StagePhase
+from strakes.base.language import gettext
+from strakes.base.units import KIB, MIB
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import StagePhase, TransferPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import bypasses_cache
 from strakes.studies.scenario import ask_way, way_of
 from strakes.studies.study import Context, Study
 from strakes.targets.description import Layout
-from strakes.units import KIB, MIB
 
 _TITLE = "reading the input of all ranks"
 _BEFORE = "every rank reads"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
-from strakes.findings.results import Results
-from strakes.language import gettext, ngettext
-from strakes.plan import Plan, StreamPhase
+from strakes.base.language import gettext, ngettext
+from strakes.base.units import KIB, MIB, format_bytes
+from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import StreamPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
+from strakes.model.results import Results
 from strakes.studies.compose import ask_level
 from strakes.studies.study import BANDWIDTH, Context, Study
-from strakes.units import KIB, MIB, format_bytes
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)

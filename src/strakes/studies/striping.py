@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Headline, Reference, Series, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan
+from strakes.base.language import gettext
+from strakes.base.units import GIB, KIB, MIB, counted, format_bytes
+from strakes.model.answers import Question
+from strakes.model.cell import Cell
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Reference, Series, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import (
     WRITE_AND_READ,
     ask_level,
@@ -20,7 +21,6 @@ from strakes.studies.compose import (
 )
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.description import Layout
-from strakes.units import GIB, KIB, MIB, counted, format_bytes
 
 # Stripe size while the stripe count varies: S1 found 1 MiB good for files of all sizes.
 _USUAL_STRIPE = MIB

@@ -7,23 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from strakes.findings.answers import Claim, Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import (
-    Figure,
-    Finding,
-    Headline,
-    IntervalOf,
-    Reference,
-    Series,
-    Setting,
-    SkippedCell,
-)
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Stop
+from strakes.base.language import gettext
+from strakes.base.units import GIB, KIB, MIB
+from strakes.model.answers import Claim, Question
+from strakes.model.cell import Cell
+from strakes.model.phases import Stop
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Reference, Series, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.targets.description import Description, Striping
-from strakes.units import GIB, KIB, MIB
 
 # From this phase length (s) on, creation may take up to _LONGER_MAKING phases, so that faster reads and removals of the
 # files also last one phase. This stays below the time limit of three phases.

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from strakes.findings.answers import Claim, Part
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.place import Place
-from strakes.findings.portrait import Figure, Point, Reference, Series, SkippedCell
-from strakes.findings.results import Results
-from strakes.language import gettext
-from strakes.plan import AMOUNT, MetadataPhase, Plan
-from strakes.plan.phases import MetadataOperation
+from strakes.base.language import gettext
+from strakes.base.units import MIB
+from strakes.model.answers import Claim, Part
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import AMOUNT, MetadataOperation, MetadataPhase
+from strakes.model.place import Place
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Point, Reference, Series, SkippedCell
+from strakes.model.results import Results
 from strakes.studies.compose import WRITE_AND_READ, write_and_read
 from strakes.studies.study import Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
-from strakes.units import MIB
 
 # A target below this share of the others' rate is slow. At 0.9 the test flags equal targets under load.
 SLOW_SHARE = 0.8

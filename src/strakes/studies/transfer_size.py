@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Headline, Reference, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan
+from strakes.base.language import gettext
+from strakes.base.units import KIB, MIB, format_bytes, typed_bytes
+from strakes.model.answers import Question
+from strakes.model.cell import Cell
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Headline, Reference, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import (
     WRITE_AND_READ,
     ask,
@@ -22,7 +23,6 @@ from strakes.studies.compose import (
 from strakes.studies.study import BANDWIDTH, Context, Study
 from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
-from strakes.units import KIB, MIB, format_bytes, typed_bytes
 
 SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes in addition to the default layout, if layouts can be set.

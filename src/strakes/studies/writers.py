@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from strakes.findings.answers import Question
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Figure, Reference, Setting, SkippedCell
-from strakes.findings.results import Measured, Results
-from strakes.language import gettext
-from strakes.plan import Plan, TransferPhase
+from strakes.base.language import gettext
+from strakes.base.units import KIB, MIB, format_bytes
+from strakes.model.answers import Question
+from strakes.model.cell import Cell
+from strakes.model.phases import TransferPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Figure, Reference, Setting, SkippedCell
+from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, ask_level, series
 from strakes.studies.study import Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
-from strakes.units import KIB, MIB, format_bytes
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
 # Other total numbers of ranks, and the bytes per rank with which these and the stripe counts are measured.

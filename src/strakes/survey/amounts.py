@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.plan import MetadataPhase, Phase
+from strakes.base.errors import BadInputError
+from strakes.base.units import counted, format_bytes, format_seconds, typed_bytes, typed_seconds
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Phase
 from strakes.studies.study import Context
 from strakes.survey.request import Request
-from strakes.units import counted, format_bytes, format_seconds, typed_bytes, typed_seconds
 
 # Share of the budget for blocks; the rest is for set-up and removal.
 MEASURE_SHARE = 0.92

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from strakes.findings.cell import Cell
-from strakes.store.records import CellDropped
+from strakes.base.units import counted
+from strakes.model.cell import Cell
+from strakes.runs.records import CellDropped
 from strakes.survey.amounts import FEWEST_BLOCKS, MEASURE_SHARE
 from strakes.survey.schedule import Schedule
 from strakes.survey.session import LIMIT_FACTOR, Session, note_others, shortest_limit_s, visit_cell
 from strakes.survey.verdicts import budgets_of, larger_budgets, left_to_larger_budgets, verdicts_of, visit_s
-from strakes.units import counted
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:

@@ -7,14 +7,15 @@ from dataclasses import asdict, replace
 from statistics import median
 from typing import Any, NoReturn
 
-from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.findings.cell import Cell
-from strakes.findings.place import Place
-from strakes.findings.portrait import SkippedCell
-from strakes.launch.choice import with_launcher
-from strakes.processors import busy_share
-from strakes.store import Run
-from strakes.store.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.processors import busy_share
+from strakes.base.units import counted
+from strakes.model.cell import Cell
+from strakes.model.place import Place
+from strakes.model.portrait import SkippedCell
+from strakes.runs.choice import with_launcher
+from strakes.runs.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
+from strakes.runs.run import Run
 from strakes.studies.study import Pilot
 from strakes.survey.lacking import Absent, without_absent
 from strakes.survey.nodes import compare_nodes
@@ -36,7 +37,6 @@ from strakes.survey.preparation import (
 )
 from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
 from strakes.targets.knowledge import unlike_targets
-from strakes.units import counted
 
 # The pilot's share of the budget, over its three phases, and the longest that one of them may take.
 _PILOT_SHARE = 0.01

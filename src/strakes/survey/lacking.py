@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import SkippedCell
-from strakes.plan import MixedPhase, Phase, Plan
+from strakes.model.cell import Cell
+from strakes.model.phases import MixedPhase
+from strakes.model.plan import Phase, Plan
+from strakes.model.portrait import SkippedCell
 
 Absent = Mapping[str, Mapping[str, str]]
 _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
@@ -36,7 +37,7 @@ def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], l
 def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
     """Return the phases that cannot run, with the reason: the interface or files are missing.
 
-    >>> from strakes.plan import StreamPhase, TransferPhase
+    >>> from strakes.model.phases import StreamPhase, TransferPhase
     >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")
     >>> read = TransferPhase("restart", "read", "shared-file", "segmented", 4096, 4096)
     >>> reasons(Plan(2, (write, read, StreamPhase("copy", "write", 4096, 1))), {"mpiio": {"why": "there is no MPI"}})

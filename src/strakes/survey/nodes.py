@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from strakes.errors import EnvironmentLacksError
-from strakes.launch.choice import Launch
+from strakes.base.errors import EnvironmentLacksError
+from strakes.runs.choice import Launch
 from strakes.survey.request import ProgressDisplay
 from strakes.targets.workspace import Workspace
 
@@ -23,7 +23,7 @@ def compare_nodes(
     If the nodes cannot be compared (a firewall may keep them from reaching this host), the facts have the reason under
     "not_compared". Raises EnvironmentLacksError with the nodes that cannot be measured together.
     """
-    from strakes.launch.nodes.check import examine
+    from strakes.runs.nodes_check import examine
 
     if len(processes) < 2:
         return {}

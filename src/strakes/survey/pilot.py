@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.findings.sample import Sample
-from strakes.plan import MetadataPhase, Plan, Stop, TransferPhase
-from strakes.store.records import Visit
+from strakes.base.units import KIB, MIB
+from strakes.model.phases import MetadataPhase, Stop, TransferPhase
+from strakes.model.plan import Plan
+from strakes.model.sample import Sample
+from strakes.runs.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
-from strakes.units import KIB, MIB
 
 # Lower limits of the rates for which amounts are chosen; slower file systems are measured with the same amounts.
 _SLOWEST_BYTES_PER_S = 256 * KIB

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from strakes.errors import BadInputError, MeasurementError, StrakesError
-from strakes.findings.cell import Cell
-from strakes.measure.prepared import prepare, try_place
-from strakes.store.records import CellSkipped, DirectoryPlaced, LayoutGiven
+from strakes.base.errors import BadInputError, MeasurementError, StrakesError
+from strakes.model.cell import Cell
+from strakes.runs.records import CellSkipped, DirectoryPlaced, LayoutGiven
+from strakes.studies.measure_prepared import prepare, try_place
 from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout

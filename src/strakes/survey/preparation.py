@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import SkippedCell
-from strakes.launch.choice import Launch, processes
-from strakes.memory import memory_sizes
-from strakes.plan import MetadataPhase
+from strakes.base.errors import BadInputError
+from strakes.base.memory import memory_sizes
+from strakes.base.units import GIB, KIB, counted, format_bytes, format_seconds
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.portrait import SkippedCell
+from strakes.runs.choice import Launch, processes
 from strakes.studies.study import Context, Pilot
 from strakes.survey.amounts import (
     LONG_ENOUGH_MEMORY_S,
@@ -28,7 +29,6 @@ from strakes.survey.amounts import (
 from strakes.survey.request import Request
 from strakes.survey.verdicts import visit_s
 from strakes.targets.description import Description, Striping
-from strakes.units import GIB, KIB, counted, format_bytes, format_seconds
 
 # strakes fills at most this share of the free space.
 FREE_SHARE = 0.8

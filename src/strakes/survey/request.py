@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from strakes.findings.record import to_record
-from strakes.launch.choice import LOCAL, Launch
-from strakes.launch.impact import UNLIMITED, Impact
-from strakes.measure.visit import RunPlan
-from strakes.store import Run
+from strakes.model.record import to_record
+from strakes.runs.choice import LOCAL, Launch
+from strakes.runs.impact import UNLIMITED, Impact
+from strakes.runs.run import Run
+from strakes.studies.measure_visit import RunPlan
 from strakes.studies.study import Study
 from strakes.targets.command import Servers
 

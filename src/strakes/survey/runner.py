@@ -7,15 +7,17 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 
-from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.interrupts import interrupts_deferred
-from strakes.launch.choice import engine_for
-from strakes.launch.messages import Hello
-from strakes.launch.watchdog import servers_watched
-from strakes.measure.begin import begin_run, open_site
-from strakes.neighbour.neighbour import neighbour_in
-from strakes.store import RunWriter, Store
-from strakes.store.ending import ended_in_order
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.interrupts import interrupts_deferred
+from strakes.base.units import typed_seconds
+from strakes.runs.choice import engine_for
+from strakes.runs.ending import ended_in_order
+from strakes.runs.messages import Hello
+from strakes.runs.store import Store
+from strakes.runs.watchdog import servers_watched
+from strakes.runs.writer import RunWriter
+from strakes.studies.measure_begin import begin_run, open_site
+from strakes.studies.neighbour import neighbour_in
 from strakes.survey.blocks import measure_in_blocks
 from strakes.survey.choosing import gather_facts, settle_cells
 from strakes.survey.placing import make_layouts, place_cells
@@ -25,11 +27,10 @@ from strakes.survey.sequence import measure_in_sequence
 from strakes.survey.session import BESIDE, Session, note_ends, note_others, note_trouble
 from strakes.survey.settings import settable_cells
 from strakes.targets.calls import UnansweredError
-from strakes.targets.ceph.access import inside
+from strakes.targets.ceph_access import inside
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
-from strakes.units import typed_seconds
 
 # Seconds of the shortest possible run, with almost no work.
 _LEAST_S = 5.0

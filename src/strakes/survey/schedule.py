@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
-from strakes.analysis.answers import answers_of, bounds_of, choices_of, claims_of, questions_of
-from strakes.analysis.collect import collect
-from strakes.findings.cell import Cell
-from strakes.findings.results import Results
-from strakes.launch.impact import UNLIMITED, Impact
-from strakes.statistics.claims import LOOK_ERROR, judge
-from strakes.statistics.grades import LOOKS, settled_at
-from strakes.store.records import Visit
+from strakes.model.cell import Cell
+from strakes.model.results import Results
+from strakes.runs.impact import UNLIMITED, Impact
+from strakes.runs.records import Visit
+from strakes.stats.claims import LOOK_ERROR, judge
+from strakes.stats.grades import LOOKS, settled_at
 from strakes.studies.study import Study
 from strakes.survey.amounts import FEWEST_BLOCKS, WANTED_BLOCKS
+from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, claims_of, questions_of
+from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
 # Expected duration of a first visit, as a multiple of the length of its phases.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from strakes.errors import BadInputError
-from strakes.findings.cell import Cell
-from strakes.measure.prepared import files_kept
-from strakes.plan import MetadataPhase, Plan
-from strakes.store.records import CellDropped, PopulationRemoved
+from strakes.base.errors import BadInputError
+from strakes.base.units import counted, format_seconds
+from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.runs.records import CellDropped, PopulationRemoved
+from strakes.studies.measure_prepared import files_kept
 from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, visit_cell
-from strakes.units import counted, format_seconds
 
 # Removing a population takes up to 0.7 times as long as creating it (XFS 0.61, CephFS 0.68). Without this reserve a run
 # exceeds its budget by that much.

@@ -6,14 +6,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from strakes.findings.cell import Cell
-from strakes.knobs.change import changed
-from strakes.launch.engine import Engine
-from strakes.measure.prepared import grown, rounds_begun
-from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
-from strakes.neighbour.neighbour import Neighbour
-from strakes.store import Run, RunWriter
-from strakes.store.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
+from strakes.control.knob_change import changed
+from strakes.model.cell import Cell
+from strakes.runs.engine import Engine
+from strakes.runs.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
+from strakes.runs.run import Run
+from strakes.runs.writer import RunWriter
+from strakes.studies.measure_prepared import grown, rounds_begun
+from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
+from strakes.studies.neighbour import Neighbour
 from strakes.studies.study import Pilot
 from strakes.survey.pilot import NO_PILOT
 from strakes.survey.request import ProgressDisplay, Request

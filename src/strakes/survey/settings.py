@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from strakes.errors import BadInputError, StrakesError
-from strakes.findings.cell import Cell
-from strakes.knobs.change import changed
-from strakes.store.records import CellSkipped
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.control.knob_change import changed
+from strakes.model.cell import Cell
+from strakes.runs.records import CellSkipped
 from strakes.survey.session import Session
 
 

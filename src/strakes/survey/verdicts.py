@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from strakes.findings.cell import UNITS, Cell
-from strakes.findings.portrait import CellEstimate
-from strakes.findings.results import Measured, Results
-from strakes.plan import MetadataPhase, Phase, ProbePhase, SmallFilesPhase, StreamPhase, TransferPhase
+from strakes.base.units import typed_seconds
+from strakes.model.cell import UNITS, Cell
+from strakes.model.phases import MetadataPhase, ProbePhase, SmallFilesPhase, StreamPhase, TransferPhase
+from strakes.model.plan import Phase
+from strakes.model.portrait import CellEstimate
+from strakes.model.results import Measured, Results
 from strakes.studies.study import Pilot, Study
 from strakes.survey.amounts import MEASURE_SHARE, OVERHEAD, WANTED_BLOCKS, weight
 from strakes.survey.pilot import NO_PILOT
-from strakes.units import typed_seconds
 
 
 @dataclass(frozen=True)

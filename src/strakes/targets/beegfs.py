@@ -6,11 +6,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.units import KIB, parse_bytes
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Layout, Limit, Placement, Striping
 from strakes.targets.remote import RemoteTarget
-from strakes.units import KIB, parse_bytes
 
 _CTL = "beegfs-ctl"
 _PATTERN = re.compile(r"^\+ (?P<key>[^:]+): (?P<value>.*)$", re.MULTILINE)

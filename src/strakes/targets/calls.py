@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
 from strakes.targets.mountinfo import Mount, find_mount, mount_id_of, read_mounts

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
 from strakes.targets.calls import UnansweredError
 from strakes.targets.directory import require_directory
 from strakes.targets.keeper import apart

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import IO, Generic, Protocol, TypeVar
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.processes import mark_of, process_start, wait_for_end
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
 # The largest real output is the job statistics of a thousand Lustre targets, 20 MB.

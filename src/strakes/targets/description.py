@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from strakes.units import format_seconds
+from strakes.base.units import format_seconds
 
 # Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr,
 # md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes,

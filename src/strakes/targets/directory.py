@@ -7,8 +7,8 @@ import os
 import re
 from pathlib import Path
 
-from strakes.errors import BadInputError
-from strakes.file_kinds import DIRECTORY, refuse_other_kind
+from strakes.base.errors import BadInputError
+from strakes.base.file_kinds import DIRECTORY, refuse_other_kind
 from strakes.targets import calls
 
 _RUN = re.compile(r"\d{8}-\d{6}-")

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from strakes.memory import memory_sizes
+from strakes.base.memory import memory_sizes
+from strakes.base.version import __version__
 from strakes.targets.calls import mount_of
-from strakes.version import __version__
 
 _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 

@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
-from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.files import read_kept
-from strakes.processes import trusted_processes
+from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.files import read_kept
+from strakes.base.processes import trusted_processes
+from strakes.base.units import counted
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import DataTarget, Description, Limit, Observation, Server
 from strakes.targets.remote import RemoteTarget, add_up
-from strakes.units import counted
 
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import MeasurementError, StrakesError
+from strakes.base.errors import MeasurementError, StrakesError
+from strakes.base.units import format_bytes, format_seconds
 from strakes.targets.description import CLIENT, SINCE, Description, Observation
 from strakes.targets.remote import RemoteTarget, add_up
 from strakes.targets.target import said
-from strakes.units import format_bytes, format_seconds
 
 _LIMIT_BYTES = 1 << 20
 _ANSWER_S = 5.0

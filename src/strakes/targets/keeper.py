@@ -18,8 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import strakes.errors as errors
-from strakes.processes import engine_path, wait_for_end
+import strakes.base.errors as errors
+from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets import child
 from strakes.targets.calls import UnansweredError
 from strakes.targets.marker import Marker

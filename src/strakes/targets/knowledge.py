@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TypeVar
 
-from strakes.errors import StrakesError
+from strakes.base.errors import StrakesError
+from strakes.base.units import format_bytes
 from strakes.targets.description import Description, Layout, Limit, Placement, StorageTarget
 from strakes.targets.target import Target, TargetFacts
-from strakes.units import format_bytes
 
 _WORKING = frozenset({"active", "up", "online"})
 # Less room than this and new files go elsewhere, or nowhere.

@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.errors import StrakesError
-from strakes.memory import memory_sizes
+from strakes.base.errors import StrakesError
+from strakes.base.memory import memory_sizes
 from strakes.targets.block_device import BlockDevice, block_device_of, device_counters
 from strakes.targets.command import Runner
 from strakes.targets.description import Description, Limit, Observation

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from strakes.processes import lives_in_container, process_start
+from strakes.base.processes import lives_in_container, process_start
 from strakes.targets.mountinfo import no_proc
 
 MARKER_NAME = ".strakes-marker"

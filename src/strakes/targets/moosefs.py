@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import CLIENT, DataTarget, Description, MetadataTarget, Observation, Server
 from strakes.targets.mountinfo import Mount

@@ -9,8 +9,8 @@ import json
 import os
 from collections.abc import Iterator
 
-from strakes.errors import StrakesError
-from strakes.processes import engine_path
+from strakes.base.errors import StrakesError
+from strakes.base.processes import engine_path
 from strakes.targets.command import run
 
 # Name prefix of a file in a workspace (engine/workspace/workspace.hpp); the plan's id follows.

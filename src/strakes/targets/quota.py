@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from strakes.units import counted, format_bytes
+from strakes.base.units import counted, format_bytes
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from strakes.targets.beegfs import BeeGfsTarget
 from strakes.targets.calls import UnansweredError, mount_of
-from strakes.targets.ceph.target import CephTarget
+from strakes.targets.ceph_target import CephTarget
 from strakes.targets.command import Servers
 from strakes.targets.directory import require_directory
 from strakes.targets.gluster import GlusterTarget
 from strakes.targets.juicefs import JuiceFsTarget
 from strakes.targets.local import LocalTarget
-from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.moosefs import MooseFsTarget
 from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.nfs import NfsTarget

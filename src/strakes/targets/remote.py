@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from strakes.errors import StrakesError
+from strakes.base.errors import StrakesError
 from strakes.targets.description import Description, Limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, said

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets import calls
 from strakes.targets.block_device import BlockDevice
 from strakes.targets.command import Runner, Servers, run

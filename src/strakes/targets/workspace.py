@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from strakes.errors import BadInputError, MeasurementError, ServersDeadError
+from strakes.base.errors import BadInputError, MeasurementError, ServersDeadError
 from strakes.targets import calls
 from strakes.targets.calls import mount_of
 from strakes.targets.directory import require_directory

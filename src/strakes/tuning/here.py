@@ -8,23 +8,24 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from strakes.advise.app import App
-from strakes.findings.cell import Cell
-from strakes.findings.portrait import Setting
-from strakes.launch.choice import Launch, processes
-from strakes.launch.engine import Engine
-from strakes.launch.messages import Hello
-from strakes.measure.layout_directories import Places
-from strakes.measure.visit import Site, failure
-from strakes.plan import Plan, TransferPhase
+from strakes.base.units import KIB
+from strakes.model.cell import Cell
+from strakes.model.phases import TransferPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import Setting
+from strakes.runs.choice import Launch, processes
+from strakes.runs.engine import Engine
+from strakes.runs.messages import Hello
+from strakes.studies.layout_directories import Places
+from strakes.studies.measure_visit import Site, failure
 from strakes.studies.study import power_of_two_at_most
 from strakes.survey.pilot import pilot_from_samples, pilot_plan
 from strakes.survey.preparation import limits, memory_available_bytes
 from strakes.targets.target import Target
-from strakes.tune.offers import INTERFACES, LAYOUT_FACTORS, POSIX, Abilities
-from strakes.tune.plans import TrialSize, layout_of
-from strakes.tune.space import Constraint, SearchSpace
-from strakes.units import KIB
+from strakes.tuning.advise_app import App
+from strakes.tuning.tune_offers import INTERFACES, LAYOUT_FACTORS, POSIX, Abilities
+from strakes.tuning.tune_plans import TrialSize, layout_of
+from strakes.tuning.tune_space import Constraint, SearchSpace
 
 # Default ranks of a trial: the ranks of a node of the application, but at most this many per processor.
 _RANKS_FOR_A_PROCESSOR = 4

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from strakes.advise.app import App, app_from_text
-from strakes.advise.choose import Choice, Chosen, What
-from strakes.advise.paste import Paste, pastes
-from strakes.errors import BadInputError
-from strakes.findings.portrait import IntervalOf, Setting
-from strakes.language import gettext, ngettext
-from strakes.statistics.interval import Estimate
-from strakes.store import Run
-from strakes.store.records import Visit
-from strakes.tune.bottleneck import Bottleneck, bottlenecks
-from strakes.tune.effects import Effects, effects
-from strakes.tune.offers import (
+from strakes.base.errors import BadInputError
+from strakes.base.language import gettext, ngettext
+from strakes.model.portrait import IntervalOf, Setting
+from strakes.runs.records import Visit
+from strakes.runs.run import Run
+from strakes.stats.interval import Estimate
+from strakes.tuning import record
+from strakes.tuning.advise_app import App, app_from_text
+from strakes.tuning.advise_choose import Choice, Chosen, What
+from strakes.tuning.advise_paste import Paste, pastes
+from strakes.tuning.trial import observed
+from strakes.tuning.tune_bottleneck import Bottleneck, bottlenecks
+from strakes.tuning.tune_effects import Effects, effects
+from strakes.tuning.tune_offers import (
     FILES,
     LAYOUT,
     LAYOUT_FACTORS,
@@ -28,12 +30,10 @@ from strakes.tune.offers import (
     TRANSFER,
     WRITERS,
 )
-from strakes.tune.plans import TrialSize
-from strakes.tune.search import Rules, Search
-from strakes.tune.space import Point
-from strakes.tune.words import KNOB, named, shown, to_do
-from strakes.tuning import record
-from strakes.tuning.trial import observed
+from strakes.tuning.tune_plans import TrialSize
+from strakes.tuning.tune_search import Rules, Search
+from strakes.tuning.tune_space import Point
+from strakes.tuning.tune_words import KNOB, named, shown, to_do
 
 _WHAT: Mapping[str, What] = {
     TRANSFER: "transfer size",

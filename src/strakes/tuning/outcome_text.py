@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from strakes.tune.effects import StepBack
-from strakes.tune.words import named, shown, typed
+from strakes.base.units import counted, format_bytes
 from strakes.tuning.outcome import TuningOutcome
-from strakes.units import counted, format_bytes
+from strakes.tuning.tune_effects import StepBack
+from strakes.tuning.tune_words import named, shown, typed
 
 _WORTH_SAYING = 0.02
 

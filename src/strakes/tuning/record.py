@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from strakes.findings.record import from_record
-from strakes.store import Run
-from strakes.store.records import ConfirmationBegun, SpaceSearched, UsualTimes
-from strakes.tune.plans import TrialSize
-from strakes.tune.search import Confirmation
-from strakes.tune.space import Constraint, Factor, SearchSpace
+from strakes.model.record import from_record
+from strakes.runs.records import ConfirmationBegun, SpaceSearched, UsualTimes
+from strakes.runs.run import Run
+from strakes.tuning.tune_plans import TrialSize
+from strakes.tuning.tune_search import Confirmation
+from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:

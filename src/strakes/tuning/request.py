@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from strakes.advise.app import App, to_toml
-from strakes.launch.choice import LOCAL, Launch
+from strakes.runs.choice import LOCAL, Launch
 from strakes.targets.command import Servers
+from strakes.tuning.advise_app import App, to_toml
 
 KIND = "tune"
 

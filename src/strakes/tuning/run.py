@@ -8,28 +8,29 @@ from contextlib import ExitStack
 from dataclasses import replace
 from statistics import median
 
-from strakes.errors import BadInputError
-from strakes.launch.choice import engine_for
-from strakes.launch.messages import Hello
-from strakes.launch.watchdog import servers_watched
-from strakes.measure.begin import begin_run, open_site
-from strakes.measure.visit import Site
-from strakes.store import RunWriter, Store
-from strakes.store.ending import ended_in_order
-from strakes.store.records import ConfirmationBegun, FactsFound, UsualTimes, Visit
+from strakes.base.errors import BadInputError
+from strakes.runs.choice import engine_for
+from strakes.runs.ending import ended_in_order
+from strakes.runs.messages import Hello
+from strakes.runs.records import ConfirmationBegun, FactsFound, UsualTimes, Visit
+from strakes.runs.store import Store
+from strakes.runs.watchdog import servers_watched
+from strakes.runs.writer import RunWriter
+from strakes.studies.measure_begin import begin_run, open_site
+from strakes.studies.measure_visit import Site
 from strakes.survey.request import ProgressDisplay
 from strakes.targets.calls import UnansweredError
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
-from strakes.tune.offers import narrowed, offers
-from strakes.tune.plans import TrialSize, has_shares, seconds_per_byte
-from strakes.tune.search import Rules, Search, Trial
-from strakes.tune.space import SearchSpace
-from strakes.tune.words import levels_from, typed
 from strakes.tuning import record
 from strakes.tuning.here import look, without_refused_layouts
 from strakes.tuning.request import KIND, TuningRequest
 from strakes.tuning.trial import Bench, knob_factors, observed
+from strakes.tuning.tune_offers import narrowed, offers
+from strakes.tuning.tune_plans import TrialSize, has_shares, seconds_per_byte
+from strakes.tuning.tune_search import Rules, Search, Trial
+from strakes.tuning.tune_space import SearchSpace
+from strakes.tuning.tune_words import levels_from, typed
 
 
 def perform(request: TuningRequest, store: Store, progress: ProgressDisplay) -> RunWriter:

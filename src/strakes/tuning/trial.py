@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
 
-from strakes.advise.app import App
-from strakes.errors import BadInputError, StrakesError
-from strakes.findings.cell import Cell, Measure
-from strakes.findings.portrait import Setting
-from strakes.knobs.change import changed, read
-from strakes.knobs.knob import Knob
-from strakes.measure.visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
-from strakes.store.records import Visit
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.control.knob import Knob
+from strakes.control.knob_change import changed, read
+from strakes.model.cell import Cell, Measure
+from strakes.model.portrait import Setting
+from strakes.runs.records import Visit
+from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.targets.description import Interruption
 from strakes.targets.target import Target
-from strakes.tune.plans import TrialSize, goodness, layout_of, phase_name, plan_of
-from strakes.tune.search import Rules, Stage, Trial, TrialResult
-from strakes.tune.space import Factor, SearchSpace
-from strakes.tune.words import KNOB
+from strakes.tuning.advise_app import App
+from strakes.tuning.tune_plans import TrialSize, goodness, layout_of, phase_name, plan_of
+from strakes.tuning.tune_search import Rules, Stage, Trial, TrialResult
+from strakes.tuning.tune_space import Factor, SearchSpace
+from strakes.tuning.tune_words import KNOB
 
 # Multiples of the present value that are tried if none are given.
 _TIMES = (0.25, 1, 4)

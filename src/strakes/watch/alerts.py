@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict
 
-from strakes.foreign_text import escaped
+from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0

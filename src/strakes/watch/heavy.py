@@ -10,7 +10,7 @@ from heapq import nlargest
 from itertools import pairwise
 from statistics import median
 
-from strakes.units import format_bytes
+from strakes.base.units import format_bytes
 from strakes.watch.values import WatchEvent
 from strakes.watch.windows import WINDOW_S, grown
 

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
-from strakes.statistics.change import LEARN, Change, Detector, Grade
+from strakes.stats.change import LEARN, Change, Detector, Grade
 from strakes.watch.rhythm import HOUR_S, Rhythm
 
 _MONTH_S = 30.4375 * 86400.0

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.accept.service_level import ServiceLevel
-from strakes.launch.messages import LoggedOperation
+from strakes.base.units import counted, format_duration
+from strakes.model.service_level import ServiceLevel
+from strakes.runs.messages import LoggedOperation
 from strakes.targets.marker import WATCH_RUN
-from strakes.units import counted, format_duration
 from strakes.watch.alerts import AlertSender
 from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.histogram import Histogram

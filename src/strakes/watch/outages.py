@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from strakes.base.units import format_duration
 from strakes.targets.description import Interruption
-from strakes.units import format_duration
 from strakes.watch.reading import CounterReading, directory_of
 from strakes.watch.values import WatchEvent
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from strakes.accept.service_level import ServiceLevel, judge
+from strakes.base.units import counted, format_duration, format_seconds
+from strakes.model.service_level import ServiceLevel, judge
 from strakes.report.html import render_page
-from strakes.units import counted, format_duration, format_seconds
 from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent

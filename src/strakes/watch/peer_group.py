@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from strakes.statistics.change import scale_of
+from strakes.stats.change import scale_of
 from strakes.watch.values import Numbers, WatchedSeries, WatchEvent
 
 # With two members the slow one is ambiguous.

@@ -12,17 +12,17 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.interrupts import interrupts_deferred
-from strakes.launch.messages import LoggedOperation
-from strakes.neighbour.control import Control, Felt
-from strakes.neighbour.probe import Probe
+from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.interrupts import interrupts_deferred
+from strakes.base.units import counted, format_duration
+from strakes.runs.messages import LoggedOperation
+from strakes.studies.neighbour_control import Control, Felt
+from strakes.studies.neighbour_probe import Probe
 from strakes.targets import calls
 from strakes.targets.description import Interruption
 from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX
 from strakes.targets.mountinfo import find_mount, read_mounts
 from strakes.targets.workspace import Workspace
-from strakes.units import counted, format_duration
 from strakes.watch.values import WatchEvent
 
 # Operations per second of each kind.

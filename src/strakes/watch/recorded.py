@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-from strakes.errors import BadInputError
-from strakes.files import open_regular
+from strakes.base.errors import BadInputError
+from strakes.base.files import open_regular
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 

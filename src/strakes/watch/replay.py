@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from strakes.errors import BadInputError
-from strakes.statistics.change import LEARN
-from strakes.units import counted, format_duration
+from strakes.base.errors import BadInputError
+from strakes.base.units import counted, format_duration
+from strakes.stats.change import LEARN
 from strakes.watch.causes import cause_of, is_over
 from strakes.watch.level import LearnedTooLittle, LevelChange, LevelDetector, LevelEnd
 from strakes.watch.outages import names

@@ -20,9 +20,9 @@ from typing import Any
 from cattrs import Converter
 from cattrs.errors import BaseValidationError
 
-from strakes.errors import BadInputError, EnvironmentLacksError
-from strakes.files import make_directory, open_directory, open_kept, remove_kept
-from strakes.units import format_bytes
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import make_directory, open_directory, open_kept, remove_kept
+from strakes.base.units import format_bytes
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from strakes.accept.service_level import Minute, ServiceLevel, is_exceeded
+from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
 from strakes.watch.values import WatchEvent
 
 # Successive minutes beyond a level until its alarm, and within it until the end. A longer-term error budget is computed

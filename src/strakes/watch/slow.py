@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from strakes.units import format_seconds
+from strakes.base.units import format_seconds
 from strakes.watch.reading import OfKind, Work
 from strakes.watch.values import WatchEvent
 from strakes.watch.windows import WINDOW_S, Window, Windows

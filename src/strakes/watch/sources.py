@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from strakes.errors import StrakesError
+from strakes.base.errors import StrakesError
 from strakes.targets.calls import UnansweredError
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import SERVER, SINCE, DataTargetState, Interruption, Observation
 from strakes.targets.local import LocalTarget
-from strakes.targets.lustre.lfs import getname
-from strakes.targets.lustre.servers import addresses, hosts, ways_to_servers
-from strakes.targets.lustre.target import LustreTarget
-from strakes.targets.lustre.tool import Answers, get_param
+from strakes.targets.lustre_lfs import getname
+from strakes.targets.lustre_servers import addresses, hosts, ways_to_servers
+from strakes.targets.lustre_target import LustreTarget
+from strakes.targets.lustre_tool import Answers, get_param
 from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
 from strakes.watch.lustre import CLIENT_PARAMETERS, SERVER_PARAMETERS, disk_lines, reading_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from strakes.errors import BadInputError, nearest_word
+from strakes.base.errors import BadInputError, nearest_word
 from strakes.watch.causes import known_cause
 from strakes.watch.recorded import open_lines, unix_seconds
 

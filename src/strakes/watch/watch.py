@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
 
-from strakes.statistics.change import Grade
-from strakes.units import format_duration
+from strakes.base.units import format_duration
+from strakes.stats.change import Grade
 from strakes.watch.heavy import HeavyJobs, OneOfUnits
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
 from strakes.watch.outages import Outages

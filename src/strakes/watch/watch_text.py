@@ -7,8 +7,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from strakes.foreign_text import for_terminal
-from strakes.units import format_duration
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import format_duration
 from strakes.watch.values import WatchEvent
 
 

@@ -9,10 +9,10 @@ import time
 from contextlib import suppress
 
 from security.campaign.world import World, require
-from strakes.errors import EnvironmentLacksError
-from strakes.launch.choice import Launch
-from strakes.launch.nodes import hub as hub_module
-from strakes.launch.nodes.hub import Hub
+from strakes.base.errors import EnvironmentLacksError
+from strakes.runs import nodes_hub as hub_module
+from strakes.runs.choice import Launch
+from strakes.runs.nodes_hub import Hub
 
 _LIMIT_S = 5.0
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from strakes.targets.ceph.target import CephTarget
+from strakes.targets.ceph_target import CephTarget
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
 from strakes.targets.description import SERVER
 from strakes.targets.mountinfo import parse_mountinfo
@@ -77,7 +77,7 @@ class Cluster:
 def test_the_monitors_are_queried_again_only_when_the_servers_have_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("strakes.targets.ceph.target._MAP_FRESH_S", 0.0)
+    monkeypatch.setattr("strakes.targets.ceph_target._MAP_FRESH_S", 0.0)
     cluster = Cluster(tmp_path)
     mdsmap = cluster.fs_dump["filesystems"][0]["mdsmap"]
     status = {one["name"]: {"whoami": one["rank"], "id": one["gid"]} for one in mdsmap["info"].values()}
@@ -138,7 +138,7 @@ def test_osds_report_their_usage_and_the_monitors_report_which_silent_osds_are_d
     assert [states[f"osd.{number}"].serving for number in range(4)] == [False, False, True, True]
     assert states["osd.3"].used is None and cluster.asked("osd dump") == 2
     # Too many OSDs to query one by one.
-    monkeypatch.setattr("strakes.targets.ceph.target.MOST_ELSEWHERE", 1)
+    monkeypatch.setattr("strakes.targets.ceph_target.MOST_ELSEWHERE", 1)
     for number in range(4):
         (tmp_path / f"osd.{number}").unlink()
     target.observe()

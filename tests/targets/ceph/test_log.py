@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from strakes.measure.watch import TargetWatch
-from strakes.targets.ceph.log import Eviction, evictions_in, interruptions_in
-from strakes.targets.ceph.target import CephTarget
+from strakes.studies.measure_watch import TargetWatch
+from strakes.targets.ceph_log import Eviction, evictions_in, interruptions_in
+from strakes.targets.ceph_target import CephTarget
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
 from strakes.targets.mountinfo import parse_mountinfo

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from strakes.errors import MeasurementError
-from strakes.targets.ceph.counters import ClientRequests, loads_of_clients
+from strakes.base.errors import MeasurementError
+from strakes.targets.ceph_counters import ClientRequests, loads_of_clients
 
 
 class Server:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from strakes.base.units import GIB, KIB, MIB
 from strakes.targets.command import Command, Completed
 from strakes.targets.description import Layout, LayoutComponent
-from strakes.targets.lustre.layouts import (
+from strakes.targets.lustre_layouts import (
     default_stripe,
     dir_stripe,
     directory_layout,
@@ -19,7 +20,7 @@ from strakes.targets.lustre.layouts import (
     set_default,
     setstripe,
 )
-from strakes.targets.lustre.lfs import (
+from strakes.targets.lustre_lfs import (
     df,
     getname,
     list_nids,
@@ -32,8 +33,7 @@ from strakes.targets.lustre.lfs import (
     read_version,
     version,
 )
-from strakes.targets.lustre.tool import get_param, refusal, set_param
-from strakes.units import GIB, KIB, MIB
+from strakes.targets.lustre_tool import get_param, refusal, set_param
 from targets.lustre.recorded import names, recording
 
 LABFS = "/mnt/labfs"

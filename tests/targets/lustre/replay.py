@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, run
-from strakes.targets.lustre.tool import read_params
+from strakes.targets.lustre_tool import read_params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS
 from targets.lustre.recorded import Recording, names, recording
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import EnvironmentLacksError
-from strakes.launch.watchdog import GRACE_S, LOST_FOR_S, REFUSED_FOR_S, _Look
-from strakes.measure.watch import TargetWatch
+from strakes.base.errors import EnvironmentLacksError
+from strakes.runs.watchdog import GRACE_S, LOST_FOR_S, REFUSED_FOR_S, _Look
+from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
-from strakes.targets.lustre.parameters import interruptions, parse_states
-from strakes.targets.lustre.target import LustreTarget
-from strakes.targets.lustre.tool import NotUnderstoodError
+from strakes.targets.lustre_parameters import interruptions, parse_states
+from strakes.targets.lustre_target import LustreTarget
+from strakes.targets.lustre_tool import NotUnderstoodError
 from targets.lustre.recorded import PLACE
 from targets.lustre.test_target import mount
 
@@ -88,7 +88,7 @@ def cut_after(moment: int, states: str) -> str:
 
 
 def test_a_target_that_does_not_answer_is_named_with_its_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 1795324610.0)
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: 1795324610.0)
     (line,) = client(cut_after(1795324607, UNMOUNTS)).trouble()
     assert line == "labfs-MDT0001 on 192.168.77.1 does not answer: DISCONN, for 14.0 s."
     recovered = client(cut_after(1795324612, UNMOUNTS))
@@ -158,7 +158,7 @@ def endless(began: int, now: int) -> list[tuple[int, str]]:
 
 
 def test_a_long_outage_whose_beginning_is_forgotten_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 10600.0)
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: 10600.0)
     changes = endless(10_000, 10_600)
     lost = client(history(*changes[-16:]))
     (line,) = lost.trouble()
@@ -200,14 +200,14 @@ def test_an_idle_connection_was_not_lost_even_with_a_truncated_history() -> None
 def test_an_idle_connection_is_not_lost_while_it_connects(monkeypatch: pytest.MonkeyPatch) -> None:
     states = history(*CONNECTED, (1040, "CONNECTING"), (1040, "IDLE"), (2000, "CONNECTING"))
     for now, lost in ((2000.4, False), (2005.9, False), (2030.0, True)):
-        monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda now=now: now)
+        monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda now=now: now)
         lines = client(states).trouble()
         assert bool(lines) == lost
     assert lines == ("labfs-OST0003 on 192.168.77.1 does not answer: CONNECTING, for 30.0 s.",)
 
 
 def test_an_outage_has_an_unknown_time_where_the_clock_was_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 2000.0)
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: 2000.0)
     (line,) = client(history(*CONNECTED, (5600, "DISCONN"))).trouble()
     assert line.endswith("DISCONN, for an unknown time (the clock was set back).")
     assert "for an unknown time" in str(Interruption("t", 5600, 2000))
@@ -220,8 +220,8 @@ def lasting(*changes: str) -> str:
 
 def test_a_fail_over_is_given_longer_than_a_dead_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr("strakes.launch.watchdog.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("strakes.targets.lustre.target.time.time", lambda: 1070.0)
+    monkeypatch.setattr("strakes.runs.watchdog.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("strakes.targets.lustre_target.time.time", lambda: 1070.0)
     cut = ("1000, FULL", "1050, DISCONN", "1055, CONNECTING")
     reported_s = []
     # A connection attempt to a dead machine takes seconds to fail; a running one refuses it at once.

@@ -6,19 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from strakes.errors import BadInputError
+from strakes.base.errors import BadInputError
+from strakes.base.units import KIB, MIB
 from strakes.targets.command import Completed
 from strakes.targets.description import Layout, LayoutComponent, layout_differences
-from strakes.targets.lustre.layouts import (
-    directory_layout,
-    layout_from,
-    options_of,
-    read_layout,
-    setstripe,
-)
-from strakes.targets.lustre.target import layout_kinds
-from strakes.targets.lustre.tool import NotUnderstoodError
-from strakes.units import KIB, MIB
+from strakes.targets.lustre_layouts import directory_layout, layout_from, options_of, read_layout, setstripe
+from strakes.targets.lustre_target import layout_kinds
+from strakes.targets.lustre_tool import NotUnderstoodError
 from targets.lustre.assigned import DOM, PFL
 from targets.lustre.recorded import recording
 

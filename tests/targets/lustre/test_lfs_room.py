@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from strakes.errors import BadInputError, MeasurementError
+from strakes.base.errors import BadInputError, MeasurementError
 from strakes.targets.command import Completed
-from strakes.targets.lustre.lfs import (
+from strakes.targets.lustre_lfs import (
     ClientName,
     TargetSpace,
     TargetState,

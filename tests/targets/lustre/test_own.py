@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from strakes.targets.command import CommandTimeout, Completed, Runner
-from strakes.targets.lustre.servers import ask_health, server_counters, unread
-from strakes.targets.lustre.target import LustreTarget
-from strakes.targets.lustre.tool import Answers
+from strakes.targets.lustre_servers import ask_health, server_counters, unread
+from strakes.targets.lustre_target import LustreTarget
+from strakes.targets.lustre_tool import Answers
 from targets.lustre.test_target import mount
 
 LOST = "\ncurrent_state: EVICTED\nstate_history:\n - [ 1795231205, DISCONN ]\n - [ 1795231209, EVICTED ]"

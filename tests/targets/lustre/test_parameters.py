@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from strakes.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.targets.command import Completed
 from strakes.targets.description import CLIENT, TargetRecovery
-from strakes.targets.lustre.lfs import list_nids, read_version, version
-from strakes.targets.lustre.parameters import (
+from strakes.targets.lustre_lfs import list_nids, read_version, version
+from strakes.targets.lustre_parameters import (
     Counter,
     of_client,
     of_metadata_target,
@@ -19,7 +19,7 @@ from strakes.targets.lustre.parameters import (
     parse_stats,
     service_addresses,
 )
-from strakes.targets.lustre.tool import NotUnderstoodError, Params, device, get_param, read_params, set_param
+from strakes.targets.lustre_tool import NotUnderstoodError, Params, device, get_param, read_params, set_param
 from targets.lustre.recorded import bare, recording
 
 MDC = "mdc.labfs-MDT0001-mdc-ffff8880083a1800"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from strakes.targets.command import Completed
 from strakes.targets.description import Placement
-from strakes.targets.lustre.layouts import DirStripe, placement, read_default, read_dir_stripe
+from strakes.targets.lustre_layouts import DirStripe, placement, read_default, read_dir_stripe
 from targets.lustre.recorded import recording
 
 

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from strakes.errors import StrakesError
+from strakes.base.errors import StrakesError
 from strakes.targets.command import Command, Completed
-from strakes.targets.lustre.parameters import parse_recovery, parse_stats
-from strakes.targets.lustre.tool import NotUnderstoodError, Params
+from strakes.targets.lustre_parameters import parse_recovery, parse_stats
+from strakes.targets.lustre_tool import NotUnderstoodError, Params
 from targets.lustre.assigned import COMMANDS, LAST_COMMANDS, OTHERS, READERS
 from targets.lustre.recorded import PLACE, names, recording
 

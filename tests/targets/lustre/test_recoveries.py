@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from strakes.measure.watch import TargetWatch
+from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption, lost_between
-from strakes.targets.lustre.parameters import parse_recovery
-from strakes.targets.lustre.servers import complaint
-from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre_parameters import parse_recovery
+from strakes.targets.lustre_servers import complaint
+from strakes.targets.lustre_target import LustreTarget
 from targets.lustre.replay import AS_ROOT, ON_SERVER, Replay
 from targets.lustre.test_target import AT, SPELLINGS, mount, target
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from strakes.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.units import MIB
 from strakes.targets.child import REFUSED
 from strakes.targets.command import CommandTimeout, Completed, Runner, Servers, run
 from strakes.targets.description import (
@@ -25,15 +26,14 @@ from strakes.targets.description import (
     placement_differences,
 )
 from strakes.targets.knowledge import unlike_targets
-from strakes.targets.lustre.lfs import ClientName
-from strakes.targets.lustre.servers import connections
-from strakes.targets.lustre.target import LustreTarget
-from strakes.targets.lustre.tool import Answers
+from strakes.targets.lustre_lfs import ClientName
+from strakes.targets.lustre_servers import connections
+from strakes.targets.lustre_target import LustreTarget
+from strakes.targets.lustre_tool import Answers
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
-from strakes.units import MIB
 from targets.control_conformance import ControlConformance
 from targets.lustre.recorded import PLACE, Recording, bare, recording
 from targets.lustre.replay import AS_ROOT, AS_USER, INSTANCE, ON_SERVER, Replay, recordings

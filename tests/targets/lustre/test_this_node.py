@@ -12,8 +12,8 @@ import pytest
 from strakes.targets.calls import UnansweredError
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import Interruption, lost_between
-from strakes.targets.lustre.parameters import lost_changes, parse_recovery, parse_states
-from strakes.targets.lustre.target import LustreTarget
+from strakes.targets.lustre_parameters import lost_changes, parse_recovery, parse_states
+from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.nfs import counters
 from strakes.targets.target import LostServer
 from targets.lustre.recorded import PLACE

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from strakes.base.units import GIB, MIB
 from strakes.targets.command import Completed
 from strakes.targets.description import Layout, Placement
-from strakes.targets.lustre.layouts import placement, read_default, read_dir_stripe, read_layout
-from strakes.targets.lustre.lfs import read_df, read_version
-from strakes.targets.lustre.parameters import parse_recovery, parse_states, parse_stats, service_addresses
-from strakes.units import GIB, MIB
+from strakes.targets.lustre_layouts import placement, read_default, read_dir_stripe, read_layout
+from strakes.targets.lustre_lfs import read_df, read_version
+from strakes.targets.lustre_parameters import parse_recovery, parse_states, parse_stats, service_addresses
 
 PLAIN = """work/f
 lmm_stripe_count:  2

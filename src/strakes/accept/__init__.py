@@ -1,1 +1,0 @@
-"""Acceptance test: check a list of needs against measurements."""

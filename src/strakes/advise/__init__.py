@@ -1,1 +1,0 @@
-"""Settings for an application, from its description and measured figures."""

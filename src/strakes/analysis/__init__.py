@@ -1,1 +1,0 @@
-"""Turn a stored run into results, warnings and findings. Pure."""

@@ -1,0 +1,90 @@
+"""What a file is, by its beginning, and which command takes it: for whoever gives it to another one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from strakes.base.errors import BadInputError
+from strakes.base.files import open_regular
+
+_BEGINNING_BYTES = 1 << 16
+
+
+class FileKind(NamedTuple):
+    """A kind of file: what it is, the commands that take it, and a pattern that its beginning has."""
+
+    name: str
+    commands: str
+    pattern: str = ""
+
+
+# Files in TOML, by a table or key at their top that no kind above has.
+TOML_KINDS = {
+    "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
+    "need": FileKind("a list of needs", "strakes accept FILE DIR"),
+    "interface": FileKind(
+        "the description of an application", "strakes advise --app FILE, or strakes tune --app FILE DIR"
+    ),
+    "limits": FileKind("limits of a system", "strakes predict RUN --at SCALE --system FILE"),
+    "phase": FileKind("a plan", "strakes run FILE DIR"),
+}
+DIRECTORY = FileKind("a directory", "strakes survey DIR")
+# Others; the first whose pattern is found in the beginning of a file. After "^", blanks within a line only: where they
+# go over lines, the time grows with the square of their number.
+OTHER_KINDS = {
+    "report": FileKind(
+        "a report of strakes", "strakes runs, then strakes report RUN", r"(?is)\A\s*<!doctype\s+html.*strakes"
+    ),
+    "export": FileKind(
+        "an exported run",
+        "strakes report guide FILE, or strakes advise --app APP.toml --from FILE",
+        r'\A\s*\{\s*"schema"\s*:\s*1,\s*"manifest"',
+    ),
+    "result": FileKind(
+        "a result of another tool",
+        "strakes import FILE",
+        r'(?m)\A\s*IOR-\d|^(?:-- started at .*)?mdtest-\d|^\[?(?:SCORE|RESULT)\b|"fio version"|"bwM[iI]B"|"phase_type"'
+        r"|\A\s*(?:access,(?:bw|rank)|rank,|operation,|ISO [Dd]ate,)|^[ \t]*Max (?:Write|Read):",
+    ),
+    "io500": FileKind(
+        "a configuration of IO500",
+        "strakes run io500 FILE",
+        r"(?mi)^[ \t]*\[[ \t]*(?:global|debug|ior-(?:easy|hard)|mdtest-(?:easy|hard))[ \t]*\]",
+    ),
+    "dlio": FileKind(
+        "a configuration of DLIO",
+        "strakes run dlio FILE",
+        r"(?m)^(?:model|workflow|dataset|framework|reader|data_reader|train|workload)[ \t]*:",
+    ),
+}
+_TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(?:=|\]|\.)")
+
+
+def kind_of(path: Path) -> tuple[str, FileKind] | None:
+    """Return what there is at a path, by its key in the tables above; None where that is not known."""
+    if path.is_dir():
+        return "directory", DIRECTORY
+    try:
+        with open_regular(path) as file:
+            text = (file.read(_BEGINNING_BYTES) or b"").decode(errors="replace").removeprefix("\ufeff")
+    except (OSError, BadInputError):
+        return None
+    known = next(((key, kind) for key, kind in OTHER_KINDS.items() if re.search(kind.pattern, text)), None)
+    if known is None and (found := _TOML.search(text)):
+        return found[1], TOML_KINDS[found[1]]
+    return known
+
+
+def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
+    """Raise BadInputError where there is something at a path that another command takes; ``name``: of what is wanted.
+
+    Files in TOML tell apart themselves what they are.
+    """
+    found = kind_of(path)
+    if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):
+        return
+    _, kind = found
+    what = "this is a directory" if kind is DIRECTORY else f"this file is {kind.name}"
+    raise BadInputError(f"{what}, not {name}", where=str(path), remedy=f"Use: {kind.commands}")

@@ -1,0 +1,448 @@
+"""Open and replace files so that no link, pipe or device of another user is followed, waited for or written through.
+
+Every path is walked from ``/`` by directory descriptors (as systemd's CHASE_SAFE): links of this user and of root are
+followed, a link of anybody else raises PlantedFileError. Files that strakes keeps in its stores have one name, are
+regular, and are never opened through a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+
+_PIECE_BYTES = 1 << 20
+# O_PATH needs no right to read the directories on the way; O_DIRECTORY triggers automounts.
+_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LINK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_FRESH = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_LINKS = 40  # as the kernel
+
+
+class PlantedFileError(PermissionError):
+    """A file or directory that another user can have prepared."""
+
+    def __init__(self, why: str, path: Path | str) -> None:
+        super().__init__(errno.EACCES, why, str(path))
+
+
+def default_root() -> Path:
+    """Return the store: $STRAKES_STORE, else $XDG_DATA_HOME/strakes, else ~/.local/share/strakes."""
+    if chosen := os.environ.get("STRAKES_STORE"):
+        return Path(chosen).expanduser().absolute()
+    data_home = os.environ.get("XDG_DATA_HOME", "")
+    if os.path.isabs(data_home):  # the specification wants relative ones ignored
+        return Path(data_home) / "strakes"
+    try:
+        return Path.home() / ".local" / "share" / "strakes"
+    except RuntimeError as error:
+        remedy = "Set STRAKES_STORE to a directory."
+        raise EnvironmentLacksError("the directory of the store is unknown", why=str(error), remedy=remedy) from error
+
+
+# Directories
+
+
+def open_directory(path: Path, *, make: int = 0) -> int:
+    """Open a directory; ``make``: the mode of directories that are missing, 0 where none is made.
+
+    Raises PlantedFileError for a link of another user on the way, OSError.
+    """
+    with _directory(path, make=make) as directory:
+        return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory, and missing ones above it, with mode 0700. Raises OSError."""
+    with _directory(path, make=0o700):
+        pass
+
+
+def make_new_directory(path: Path) -> None:
+    """Make a directory with mode 0700. Raises FileExistsError, OSError."""
+    with _directory(path.parent) as parent:
+        os.mkdir(path.name, 0o700, dir_fd=parent)
+        _sync(parent)
+
+
+@contextmanager
+def _directory(path: Path, *, make: int = 0) -> Iterator[int]:
+    """Yield a descriptor below which names can be opened."""
+    # In a user namespace, root of the machine appears as the owner of "/".
+    trusted = {0, os.geteuid(), os.stat("/").st_uid}
+    start, parts = ("/", path.parts[1:]) if path.is_absolute() else (".", path.parts)
+    directory = _walk(os.open(start, _STEP), parts, trusted, make=make, name=path)
+    try:
+        yield directory
+    finally:
+        os.close(directory)
+
+
+def _walk(directory: int, parts: Sequence[str], trusted: Collection[int], *, make: int, name: Path) -> int:
+    """Return the directory that the names lead to, and close ``directory``. Raises OSError for ``name``."""
+    left = list(reversed(parts))
+    links = 0
+    try:
+        while left:
+            part = left.pop()
+            step = _step(part, directory, make=make)
+            if stat.S_ISLNK(os.fstat(step).st_mode):
+                target = _target(step, trusted, part)
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                left += reversed(PurePosixPath(target).parts)
+                if not target.startswith("/"):
+                    continue
+                left.pop()
+                step = os.open("/", _STEP)
+            os.close(directory)
+            directory = step
+    except OSError as error:
+        os.close(directory)
+        error.filename = str(name)
+        raise
+    return directory
+
+
+def _step(part: str, directory: int, *, make: int) -> int:
+    """Open a directory or a link."""
+    try:
+        return os.open(part, _STEP, dir_fd=directory)
+    except FileNotFoundError:
+        if not make:
+            raise
+        with suppress(FileExistsError):
+            os.mkdir(part, make, dir_fd=directory)
+        return os.open(part, _STEP, dir_fd=directory)
+    except NotADirectoryError:
+        link = os.open(part, _LINK, dir_fd=directory)
+        if stat.S_ISLNK(os.fstat(link).st_mode):
+            return link
+        os.close(link)
+        raise
+
+
+def _target(link: int, trusted: Collection[int], part: str) -> str:
+    """Return where a link leads, and close it."""
+    try:
+        owner = os.fstat(link).st_uid
+        if owner not in trusted:
+            raise PlantedFileError(f"{part} is a link of another user (number {owner})", part)
+        return os.readlink("", dir_fd=link)
+    finally:
+        os.close(link)
+
+
+def _sync(directory: int) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Files that strakes keeps
+
+
+def open_kept(path: Path, flags: int, mode: int = 0o600) -> int:
+    """Open a file that strakes keeps: ``flags`` as of open(2), ``mode``: of a file that is made.
+
+    Raises PlantedFileError for a link, a pipe or a device, and for writing also for a hard link or a file of another
+    user; OSError.
+    """
+    with _directory(path.parent) as directory:
+        return _open_at(path, flags, mode, directory)
+
+
+def _open_at(path: Path, flags: int, mode: int, directory: int) -> int:
+    try:
+        descriptor = os.open(path.name, flags | _FILE, mode, dir_fd=directory)
+    except OSError as error:
+        error.filename = str(path)
+        if error.errno == errno.ELOOP:
+            raise PlantedFileError("it is a symbolic link", path) from error
+        if error.errno == errno.ENXIO:
+            raise PlantedFileError("it is not a regular file", path) from error
+        raise
+    try:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise PlantedFileError("it is not a regular file", path)
+        writes = flags & os.O_ACCMODE != os.O_RDONLY and not flags & os.O_EXCL
+        if writes and state.st_uid not in (0, os.geteuid()):
+            raise PlantedFileError(f"it belongs to another user (number {state.st_uid})", path)
+        if writes and state.st_nlink > 1:
+            raise PlantedFileError("it has a second name (a hard link)", path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def write_kept(path: Path, content: bytes | str, *, mode: int = 0o600) -> None:
+    """Write a file in place: a reader may see half of it. Raises as :func:`open_kept`."""
+    with os.fdopen(open_kept(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
+        file.truncate(0)
+        os.fchmod(file.fileno(), mode)
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_kernel_file(path: Path, text: str) -> None:
+    """Write to a file of the kernel, which is neither made nor emptied. Raises as :func:`open_kept`."""
+    descriptor = open_kept(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, os.fsencode(text))
+    finally:
+        os.close(descriptor)
+
+
+def replace_kept(path: Path, content: bytes) -> None:
+    """Replace a file, durably: after a crash it is the old or the new one. Raises OSError."""
+    with _directory(path.parent) as directory:
+        _replace(path.name, content, 0o600, directory)
+        _sync(directory)
+
+
+def create_kept(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Make a file that has its whole content as soon as it has its name. Raises FileExistsError, OSError."""
+    with _directory(path.parent) as directory, _fresh(content, mode, directory) as fresh:
+        os.link(fresh, path.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+        _sync(directory)
+
+
+def move_kept(path: Path, target: Path) -> None:
+    """Give a file another name, durably. Raises OSError."""
+    with _directory(path.parent) as source, _directory(target.parent) as directory:
+        os.rename(path.name, target.name, src_dir_fd=source, dst_dir_fd=directory)
+        _sync(source)
+        _sync(directory)
+
+
+def remove_kept(path: Path) -> None:
+    """Remove a file, where it is there. Raises OSError."""
+    with suppress(FileNotFoundError), _directory(path.parent) as directory:
+        os.unlink(path.name, dir_fd=directory)
+
+
+def read_kept(path: Path, most_bytes: int) -> bytes:
+    """Read a file that strakes keeps. Raises BadInputError for one that is too large; as :func:`open_kept`."""
+    with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
+        return read_whole(file, path, most_bytes)
+
+
+def open_own(path: Path, what: str, remedy: str) -> BinaryIO:
+    """Open a file of this user in a directory of this user, by its only name: its content is acted on in his name.
+
+    Nobody else may be able to write either. Raises BadInputError for any other, saying that ``what`` belongs to
+    another user; OSError.
+    """
+    user = os.geteuid()
+    with _directory(path.parent) as directory:
+        try:
+            descriptor = _open_at(path, os.O_RDONLY, 0, directory)
+        except PlantedFileError as error:
+            raise _others(what, path, str(error.strerror), remedy) from error
+        try:
+            state, above = os.fstat(descriptor), os.fstat(directory)
+            others = [owner for owner in (state.st_uid, above.st_uid) if owner != user]
+            if others or state.st_nlink > 1:
+                raise _others(what, path, f"user {others[0]}" if others else "it is a link", remedy)
+            if (state.st_mode | above.st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
+                raise _others(what, path, "other users can write the file or its directory", remedy)
+        except BaseException:
+            os.close(descriptor)
+            raise
+    return os.fdopen(descriptor, "rb")
+
+
+def _others(what: str, path: Path, why: str, remedy: str) -> BadInputError:
+    return BadInputError(f"{what} belongs to another user", where=str(path), why=why, remedy=remedy)
+
+
+# Files that the user names
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading that nobody can make us wait for: no pipe, no device, no directory.
+
+    Raises BadInputError for any other, OSError where it cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")  # closes it, whatever interrupts us from here on
+
+
+def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
+    """Read an open file. Raises BadInputError for one that is too large or has no end, OSError."""
+    content = bytearray()
+    # Files of the kernel report a size of 0, and others may grow.
+    size = os.fstat(file.fileno()).st_size
+    while size <= most_bytes and len(content) <= most_bytes:
+        piece = file.read(max(_PIECE_BYTES, size + 1 - len(content)))
+        if piece is None:
+            # A file of the kernel blocks until more arrives.
+            raise BadInputError("this file has no end", where=str(path), remedy="Copy its content to a file.")
+        if not piece:
+            return bytes(content)
+        content += piece
+    raise BadInputError("the file is too large", where=str(path), why=f"it is larger than {most_bytes >> 20} MiB")
+
+
+def read_at_most(path: Path, most_bytes: int) -> bytes:
+    """Read a regular file. Raises BadInputError for any other and for one that is too large, OSError."""
+    with open_regular(path) as file:
+        return read_whole(file, path, most_bytes)
+
+
+def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
+    """Read the whole file.
+
+    Raises BadInputError; does not wait for the other end of a pipe, nor read a device that never ends.
+    """
+    try:
+        return read_at_most(path, most_bytes)
+    except OSError as error:
+        raise BadInputError(what, where=str(path), why=error.strerror or str(error), remedy=remedy) from error
+
+
+def read_below(root: Path, name: str, most_bytes: int) -> bytes:
+    """Read a regular file below a directory; links in it lead nowhere else (as RESOLVE_IN_ROOT of openat2(2)).
+
+    Raises BadInputError; its cause is the OSError, if there is one.
+    """
+    path = root / name
+    try:
+        with os.fdopen(_open_below(root, name), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
+            return read_whole(file, path, most_bytes)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BadInputError("a file cannot be read", where=str(path), why=why) from error
+
+
+def _open_below(root: Path, name: str) -> int:
+    top = os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    here = os.dup(top)
+    left = list(reversed(PurePosixPath(name).parts))
+    links = 0
+    try:
+        while True:
+            part = left.pop()
+            if part == ".." and os.path.sameopenfile(here, top):
+                continue
+            step = os.open(part, _LINK, dir_fd=here)
+            mode = os.fstat(step).st_mode
+            if stat.S_ISLNK(mode):
+                target = _target(step, (os.fstat(step).st_uid,), part)
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+                left += reversed(PurePosixPath(target).parts)
+                if not target.startswith("/"):
+                    continue
+                left.pop()
+                step = os.dup(top)
+            elif not left:
+                os.close(step)
+                return os.open(part, os.O_RDONLY | _FILE, dir_fd=here)
+            os.close(here)
+            here = step
+    finally:
+        os.close(here)
+        os.close(top)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file at once or not at all; it keeps its mode. Raises OSError.
+
+    Links of this user and of root are followed; a link or a pipe of anybody else is replaced.
+    """
+    path = _behind_links(path)
+    if path.exists() and not path.is_file() and not _is_planted(path):  # /dev/stderr, a named pipe
+        path.write_bytes(content)
+        return
+    with _directory(path.parent) as directory:
+        _replace(path.name, content, None, directory)
+
+
+def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
+    """Replace a file below a directory at once; directories are made as needed. Raises OSError.
+
+    No link below ``top`` is followed, not even one of root.
+    """
+    *parents, last = PurePosixPath(name).parts
+    with _directory(top) as directory:
+        below = _walk(os.dup(directory), parents, (), make=0o777, name=top / name)
+        try:
+            _replace(last, content, mode, below)
+        finally:
+            os.close(below)
+
+
+def _behind_links(path: Path) -> Path:
+    for _ in range(_MOST_LINKS):
+        # The target of /proc/PID/fd/N is no path.
+        if not path.is_symlink() or _is_planted(path) or (path.exists() and not path.is_file()):
+            break
+        path = path.parent / os.readlink(path)
+    return path
+
+
+def _is_planted(path: Path) -> bool:
+    """Whether somebody else, who is not root, made a link or a pipe that we were to write through."""
+    status = path.lstat()
+    special = stat.S_ISLNK(status.st_mode) or stat.S_ISFIFO(status.st_mode)
+    return special and status.st_uid not in (0, os.geteuid())
+
+
+def _replace(name: str, content: bytes, mode: int | None, directory: int) -> None:
+    mode = _mode_of(name, directory) if mode is None else mode
+    with _fresh(content, mode, directory) as fresh:
+        os.replace(fresh, name, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+@contextmanager
+def _fresh(content: bytes, mode: int, directory: int) -> Iterator[str]:
+    """Yield the name of a new durable file, which is removed if it still has that name afterwards."""
+    name = f".strakes-{secrets.token_hex(8)}"
+    descriptor = os.open(name, _FRESH, 0o600, dir_fd=directory)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            # By its descriptor: the owner of the directory may have put a link to its name.
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
+        yield name
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
+
+
+def _mode_of(name: str, directory: int) -> int:
+    """Return the mode of our existing file, or the default for a new one."""
+    try:
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        status = None
+    if status is not None and stat.S_ISREG(status.st_mode) and status.st_uid in (0, os.geteuid()):
+        return status.st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,108 @@
+"""The language of this process: chosen by --language or the environment, English by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from unicodedata import east_asian_width
+
+from strakes.base.errors import BadInputError
+
+ENGLISH = "en"
+LANGUAGES = (ENGLISH, "zh")
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as everywhere
+_chosen = [ENGLISH]
+
+
+def wanted(environment: Mapping[str, str]) -> str:
+    """Return the language that the locale of an environment asks for.
+
+    >>> wanted({"LANG": "zh_CN.UTF-8"}), wanted({"LANG": "zh_CN", "LC_ALL": "C"}), wanted({"LANG": "fr_FR.UTF-8"})
+    ('zh', 'en', 'en')
+    """
+    locale = next((environment[name] for name in _VARIABLES if environment.get(name)), "")
+    language = locale.partition("_")[0].partition(".")[0].lower()
+    return language if language in LANGUAGES else ENGLISH
+
+
+def choose(language: str) -> None:
+    """Use a language for every text from now on. Raises BadInputError for an unknown one."""
+    if language not in LANGUAGES:
+        raise BadInputError(f"no language {language}", remedy=f"One of: {', '.join(LANGUAGES)}.")
+    _chosen[0] = language
+
+
+def current() -> str:
+    """Return the language in use."""
+    return _chosen[0]
+
+
+@contextmanager
+def english() -> Iterator[None]:
+    """Make texts in English, such as those of a document for programs."""
+    before = current()
+    choose(ENGLISH)
+    try:
+        yield
+    finally:
+        choose(before)
+
+
+def gettext(message: str, **values: object) -> str:
+    """Return a message in the language in use, with its values; in English if it has no translation.
+
+    >>> gettext("{count} more in the report", count=3)
+    '3 more in the report'
+    """
+    if current() == ENGLISH:
+        return message.format_map(values) if values else message
+    text = catalogue(current()).get(message, message)
+    return _joined(text, values).format_map(values) if values else text
+
+
+def _joined(text: str, values: Mapping[str, object]) -> str:
+    """Return a translation without the blanks beside those fields whose value begins or ends with a wide character.
+
+    >>> _joined("写 {size} 的 {what} 时", {"size": "4 KiB", "what": "文件"})
+    '写 {size} 的{what}时'
+    """
+    for name, value in values.items():
+        if isinstance(value, str) and value:
+            text = text.replace(f" {{{name}}}", f"{{{name}}}") if _is_wide(value[0]) else text
+            text = text.replace(f"{{{name}}} ", f"{{{name}}}") if _is_wide(value[-1]) else text
+    return text
+
+
+def _is_wide(letter: str) -> bool:
+    return east_asian_width(letter) in "WF"
+
+
+def ngettext(one: str, several: str, count: int, **values: object) -> str:
+    """Return a message about ``count`` things, which is the value ``count`` of both forms.
+
+    >>> ngettext("{count} run", "{count} runs", 1), ngettext("{count} run", "{count} runs", 2000)
+    ('1 run', '2,000 runs')
+    """
+    return gettext(one if count == 1 else several, count=f"{count:,}", **values)
+
+
+@cache
+def catalogue(language: str) -> Mapping[str, str]:
+    """Return the translations from English; read the first time that a language is used."""
+    from importlib.resources import files
+
+    from babel.messages.pofile import read_po
+
+    file = files("strakes.base").joinpath(f"{language}.po")
+    if not file.is_file():
+        return {}
+    with file.open("rb") as stream:
+        messages = [message for message in read_po(stream, locale=language) if message.id]
+    found: dict[str, str] = {}
+    for message in messages:
+        text = message.string if isinstance(message.string, str) else (message.string or [""])[0]
+        for identifier in (message.id,) if isinstance(message.id, str) else message.id:
+            if text:
+                found[identifier] = text
+    return found

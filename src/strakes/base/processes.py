@@ -1,0 +1,186 @@
+"""Start modules of strakes as processes; find processes and identify them by their start time."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import site
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+
+_STARTED_BY = "STRAKES_STARTED_BY"
+# The bit of SIGKILL in SigPnd (proc_pid_status(5)).
+_KILL = 1 << (signal.SIGKILL - 1)
+# Kernel functions where FUSE, Lustre, NFS, CephFS and SMB wait for a server.
+_SERVER_WAIT = re.compile(
+    "request_wait_answer|fuse_|ptlrpc_|ldlm_|cl_sync_io|osc_|rpc_wait|nfs|ceph_|cifs_|wait_for_resp"
+)
+
+
+_MOST_POLL_S = 2e6
+
+
+def wait_for_end(child: subprocess.Popen[bytes], timeout_s: float) -> int:
+    """Return the status of a child as soon as it ends: ``Popen.wait`` with a limit looks only every 50 ms.
+
+    Raises subprocess.TimeoutExpired.
+    """
+    try:
+        ended = os.pidfd_open(child.pid)
+    except (AttributeError, OSError):  # Linux before 5.3, or its status has been taken
+        return child.wait(timeout_s)
+    try:
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        over = poll.poll(max(0.0, min(timeout_s, _MOST_POLL_S)) * 1000)
+    finally:
+        os.close(ended)
+    return child.wait(None if over else 0)
+
+
+def engine_path() -> Path:
+    """Return $STRAKES_ENGINE, else the path of the engine inside the package."""
+    from importlib import resources
+
+    chosen = os.environ.get("STRAKES_ENGINE")
+    return Path(chosen) if chosen else Path(str(resources.files("strakes") / "bin" / "strakes-engine"))
+
+
+def python_module(module: str, *words: str) -> list[str]:
+    """Return the command that runs a module of strakes and ignores the current directory.
+
+    ``python -m`` alone looks there first, and every user who may write there could make root run his code.
+    """
+    module_file = Path(__file__).resolve()
+    user_site = site.getusersitepackages() if site.ENABLE_USER_SITE else None
+    # -I ignores the packages of the user; strakes may be one of them.
+    isolation = "-P" if user_site and module_file.is_relative_to(Path(user_site).resolve()) else "-I"
+    return [sys.executable, isolation, "-m", module, *words]
+
+
+def trusted_processes(program: str, proc: Path = Path("/proc")) -> Iterator[tuple[int, list[str]]]:
+    """Yield the processes of this user and of root that run a program, each with its arguments.
+
+    Every user can start a process under any name and with any arguments. For a setuid program the real user
+    counts.
+    """
+    for number in sorted(filter(str.isdigit, os.listdir(proc))):
+        with suppress(OSError):
+            words = os.fsdecode((proc / number / "cmdline").read_bytes()).split("\0")[:-1]
+            if not words or os.path.basename(words[0]) != program:
+                continue
+            status = (proc / number / "status").read_text(errors="replace")
+            users = re.search(r"^Uid:\s+(.*)$", status, re.MULTILINE)
+            if users and {0, os.geteuid()}.issuperset(map(int, users[1].split())):
+                yield int(number), words[1:]
+
+
+def process_start(pid: int) -> int | None:
+    """Return the start of a process in clock ticks since boot (field 22 of proc_pid_stat(5)), None after its end."""
+    fields = _fields(pid)
+    # A zombie works no more.
+    return None if not fields or fields[0] in "ZX" else int(fields[19])
+
+
+def lives_in_container(pid: int, started: int, namespace: str) -> bool:
+    """Check whether a visible process has the number ``pid`` in the given PID namespace (``pid:[...]``) or in ours.
+
+    ``started`` as :func:`process_start` says; without the right to read the namespace it decides alone.
+    """
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        own = re.search(r"^NSpid:.*\s(\d+)$", _told(number, "status"), re.MULTILINE)
+        if own and int(own[1]) == pid and (begun := process_start(int(number))) is not None:
+            with suppress(OSError):
+                if os.readlink(f"/proc/{number}/ns/pid") != namespace:
+                    continue
+                if os.readlink(f"/proc/{number}/ns/time") != os.readlink("/proc/self/ns/time"):
+                    return True
+            if begun == started:
+                return True
+    return False
+
+
+def mark_of(pid: int, started: int) -> dict[str, str]:
+    """Return what the environment of commands says that this process starts: they may outlive it."""
+    return {_STARTED_BY: f"{pid}:{started}"}
+
+
+def commands_of(pid: int, started: int) -> tuple[int, ...]:
+    """Return the commands that a process left running. They may have ended by now."""
+    mark = f"{_STARTED_BY}={pid}:{started}".encode()
+    left = []
+    for number in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            if mark in Path(f"/proc/{number}/environ").read_bytes().split(b"\0"):
+                left.append(int(number))
+    return tuple(left)
+
+
+def descendants_of(pid: int) -> tuple[int, ...]:
+    """Return all descendants of a process, sorted by number.
+
+    >>> os.getpid() in descendants_of(os.getppid())
+    True
+    """
+    parents = {
+        int(name): int(fields[1]) for name in os.listdir("/proc") if name.isdigit() and (fields := _fields(name))
+    }
+    family = {pid}
+    while new := {process for process, parent in parents.items() if parent in family} - family:
+        family |= new
+    return tuple(sorted(family - {pid}))
+
+
+def kernel_waits(pid: int) -> dict[int, int]:
+    """Return which of its threads wait in the kernel where nothing ends them, each with how often it has waited.
+
+    A process that was killed has such threads as long as one of them waits, though it counts as ended itself.
+
+    >>> kernel_waits(os.getpid())
+    {}
+    """
+    waits = {}
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            place = f"{pid}/task/{thread}"
+            status = dict(line.split(":", 1) for line in _told(place, "status").splitlines() if ":" in line)
+            state = status.get("State", "").split()[:1]
+            killed = int(status.get("SigPnd", "0"), 16) & _KILL
+            # Some wait for their server as if anything could end it, until somebody tries to.
+            if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_told(place, "wchan"))):
+                waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
+    return waits
+
+
+def wait_in_words(pid: int, thread: int) -> str:
+    """Return the program of a process, and what a thread of it waits for, as far as the kernel says."""
+    program = _told(str(pid), "comm").strip() or "unknown"
+    function = _told(f"{pid}/task/{thread}", "wchan").strip()
+    told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not name the call"
+    return f"({program}), waiting for the file system ({told})"
+
+
+def _told(place: str, name: str) -> str:
+    """Return a file of /proc; empty for a missing process or one of another user."""
+    try:
+        return Path(f"/proc/{place}/{name}").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _fields(pid: int | str) -> list[str]:
+    """Return the fields of proc_pid_stat(5) from the state on; empty for a missing process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    # The second field is the program's name in parentheses and may hold anything.
+    return text.rpartition(")")[2].split()

@@ -1,0 +1,39 @@
+"""The JSON schemas and examples of strakes, in an installed wheel and in a checkout."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import EnvironmentLacksError
+
+_REMEDY = "Install strakes again: pip install --force-reinstall strakes."
+
+
+@cache
+def load_schema(name: str) -> dict[str, Any]:
+    """Return the schema ``name`` ("plan", "findings") as parsed JSON; not to be changed by the caller.
+
+    Raises EnvironmentLacksError if the installation lacks it.
+
+    >>> load_schema("plan")["title"]
+    'strakes plan, version 1'
+    """
+    import json
+
+    path = shipped("schemas") / f"{name}.json"
+    if not path.is_file():
+        raise EnvironmentLacksError(f"this installation lacks the schema {name!r}", where=str(path), remedy=_REMEDY)
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return schema
+
+
+def shipped(name: str) -> Path:
+    """Return the directory "schemas" or "examples". Raises EnvironmentLacksError if the installation lacks it."""
+    # A wheel carries them inside the package; a checkout (and an editable installation) keeps them at its top.
+    package = Path(__file__).resolve().parents[1]
+    for place in (package / name, package.parents[1] / name):
+        if place.is_dir():
+            return place
+    raise EnvironmentLacksError(f"this installation lacks its {name}", where=str(package / name), remedy=_REMEDY)

@@ -1,0 +1,141 @@
+"""A TOML file that people write: read whole, and whatever is wrong in it is told with file, line, key and remedy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import BadInputError
+from strakes.base.file_kinds import TOML_KINDS, refuse_other_kind
+from strakes.base.files import read_regular
+
+_MOST_BYTES = 1 << 20
+# A dotted key takes memory that grows with the square of its parts, and a table for each of them.
+_MOST_DOTS = 8
+# What TOML is made of. Each pattern takes all that it has looked at, so that any text takes a time like its length.
+_TOKEN = re.compile(
+    r"""(?xs)
+    (?P<other> "{3} (?: [^"\\] | \\. | "(?!"") )*+ (?: "{3,5} )?
+      | '{3} (?: [^'] | '(?!'') )*+ (?: '{3,5} )?
+      | \#[^\n]*+ )
+    | (?P<part> [\w-]++ | " (?: [^"\\\n] | \\[^\n] )*+ "? | '[^'\n]*+'? )
+    | (?P<dot> \. )
+    | (?P<blank> [ \t]++ )
+    | .
+    """
+)
+_SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
+
+# Where something is: names of tables and keys, and numbers for the tables of an array.
+Keys = tuple[str | int, ...]
+
+_HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*=")
+
+
+@dataclass(frozen=True)
+class TomlFile:
+    """``name`` is how messages call the file."""
+
+    name: str
+    text: str
+    values: dict[str, Any]
+
+    def error(self, keys: Keys, what: str, *, why: str = "", remedy: str = "") -> BadInputError:
+        """Return what is wrong at ``keys``, with the line it stands on."""
+        return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
+
+    def line(self, keys: Keys) -> int:
+        """Return the line on which ``keys`` stand, or the nearest table around them; 1 where there is none.
+
+        >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
+        >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))
+        6
+        """
+        lines = dict(reversed(list(_positions(self.text))))
+        if (*keys, 0) in lines:  # an array of tables as a whole
+            return lines[(*keys, 0)]
+        while keys and keys not in lines:
+            keys = keys[:-1]
+        return lines.get(keys, 1)
+
+
+def _positions(text: str) -> Iterator[tuple[Keys, int]]:
+    """Every table and key with its line."""
+    table: Keys = ()
+    counts: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            name = header[2].strip()
+            names = tuple(part.strip(" \"'") for part in name.split("."))
+            table = names
+            if header[1] == "[[":
+                counts[name] = counts.get(name, -1) + 1
+                table = (*names, counts[name])
+            yield table, number
+        elif key := _KEY.match(line):
+            yield (*table, key[1] or key[2] or key[3]), number
+
+
+def read_toml(path: Path, what: str, kind: str) -> TomlFile:
+    """Read a file; ``what`` is the file in messages ("the plan"), ``kind`` the key at the top by which such files are
+    known.
+
+    Raises BadInputError, and for a file of another kind says which command takes it.
+    """
+    refuse_other_kind(path, kind, TOML_KINDS[kind].name)
+    try:
+        text = read_regular(path, _MOST_BYTES, f"{what} cannot be read", "Give the name of an existing file.").decode()
+    except UnicodeDecodeError as error:
+        raise BadInputError(
+            f"{what} is not text", where=str(path), why=str(error), remedy="Save it in UTF-8."
+        ) from error
+    file = parse_toml(text, str(path), what)
+    other = next((key for key in TOML_KINDS if key in file.values), kind)
+    if other != kind:
+        found, wanted = TOML_KINDS[other], TOML_KINDS[kind].name
+        raise BadInputError(
+            f"this file is {found.name}, not {wanted}", where=str(path), remedy=f"Use: {found.commands}"
+        )
+    return file
+
+
+def text_value(value: object) -> str:
+    """Return a value that is a text. Raises ValueError for any other."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError("it is not a text")
+    return value
+
+
+def flag_value(value: object) -> bool:
+    """Return a value that is true or false. Raises ValueError for any other."""
+    if not isinstance(value, bool):
+        raise ValueError("it must be true or false")
+    return value
+
+
+def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
+    """Return what takes one of the words, and raises ValueError for any other."""
+
+    def check(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"it must be one of: {', '.join(choices)}")
+        return str(value)
+
+    return check
+
+
+def parse_toml(text: str, name: str, what: str) -> TomlFile:
+    """Parse a text. Raises BadInputError for text that is no TOML."""
+    import tomllib
+
+    try:
+        if "k." * (_MOST_DOTS + 1) in _TOKEN.sub(lambda token: _SHAPES[token.lastgroup], text):
+            raise ValueError(f"a key has more than {_MOST_DOTS} dots")
+        return TomlFile(name, text, tomllib.loads(text))
+    except (ValueError, RecursionError) as error:
+        remedy = "Correct that line. Put text in quotes, and use a key only once in a table."
+        raise BadInputError(f"{what} is not valid TOML", where=name, why=str(error), remedy=remedy) from error

@@ -1,0 +1,221 @@
+"""Sizes, times and rates: parsed at the edge, printed in binary units."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from strakes.base.errors import BadInputError
+
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
+TIB = 1024**4
+
+_SIZE_UNITS = {
+    "": 1,
+    "b": 1,
+    "k": KIB,
+    "kib": KIB,
+    "m": MIB,
+    "mib": MIB,
+    "g": GIB,
+    "gib": GIB,
+    "t": TIB,
+    "tib": TIB,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+}
+_TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+# More than any file system holds, and less than what an integer of 64 bits, and 300 years in nanoseconds, take.
+_MOST = 2.0**60
+_NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+# B is a byte and b is a bit, as data sheets of links write them.
+_RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/s|ps)\s*$")
+_COUNT = re.compile(
+    r"^\s*(?:10\^([0-9]{1,2})|([0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?|[0-9]{1,3}(?:_[0-9]{3})+)\s*([kKMGT]?))\s*$"
+)
+_MOST_COUNT = 1e18
+
+
+def _parse(text: str, units: dict[str, int] | dict[str, float], kind: str, example: str) -> float:
+    match = _NUMBER.match(text)
+    unit = match.group(2).lower() if match else ""
+    if match is None or unit not in units:
+        raise BadInputError(f"not a valid {kind}: {_beginning(text)}", remedy=f"Write, for example, {example}.")
+    amount = float(match.group(1)) * units[unit]
+    if amount > _MOST:
+        raise BadInputError(
+            f"not a valid {kind}: {_beginning(text)} is too much", remedy=f"Write, for example, {example}."
+        )
+    return amount
+
+
+def _beginning(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}...")
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes of a size; K, M, G, T are binary, KB, MB, GB, TB decimal. Raises BadInputError.
+
+    >>> parse_bytes("64KiB"), parse_bytes("1.5m"), parse_bytes("1KB")
+    (65536, 1572864, 1000)
+    """
+    return int(_parse(text, _SIZE_UNITS, "size", "64KiB, 8MiB or 1GiB"))
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds of a duration. Raises BadInputError.
+
+    >>> parse_seconds("90"), parse_seconds("2m"), parse_seconds("250ms")
+    (90.0, 120.0, 0.25)
+    """
+    return _parse(text, _TIME_UNITS, "duration", "90s, 2m or 1h")
+
+
+def parse_rate(text: str) -> float:
+    """Bytes a second of a rate: B is a byte, b or bit is a bit, and "/s" has to be there. Raises BadInputError.
+
+    >>> parse_rate("12GB/s"), parse_rate("100Gb/s"), parse_rate("100 Gbit/s"), parse_rate("1GiB/s"), parse_rate("8kb/s")
+    (12000000000.0, 12500000000.0, 12500000000.0, 1073741824.0, 1000.0)
+    """
+    match = _RATE.match(text)
+    # Bits come in powers of ten only.
+    if match is None or (match[3] and (not match[2] or match[4] != "B")):
+        remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
+        raise BadInputError(f"not a valid rate: {_beginning(text)}", remedy=remedy)
+    prefix = 1024.0 ** "kMGT".index(match[2].replace("K", "k")) * 1024 if match[3] else _PREFIXES[match[2]]
+    rate = float(match[1]) * prefix / (1 if match[4] == "B" else 8)
+    if rate > _MOST:
+        raise BadInputError(f"not a valid rate: {_beginning(text)} is too large", remedy="Give what one unit can do.")
+    return rate
+
+
+def parse_count(text: str) -> float:
+    """Return a number of things; k, M, G, T are powers of ten. Raises BadInputError.
+
+    >>> parse_count("2_000"), parse_count("10^9"), parse_count("1e9"), parse_count("1.5M"), parse_count("40k")
+    (2000.0, 1000000000.0, 1000000000.0, 1500000.0, 40000.0)
+    """
+    match = _COUNT.match(text) if len(text) <= 100 else None
+    if match is None:
+        remedy = "Write, for example, 2000, 2_000, 2k, 1e9 or 10^9."
+        raise BadInputError(f"not a valid number: {_beginning(text)}", remedy=remedy)
+    # No float is written with so many digits that it is none.
+    count = 10.0 ** int(match[1]) if match[1] else float(match[2].replace("_", "")) * _PREFIXES[match[3]]
+    if count > _MOST_COUNT:
+        raise BadInputError(f"not a valid number: {_beginning(text)} is too large", remedy="Give a smaller number.")
+    return count
+
+
+def _significant(value: float) -> str:
+    """At least three digits, no exponent: 1.23, 12.3, 123, 1,234."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def counted(number: float, noun: str, several: str = "") -> str:
+    """Return how many there are of something, in one or several; ``several``: where that is not the noun with an s.
+
+    >>> counted(1, "file"), counted(1.08, "file"), counted(2000, "file"), counted(0, "directory", "directories")
+    ('1 file', '1 file', '2,000 files', '0 directories')
+    """
+    rounded = f"{number:,.0f}"
+    return f"{rounded} {noun if rounded == '1' else several or f'{noun}s'}"
+
+
+def format_bytes(count: float) -> str:
+    """Return a size in binary units, whole where it is whole.
+
+    >>> format_bytes(65536), format_bytes(1536), format_bytes(3901)
+    ('64 KiB', '1.50 KiB', '3.81 KiB')
+    """
+    value = float(count)
+    if not math.isfinite(value):
+        return "unknown"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    text = f"{value:.0f}" if value == int(value) else _significant(value)
+    return f"{text} {unit}"
+
+
+def typed_bytes(count: float) -> str:
+    """Return a size as an option takes it, rounded down to the largest unit that there are some of.
+
+    >>> typed_bytes(64 * MIB), typed_bytes(3.7 * GIB), typed_bytes(26.4 * GIB), typed_bytes(GIB)
+    ('64MiB', '3788MiB', '26GiB', '1GiB')
+    """
+    for factor, unit in ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if count >= 4 * factor or (count >= factor and count % factor == 0):
+            return f"{count // factor:.0f}{unit}"
+    return f"{count:.0f}"
+
+
+def typed_seconds(seconds: float, *, up: bool = False) -> str:
+    """Return a duration as an option takes it; ``up``: whole, never less.
+
+    >>> typed_seconds(120), typed_seconds(90.0), typed_seconds(612.3, up=True), typed_seconds(0.25)
+    ('2m', '90s', '11m', '250ms')
+    """
+    if up:
+        seconds = math.ceil(seconds / 60) * 60 if seconds > 120 else math.ceil(seconds)
+    if seconds >= 60 and seconds % 60 == 0:
+        return f"{seconds // 60:.0f}m"
+    return f"{seconds:.0f}s" if seconds >= 1 and seconds == int(seconds) else f"{1000 * seconds:.0f}ms"
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a duration for people.
+
+    >>> format_seconds(0.0000123), format_seconds(0.25), format_seconds(90)
+    ('12.3 us', '250 ms', '90.0 s')
+    """
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{_significant(seconds / factor)} {unit}"
+    return f"{seconds / 1e-9:.0f} ns"
+
+
+def format_duration(seconds: float) -> str:
+    """Return for people how long something lasted, seconds or more.
+
+    >>> format_duration(0.25), format_duration(5.234), format_duration(83.94), format_duration(129.2)
+    ('250 ms', '5.2 s', '84 s', '2 min 9 s')
+    >>> format_duration(3600), format_duration(5430), format_duration(100000)
+    ('1 h', '1 h 30 min', '1 d 4 h')
+    """
+    if seconds < 1:
+        return format_seconds(seconds)
+    if seconds < 120:
+        return f"{seconds:.0f} s" if round(seconds, 1) >= 10 else f"{seconds:.1f} s"
+    seconds = round(seconds)
+    hours, minutes = round(seconds / 3600), round(seconds / 60)
+    if seconds < 3600:
+        parts = (seconds // 60, "min", seconds % 60, "s")
+    elif minutes < 1440:
+        parts = (minutes // 60, "h", minutes % 60, "min")
+    else:
+        parts = (hours // 24, "d", hours % 24, "h")
+    whole, unit, more, smaller = parts
+    return f"{whole:,} {unit} {more} {smaller}" if more else f"{whole:,} {unit}"
+
+
+def format_value(value: float, unit: str) -> str:
+    """Return a measured value of the given base unit: "B/s" prints as MiB/s, "op/s" with separators, "s" as a duration.
+
+    >>> format_value(1048576 * 1234.0, "B/s"), format_value(612345.0, "op/s"), format_value(0.25, "s")
+    ('1,234 MiB/s', '612,345 op/s', '250 ms')
+    """
+    if unit == "B/s":
+        return f"{_significant(value / MIB)} MiB/s"
+    if unit == "s":
+        return format_seconds(value)
+    if unit == "B":
+        return format_bytes(value)
+    return f"{_significant(value)} {unit}".rstrip()

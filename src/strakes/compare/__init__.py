@@ -1,1 +1,0 @@
-"""Comparison of runs: the cells that did the same work, their ratios, and verdicts."""

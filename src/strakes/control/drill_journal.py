@@ -1,0 +1,177 @@
+"""Faults that are still to be undone: one file for each in ``drills`` of the store, written before the fault is done.
+
+The drill itself undoes them; where it is killed its guard does (guard.py); where that is killed too, or the power
+fails, the next strakes command does.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.files import make_directory, open_kept, open_own, read_whole, remove_kept
+from strakes.control.drill_undo import Undo, from_record, to_record
+from strakes.control.knob_owner import Owner
+from strakes.control.knob_restore import command_line
+from strakes.runs.store_files import json_document, store_error, write_json
+
+_FORMAT = 1
+_MOST_BYTES = 1 << 20
+# Of a file that another user owns, the commands are not run in our name.
+_WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A fault that is not undone yet: description, owning process, and undoing."""
+
+    path: Path
+    fault: str
+    owner: Owner
+    command: tuple[str, ...]
+    undo: Undo
+
+
+def directory(root: Path) -> Path:
+    """Return the directory of the store that holds the faults still to be undone."""
+    return root / "drills"
+
+
+def announce(root: Path, fault: str, undo: Undo) -> Path:
+    """Write to disk how the fault will be undone, and return the file.
+
+    Raises StrakesError when the store cannot be written: then the fault must not be done.
+    """
+    try:
+        make_directory(directory(root))
+    except OSError as error:
+        raise store_error(error, directory(root)) from error
+    path = directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
+    write_json(
+        path,
+        {
+            "format": _FORMAT,
+            "fault": fault,
+            "owner": asdict(Owner.this_process()),
+            "command": list(command_line()),
+            "undo": to_record(undo),
+        },
+    )
+    return path
+
+
+def put_right(path: Path) -> str:
+    """Undo one fault; return a description, empty if another process has undone it.
+
+    Raises StrakesError if the fault cannot be undone.
+    """
+    try:
+        file = open_own(path, _WHAT, _REMEDY)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise store_error(error, path) from error
+    with file:
+        return put_right_open(path, file.fileno())
+
+
+def put_right_open(path: Path, descriptor: int) -> str:
+    """As :func:`put_right`, by a descriptor of the file, which may have been moved or removed by its directory's owner.
+
+    A file that is empty belongs to a fault that is undone.
+    """
+    own = _reopened(path, descriptor)
+    try:
+        fcntl.flock(own, fcntl.LOCK_EX)
+        content = os.pread(own, _MOST_BYTES + 1, 0)
+        if not content:
+            return ""
+        pending = _pending(path, content)
+        not_needed = pending.undo.do()
+        os.ftruncate(own, 0)
+        with suppress(OSError):
+            remove_kept(path)
+        return not_needed or pending.undo.text
+    finally:
+        os.close(own)
+
+
+def _reopened(path: Path, descriptor: int) -> int:
+    """Open the file of a descriptor again, for a lock of this process alone; by its path where /proc is missing."""
+    try:
+        return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        try:
+            return open_kept(path, os.O_RDWR)
+        except OSError as error:
+            raise store_error(error, path) from error
+
+
+def all_pending(root: Path) -> tuple[Pending, ...]:
+    """Return all faults that are still to be undone, oldest first.
+
+    Raises BadInputError for a file that is damaged or belongs to another user.
+    """
+    faults = []
+    for path in sorted(directory(root).glob("[!.]*.json")):
+        try:
+            with open_own(path, _WHAT, _REMEDY) as file:
+                content = read_whole(file, path, _MOST_BYTES)
+        except FileNotFoundError:
+            continue  # put right meanwhile
+        except OSError as error:
+            raise store_error(error, path) from error
+        if content:
+            faults.append(_pending(path, content))
+    return tuple(faults)
+
+
+def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
+    """Undo, first in every command, the faults of drills that were killed."""
+    for pending in all_pending(root):
+        if pending.owner.life() != "dead":
+            continue
+        try:
+            done = put_right(pending.path)
+        except StrakesError as error:
+            say(
+                f"{pending.owner} ended without undoing its fault ({pending.fault}), and undoing it now failed: {error}"
+            )
+            continue
+        if done:
+            say(f"{pending.owner} ended without undoing its fault ({pending.fault}); done now: {done}")
+
+
+def _pending(path: Path, content: bytes) -> Pending:
+    """Return the fault of a file. Raises BadInputError for a damaged one."""
+    record = json_document(content, path)
+    try:
+        if record["format"] != _FORMAT:
+            raise ValueError(f"it has format {record['format']}, this version of strakes reads format {_FORMAT}")
+        owner = Owner.from_json(record["owner"])
+        return Pending(path, str(record["fault"]), owner, tuple(record["command"]), from_record(record["undo"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInputError(
+            "a drill's journal is damaged",
+            where=str(path),
+            why=str(error),
+            remedy="Do by hand what its undo entries say, then remove the file.",
+        ) from error
+
+
+def try_all(root: Path) -> Iterator[tuple[Pending, str, StrakesError | None]]:
+    """Undo each fault whose process has died, newest first; yield the description or the error."""
+    for pending in reversed(all_pending(root)):
+        if pending.owner.life() == "alive":
+            continue
+        try:
+            yield pending, put_right(pending.path), None
+        except StrakesError as error:
+            yield pending, "", error

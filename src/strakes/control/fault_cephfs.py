@@ -1,0 +1,269 @@
+"""Faults of the metadata server with rank 0 of a CephFS: killed, stopped, or replaced by order of an administrator."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from strakes.base.errors import BadInputError, MeasurementError, StrakesError
+from strakes.base.processes import process_start
+from strakes.control.drill_undo import Continue, StartMetadataServer
+from strakes.control.fault import Ask, Fault, Seen
+from strakes.failover.timeline import Moment
+from strakes.targets.command import run
+from strakes.targets.description import TargetRecovery
+
+if TYPE_CHECKING:
+    from strakes.lab.ceph_monitor import Monitors
+    from strakes.lab.manager import LabStatus
+
+_LOOK_EVERY_S = 0.1
+_FLUSH_S = 120.0
+_ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
+_USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
+
+
+@dataclass(frozen=True)
+class CephDaemon:
+    """One metadata server as the monitors know it. ``rank`` is -1 for a standby."""
+
+    name: str
+    state: str
+    rank: int
+
+
+class MetadataServerFault(Fault):
+    """A fault of the metadata server with rank 0.
+
+    Raises BadInputError where no other server stands by, EnvironmentLacksError where the monitors do not answer.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        from strakes.lab.ceph_monitor import Monitors
+
+        self.lab = lab_of(ask.directory)
+        self.config = Path(self.lab.facts["ceph_conf"]) if self.lab else _configuration(ask.directory)
+        with Monitors(self.config) as monitors:
+            servers = _servers(monitors)
+        self.before = servers
+        victim = next((server for server in servers.values() if server.rank == 0 and server.state == _ACTIVE), None)
+        if victim is None or not any(server.state in _STANDBYS for server in servers.values()):
+            raise BadInputError(
+                "the file system has no standby metadata server",
+                where=self.lab.name if self.lab else str(self.config),
+                why=", ".join(f"{server.name} is {server.state}" for server in servers.values()),
+                remedy="Start a standby. In a lab: run strakes lab down, then strakes lab up ceph.",
+            )
+        self.victim = victim
+        self._changes: list[tuple[float, CephDaemon]] = []
+        self._counted: dict[str, tuple[int | None, int | None]] = {}
+
+    def level(self) -> None:
+        """Write the journal out, which a server that takes over reads, so that every drill begins with an empty one."""
+        words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
+        done = run(words, _FLUSH_S)
+        if done.status != 0:
+            raise MeasurementError(
+                "the journal of the metadata server cannot be flushed", where=shlex.join(words), why=done.stderr.strip()
+            )
+
+    @abstractmethod
+    def strike(self) -> tuple[Moment, ...]:
+        """Do the fault, and return its steps with their times."""
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report every change in the state of a metadata server to ``seen``, until ``stop`` is set."""
+        from strakes.lab.ceph_monitor import Monitors
+
+        known: Mapping[str, CephDaemon] = self.before
+        try:
+            with Monitors(self.config) as monitors:
+                over = False
+                while not over:
+                    over = stop.wait(_LOOK_EVERY_S)
+                    now, at_s = _servers(monitors), time.time()
+                    for name in sorted(known.keys() | now.keys()):
+                        server = now.get(name, CephDaemon(name, "gone", -1))
+                        if server != known.get(name):
+                            self._changes.append((at_s, server))
+                            if server.state == _ACTIVE:
+                                # Later its clients may have left.
+                                self._counted[name] = self._ask(name)
+                            seen(
+                                Moment(
+                                    at_s,
+                                    f"mds.{name}",
+                                    server.state + (f", rank {server.rank}" if server.rank >= 0 else ""),
+                                )
+                            )
+                    known = now
+        except StrakesError as error:
+            seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Return the recovery of every server that took over a rank, from its first step to active.
+
+        The monitors told the steps; the server's own counters are added where it runs on this machine.
+        """
+        recoveries = []
+        for name in dict.fromkeys(server.name for _, server in self._changes if server.state == _ACTIVE):
+            steps = [
+                (at_s, server)
+                for at_s, server in self._changes
+                if server.name == name and server.rank >= 0 and server.state not in _STANDBYS
+            ]
+            done = max(at_s for at_s, server in steps if server.state == _ACTIVE)
+            rank = steps[-1][1].rank
+            sessions, replayed = self._counted[name]
+            took_s = round(done - steps[0][0], 1)
+            recoveries.append(
+                TargetRecovery(f"mds.{name}, rank {rank}", steps[-1][1].state, took_s, sessions, None, replayed)
+            )
+        return tuple(recoveries)
+
+    def _ask(self, name: str) -> tuple[int | None, int | None]:
+        """Return how many sessions a server has, and how many events of the journal it replayed."""
+        from strakes.targets.ceph_counters import ask_socket
+
+        if self.lab is None:
+            return None, None
+        try:
+            dump: Mapping[str, Any] = ask_socket(f"{self.lab.facts['admin_sockets']}/mds.{name}.asok", "perf dump")
+        except StrakesError:
+            return None, None
+        return dump.get("mds_sessions", {}).get("session_count"), dump.get("mds_log", {}).get("replayed")
+
+    def lacking(self) -> str:
+        """Return how the metadata servers differ from their state before the fault; empty if they do not."""
+        from strakes.lab.ceph_monitor import Monitors
+
+        with Monitors(self.config) as monitors:
+            now = _servers(monitors)
+        wanted = sorted(server.state for server in self.before.values())
+        there = sorted(server.state for server in now.values())
+        return "" if wanted == there else f"the metadata servers are {', '.join(there)}; they were {', '.join(wanted)}"
+
+
+class _ProcessFault(MetadataServerFault):
+    """A fault of the server's process, which runs on this machine."""
+
+    word: str
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        if self.lab is None:
+            kill, start = (
+                f"'ssh HOST systemctl {what} ceph-mds@{self.victim.name}'" for what in ("kill -s KILL", "start")
+            )
+            raise BadInputError(
+                "strakes can kill or stop a metadata server only in a lab on this machine",
+                where=str(ask.directory),
+                remedy=f"Elsewhere, give the commands: --fault-command {kill} --restore-command {start}",
+            )
+        self._pid = next(
+            (
+                process.pid
+                for process in self.lab.processes
+                if process.role == f"mds.{self.victim.name}" and process.alive
+            ),
+            0,
+        )
+        if not self._pid:
+            raise BadInputError(
+                f"mds.{self.victim.name} is active but was not started by this lab", where=self.lab.name
+            )
+        self.text = f"kill -{self.word} mds.{self.victim.name} (process {self._pid}), the active metadata server"
+
+    def strike(self) -> tuple[Moment, ...]:
+        os.kill(self._pid, signal.Signals[f"SIG{self.word}"])
+        return (Moment(time.time(), "drill", f"kill -{self.word} mds.{self.victim.name}"),)
+
+
+class KillServer(_ProcessFault):
+    """The metadata server with rank 0, killed with SIGKILL."""
+
+    word = "KILL"
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        assert self.lab is not None
+        self.undo = StartMetadataServer(self.lab.directory, self.victim.name)
+
+
+class StopServer(_ProcessFault):
+    """The metadata server with rank 0, stopped as one that hangs: it keeps its connections and answers nothing."""
+
+    word = "STOP"
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        self.undo = Continue(f"mds.{self.victim.name}", self._pid, process_start(self._pid) or 0)
+
+
+class FailServer(MetadataServerFault):
+    """The metadata server with rank 0, replaced by the monitors; it starts itself again as a standby."""
+
+    undo = None
+
+    def __init__(self, ask: Ask) -> None:
+        super().__init__(ask)
+        self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts as a standby)"
+
+    def strike(self) -> tuple[Moment, ...]:
+        """Ask the monitors to replace the server, and return when they were asked."""
+        from strakes.lab.ceph_monitor import Monitors
+
+        with Monitors(self.config) as monitors:
+            began = time.time()
+            monitors.command("mds fail", role_or_gid=self.victim.name)
+        return (Moment(began, "drill", f"ceph mds fail {self.victim.name}"),)
+
+
+def lab_of(directory: Path) -> LabStatus | None:
+    """Return the CephFS lab that a directory is in."""
+    from strakes.lab.manager import all_labs
+
+    real = directory.resolve()
+    return next((lab for lab in all_labs() if lab.kind == "ceph" and real.is_relative_to(lab.mount_point)), None)
+
+
+def is_cephfs(directory: Path) -> bool:
+    """Return whether libcephfs finds the directory."""
+    from strakes.targets.ceph_access import inside
+
+    try:
+        inside(directory)
+    except BadInputError:
+        return False
+    return True
+
+
+def _configuration(directory: Path) -> Path:
+    from strakes.targets.calls import mount_of
+    from strakes.targets.ceph_access import access_of
+
+    if not is_cephfs(directory):
+        raise BadInputError(
+            "this fault works only on CephFS",
+            where=str(directory),
+            remedy="Try it on a lab (strakes lab up ceph), or give your own command: --fault-command 'ssh mds1 "
+            "reboot -f'",
+        )
+    return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
+
+
+def _servers(monitors: Monitors) -> dict[str, CephDaemon]:
+    dump = monitors.command("fs dump")
+    ranks = [info for system in dump["filesystems"] for info in system["mdsmap"]["info"].values()]
+    servers = (
+        CephDaemon(str(info["name"]), str(info["state"]), int(info["rank"])) for info in (*ranks, *dump["standbys"])
+    )
+    return {server.name: server for server in servers}

@@ -1,0 +1,287 @@
+"""Faults of Lustre: a target unmounted, all services of its server stopped, its disk slowed, this client cut off.
+
+Commands for a server run through ``--servers``, or locally if this machine is that server.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.control.drill_undo import MountTargets, RunCommand, Undo
+from strakes.control.fault import Ask
+from strakes.control.fault_command import OneCommand, each_of
+from strakes.control.fault_disk import slowing
+from strakes.targets.command import Completed, Runner, run
+from strakes.targets.lustre_lfs import list_nids
+from strakes.targets.lustre_servers import THIS_NODE, host_of
+from strakes.targets.lustre_target import LustreTarget
+from strakes.targets.lustre_tool import is_target_of
+from strakes.targets.registry import detect
+
+# Options in /proc/mounts that mount needs again; the target's disk stores the others.
+_GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+# Start order: clients and targets need the management server, data targets need the metadata targets.
+_STARTS = ("MGS", "MDT", "OST")
+# States of a systemd unit that is running or changing state.
+_AT_WORK = ("active", "activating", "reloading", "refreshing", "deactivating", "maintenance")
+_LOOPBACK = "lo"
+_NETWORK = re.compile(r"^[^@\s]+@(?P<network>[a-z]\w*)$")
+
+
+@dataclass(frozen=True)
+class MountedTarget:
+    """A target's mount on its server."""
+
+    name: str
+    device: str
+    mount_point: str
+    options: tuple[str, ...]
+
+    @property
+    def unmount(self) -> str:
+        """Return the command that stops its service."""
+        return f"umount {shlex.quote(self.mount_point)}"
+
+    @property
+    def mount_unless_mounted(self) -> str:
+        """Return the command that starts it, and does nothing where it runs."""
+        given = [option for option in self.options if option in _GIVEN]
+        words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
+        return f"grep -q 'svname={self.name}[, ]' /proc/mounts || {shlex.join(words)}"
+
+
+def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
+    """Return the targets in a server's /proc/mounts, in start order.
+
+    >>> line = "/dev/vdd /mnt/mdt1 lustre rw,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0"
+    >>> mounted_targets(line)[0].mount_unless_mounted
+    "grep -q 'svname=labfs-MDT0001[, ]' /proc/mounts || mount -t lustre /dev/vdd /mnt/mdt1"
+    """
+    targets = []
+    for line in mounts.splitlines():
+        words = [_ESCAPE.sub(lambda digits: chr(int(digits[1], 8)), word) for word in line.split()]
+        if len(words) < 4 or words[2] not in ("lustre", "lustre_tgt"):
+            continue
+        options = words[3].split(",")
+        name = next((option.removeprefix("svname=") for option in options if option.startswith("svname=")), "")
+        if name:  # a client's mount has none
+            targets.append(MountedTarget(name, words[0], words[1], tuple(options)))
+    return tuple(sorted(targets, key=lambda target: (_place(target.name), target.name)))
+
+
+def _place(name: str) -> int:
+    return next((number for number, kind in enumerate(_STARTS) if kind in name), len(_STARTS))
+
+
+class _LustreFault(OneCommand):
+    """A fault in the Lustre that a directory is on; over when every target serves this client again."""
+
+    # A target waits for clients that are gone for up to a quarter of an hour.
+    back_within_s: ClassVar[float] = 960.0
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        self._run = run_one
+        target = detect(ask.directory, ask.servers)
+        if not isinstance(target, LustreTarget):
+            raise BadInputError(
+                "this fault works only on Lustre",
+                where=str(ask.directory),
+                why=f"it is on {target.mount.file_system}",
+                remedy="Elsewhere, give your own command: --fault-command 'ssh mds1 reboot -f'",
+            )
+        self.file_system = target
+
+    def lacking(self) -> str:
+        """Return which targets do not serve this client, or take clients back."""
+        return " ".join(self.file_system.trouble())
+
+
+class _ServerFault(_LustreFault):
+    """A fault on the server of one target: the target given by --target, otherwise the target of the directory."""
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        super().__init__(ask, run_one)
+        where = self.file_system.server_addresses()
+        name = ask.target or self._of_directory(ask)
+        if name not in where:
+            raise BadInputError(
+                "--target is not a target of this file system", where=name, remedy=f"One of: {', '.join(where)}."
+            )
+        if not _NETWORK.match(where[name]):
+            raise EnvironmentLacksError(
+                f"the server of {name} is not known",
+                where=where[name] or "no address",
+                why="this client is not connected to it",
+                remedy="Wait until the target serves this client again: strakes target DIR.",
+            )
+        self.host = host_of(where[name])
+        if self.host != THIS_NODE and ask.servers is None:
+            raise BadInputError(
+                f"the server of {name} cannot be reached",
+                where=self.host,
+                remedy="Say how commands get there: --servers 'ssh {host} sudo'",
+            )
+        self._servers = ask.servers
+        self._refuse_cluster(name)
+        self.there = mounted_targets(self._checked("cat", "/proc/mounts"))
+        victim = next((target for target in self.there if target.name == name), None)
+        if victim is None:
+            raise BadInputError(
+                f"{name} is not mounted on its server",
+                where=self.host,
+                why=f"mounted there: {', '.join(target.name for target in self.there) or 'no target'}",
+            )
+        self.victim = victim
+        strike, undo = self.commands()
+        self._strike = self._there("sh", "-c", strike)
+        self.undo = undo if isinstance(undo, Undo) else RunCommand(self._there("sh", "-c", undo))
+        self.text = f"on {self.host}: {strike}"
+
+    @abstractmethod
+    def commands(self) -> tuple[str, str | Undo]:
+        """Return the shell command that causes the fault, and the undoing: an idempotent command or an Undo."""
+
+    def mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
+        """Return what mounts targets where they were, unless another server has them meanwhile."""
+        others = [host for host in self._others(targets) if host not in (self.host, THIS_NODE)]
+        return MountTargets(
+            tuple(target.name for target in targets),
+            tuple(shlex.join(self._there("sh", "-c", target.mount_unless_mounted)) for target in targets),
+            shlex.join(self._there("cat", "/proc/mounts")),
+            tuple(shlex.join(self._servers.argv(host, ("cat", "/proc/mounts"))) for host in others)
+            if self._servers
+            else (),
+        )
+
+    def _others(self, targets: Sequence[MountedTarget]) -> dict[str, None]:
+        mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
+        return dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))
+
+    def _of_directory(self, ask: Ask) -> str:
+        placement = self.file_system.placement(ask.directory)
+        number = placement.metadata_targets[0] if placement and placement.metadata_targets else 0
+        return self.file_system.metadata_target_name(number)
+
+    def _refuse_cluster(self, name: str) -> None:
+        states = self.ask("systemctl", "is-active", "pacemaker", "pacemaker_remote").stdout
+        # On its way to work, or to its end, it manages them too.
+        if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
+            raise BadInputError(
+                f"Pacemaker manages the server of {name}",
+                where=self.host,
+                why="it would start the stopped target on another server, and both could mount the disk",
+                remedy="Use the faults node-standby, node-fence and resource-fail.",
+            )
+
+    def _there(self, *argv: str) -> tuple[str, ...]:
+        if self.host == THIS_NODE or self._servers is None:
+            return argv
+        return self._servers.argv(self.host, argv)
+
+    def ask(self, *argv: str) -> Completed:
+        """Run a command on the server."""
+        return self._run(self._there(*argv))
+
+    def _checked(self, *argv: str) -> str:
+        done = self.ask(*argv)
+        if done.status != 0:
+            raise EnvironmentLacksError(
+                "the server does not answer",
+                where=shlex.join(self._there(*argv)),
+                why=done.stderr.strip() or f"status {done.status}",
+                remedy="Try that command; --servers must reach the server as root.",
+            )
+        return done.stdout
+
+
+class UnmountTarget(_ServerFault):
+    """A target unmounted in order: clients wait, and go on when it is mounted again."""
+
+    def commands(self) -> tuple[str, Undo]:
+        """Unmount it, and mount it again."""
+        return self.victim.unmount, self.mount_again([self.victim])
+
+
+class ForceUnmountTarget(_ServerFault):
+    """A target unmounted by force: clients are evicted, and their operations fail."""
+
+    def commands(self) -> tuple[str, Undo]:
+        """Unmount it by force, and mount it again."""
+        return f"umount -f {shlex.quote(self.victim.mount_point)}", self.mount_again([self.victim])
+
+
+class StopServices(_ServerFault):
+    """All targets of a server that are of this file system.
+
+    Its management service too, unless another file system has targets there, which would miss it as well.
+    """
+
+    def commands(self) -> tuple[str, Undo]:
+        """Unmount them, and mount them again in their order."""
+        file_system = self.victim.name.rpartition("-")[0]
+        mine = [target for target in self.there if is_target_of(target.name, file_system)]
+        if all(target in mine or "-" not in target.name for target in self.there):
+            mine = list(self.there)
+        stop = " && ".join(target.unmount for target in reversed(mine))
+        return stop, self.mount_again(mine)
+
+
+class SlowTarget(_ServerFault):
+    """A slow disk: by dm-delay on a volume of the device mapper, otherwise by readers of the whole disk."""
+
+    def commands(self) -> tuple[str, str]:
+        """Return the command that slows the disk, and the one that undoes it."""
+        device = self.victim.device
+        if not device.startswith("/dev/"):
+            raise BadInputError(
+                f"the disk of {self.victim.name} cannot be slowed",
+                where=f"{device} on {self.host}",
+                why="strakes can slow block devices only",
+                remedy="Give your own commands: --fault-command and --restore-command.",
+            )
+        return slowing(device, self.victim.name, lambda words: self.ask(*words))
+
+
+class CutClient(_LustreFault):
+    """A client that nothing from the servers reaches any more, by rules of LNet.
+
+    Other networks stay as they are.
+    """
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        """Find the LNet networks. Raises BadInputError if the client has none."""
+        super().__init__(ask, run_one)
+        known = (_NETWORK.match(address) for address in self.file_system.server_addresses().values())
+        theirs = dict.fromkeys(match["network"] for match in known if match and match["network"] != _LOOPBACK)
+        if not theirs:
+            raise BadInputError(
+                "this client has no network to its servers",
+                where=str(ask.directory),
+                why="they are on this machine, or it is connected to none of them",
+            )
+        # Messages from a remote network arrive through a router at an address in our network.
+        rules = [
+            f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]
+        ]
+        strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
+        # One rule that does not go must not keep the others.
+        undo = each_of(f"lctl net_drop_del {rule}" for rule in rules)
+        self._strike = ("sh", "-c", strike)
+        self.undo = RunCommand(("sh", "-c", undo))
+        self.text = f"on this client: {strike}"
+
+    def _own_networks(self) -> list[str]:
+        """Return the networks in which this client has an address; empty if lctl does not list them."""
+        try:
+            own = list_nids().ask(self._run)
+        except StrakesError:
+            return []
+        matches = (_NETWORK.match(address) for address in own)
+        return list(dict.fromkeys(match["network"] for match in matches if match and match["network"] != _LOOPBACK))

@@ -1,0 +1,242 @@
+"""Faults of a Pacemaker cluster: a node hands over, a node is fenced, or a resource fails.
+
+``--via`` goes before every command, for a machine that is no node: ``--via 'ssh root@mds-b'``.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import socket
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.control.drill_undo import RunCommand, Undo
+from strakes.control.fault import Ask, Seen
+from strakes.control.fault_command import OneCommand, words_of
+from strakes.failover.cib import Cib
+from strakes.failover.timeline import Moment
+from strakes.targets.calls import mount_of
+from strakes.targets.command import Runner, run
+from strakes.targets.description import TargetRecovery
+from strakes.targets.mountinfo import Mount
+
+_LOOK_EVERY_S = 0.3
+_CRM_MON = ("crm_mon", "--one-shot", "--output-as=xml")
+_FENCING_S = "120"
+_PLACE = re.compile(r" on [^,]*")
+# Node states of crm_mon; a node with none of them is online.
+_TROUBLES = ("unclean", "pending", "standby", "maintenance")
+
+
+@dataclass(frozen=True)
+class View:
+    """One answer of crm_mon: nodes and resources with their states, and fencing that was done."""
+
+    nodes: dict[str, str]
+    resources: dict[str, str]
+    fencing: tuple[str, ...]
+
+    def differences(self, before: View) -> Iterator[tuple[str, str]]:
+        """Yield what changed since an earlier view, and its new state."""
+        for prefix, then, now in (("node ", before.nodes, self.nodes), ("", before.resources, self.resources)):
+            for name in sorted(then.keys() | now.keys()):
+                if then.get(name) != now.get(name):
+                    yield f"{prefix}{name}", now.get(name, "no longer in the cluster")
+        yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
+
+    def unlike(self, before: View) -> list[str]:
+        """Return the nodes whose state has changed, and the resources that do not run as they did.
+
+        The node that a resource runs on is for the cluster to choose, and does not count.
+        """
+        nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
+        return nodes + [
+            name for name, said in before.resources.items() if _states(self.resources.get(name, "")) != _states(said)
+        ]
+
+
+def _states(states: str) -> list[str]:
+    """Return the states of all copies of a resource, without their nodes.
+
+    >>> _states("Promoted on mds-b; Unpromoted on mds-a, failed")
+    ['Promoted', 'Unpromoted, failed']
+    """
+    return sorted(_PLACE.sub("", copy) for copy in states.split("; "))
+
+
+def view_of(text: str) -> View:
+    """Read what crm_mon prints. Raises Xml.ParseError for anything else."""
+    status = Xml.fromstring(text)
+    nodes = {}
+    for node in status.iterfind("./nodes/node"):
+        troubles = [word for word in _TROUBLES if node.get(word) == "true"]
+        nodes[node.get("name", "?")] = ", ".join(["online" if node.get("online") == "true" else "offline", *troubles])
+    resources: dict[str, list[str]] = {}
+    for resource in status.iterfind("./resources//resource"):
+        place = next((node.get("name", "?") for node in resource.iterfind("./node")), "nowhere")
+        failed = ", failed" if resource.get("failed") == "true" else ""
+        resources.setdefault(resource.get("id", "?"), []).append(f"{resource.get('role', '?')} on {place}{failed}")
+    events = status.iterfind("./fence_history/fence_event")
+    fencing = (
+        f"{event.get('action')} of {event.get('target')}: {event.get('status')} at {event.get('completed', '?')}"
+        for event in events
+    )
+    return View(nodes, {name: "; ".join(sorted(said)) for name, said in resources.items()}, tuple(sorted(fencing)))
+
+
+class PacemakerFault(OneCommand):
+    """A fault of a cluster that Pacemaker manages.
+
+    Raises BadInputError for a node that the cluster does not have, EnvironmentLacksError where the cluster does not
+    answer.
+    """
+
+    def __init__(self, ask: Ask, run_one: Runner = run) -> None:
+        self._run = run_one
+        self._via = words_of("--via", ask.via) if ask.via else ()
+        self.before = self._look()
+        self._last = self.before
+        if ask.node not in self.before.nodes:
+            raise BadInputError(
+                "--node is missing or not in the cluster",
+                where=ask.node or "--node",
+                remedy=f"One of: {', '.join(self.before.nodes)}.",
+            )
+        self.node = ask.node
+        self._strike, self.undo = self._commands(ask)
+        self.text = f"run: {shlex.join(self._strike)}"
+
+    @abstractmethod
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        """Return the commands that cause the fault, and its undoing."""
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""
+        silent = over = False
+        while not over:
+            over = stop.wait(_LOOK_EVERY_S)
+            try:
+                now = self._look()
+            except StrakesError as error:
+                if not silent:
+                    seen(Moment(time.time(), "cluster", f"does not answer: {error.why or error.what}"))
+                silent = True
+                continue
+            silent = False
+            for source, text in now.differences(self._last):
+                seen(Moment(time.time(), source, text))
+            self._last = now
+
+    def require_serves(self, directory: Path) -> None:
+        """Raise BadInputError if the directory is on no file system of the cluster."""
+        words = self.words("cibadmin", "--query")
+        cib = Cib(self._run(words).stdout, shlex.join(words))
+        mount = mount_of(directory)
+        if is_served(cib, mount):
+            return
+        served = [*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)]
+        raise BadInputError(
+            "the cluster does not serve this directory",
+            where=str(directory),
+            why=f"it is on {mount.source} ({mount.file_system}), and the cluster has {', '.join(served) or 'no mount'}",
+            remedy="Give a directory on a mount of the cluster. --fault-command causes any fault, wherever DIR is.",
+        )
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Return where each resource was when the cluster was last asked."""
+        return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
+
+    def lacking(self) -> str:
+        """Return the differences from the state before the fault; empty if all is restored."""
+        away = self._look().unlike(self.before)
+        return f"not as before: {', '.join(away)}" if away else ""
+
+    def words(self, *argv: str) -> tuple[str, ...]:
+        """Return a command as it is run, with the words that reach the cluster ahead of it."""
+        return (*self._via, *argv)
+
+    def _look(self) -> View:
+        words = self.words(*_CRM_MON)
+        done = self._run(words)
+        try:
+            if done.status == 0:
+                return view_of(done.stdout)
+            why = done.stderr.strip() or done.stdout.strip()[-200:] or f"status {done.status}"
+        except Xml.ParseError as error:
+            why = str(error)
+        raise EnvironmentLacksError(
+            "the cluster does not answer",
+            where=shlex.join(words),
+            why=why,
+            remedy="Reach a node of the cluster with --via 'ssh NODE'",
+        )
+
+
+def _addresses_of(cib: Cib) -> list[str]:
+    return [one.values["ip"] for one in cib.services if one.agent in ("IPaddr2", "IPaddr") and one.values.get("ip")]
+
+
+def is_served(cib: Cib, mount: Mount) -> bool:
+    """Return whether a cluster may serve a mount: only what is certainly elsewhere is not served.
+
+    A local mount has to be one of the cluster's own. A remote one has to come from an address or a node of the cluster,
+    as far as both are known; clients of Lustre know servers by networks that a CIB does not have.
+    """
+    if not mount.remote:
+        return mount.mount_point in {one.mount_point for one in cib.services if one.is_mount}
+    if mount.file_system == "lustre":
+        return any(one.is_lustre for one in cib.services)
+    head = mount.source.rpartition(":/")[0]
+    hosts = [re.sub(r":\d+$", "", host) for host in head.split(",")] if "." in head else [head]
+    from_hosts = set().union(*map(_resolved, hosts))
+    own = set(_addresses_of(cib)).union(*map(_resolved, cib.nodes))
+    return not from_hosts or not _addresses_of(cib) or bool(from_hosts & own)
+
+
+def _resolved(host: str) -> set[str]:
+    """Return the addresses of a host, none for an unknown one."""
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host.strip("[]"), None)}
+    except OSError:
+        return set()
+
+
+class StandbyNode(PacemakerFault):
+    """A node on standby: everything moves away in order, nothing is fenced."""
+
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        def standby(value: str) -> tuple[str, ...]:
+            return self.words("crm_standby", "--node", ask.node, *value.split())
+
+        return standby("--update on"), RunCommand(standby("--delete"))
+
+
+class FenceNode(PacemakerFault):
+    """A node that the cluster's own fencing devices power off, and on again."""
+
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        fence, unfence = (
+            self.words("stonith_admin", word, ask.node, "--timeout", _FENCING_S) for word in ("--fence", "--unfence")
+        )
+        return fence, RunCommand(unfence)
+
+
+class FailResource(PacemakerFault):
+    """A resource whose monitoring reports a failure: the cluster recovers it, here or on the other node."""
+
+    def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
+        if ask.resource not in self.before.resources:
+            raise BadInputError(
+                "--resource is missing or not in the cluster",
+                where=ask.resource or "--resource",
+                remedy=f"One of: {', '.join(self.before.resources)}.",
+            )
+        fail = self.words("crm_resource", "--fail", "--resource", ask.resource, "--node", ask.node)
+        return fail, RunCommand(self.words("crm_resource", "--cleanup", "--resource", ask.resource, "--node", ask.node))

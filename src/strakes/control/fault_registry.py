@@ -1,0 +1,78 @@
+"""Every fault by its name. Adding one is its module and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import NamedTuple
+
+from strakes.base.errors import BadInputError
+from strakes.control.fault import Ask, Fault
+from strakes.control.fault_bmc import PowerOff
+from strakes.control.fault_cephfs import FailServer, KillServer, StopServer
+from strakes.control.fault_command import CommandFault
+from strakes.control.fault_disk import DiskFull, SlowDisk
+from strakes.control.fault_lustre import CutClient, ForceUnmountTarget, SlowTarget, StopServices, UnmountTarget
+from strakes.control.fault_network import CardDown, OneWayLoss
+from strakes.control.fault_pacemaker import FailResource, FenceNode, StandbyNode
+
+COMMAND = "command"
+
+
+class FaultEntry(NamedTuple):
+    """One kind of fault; ``takes`` lists the fields of an Ask that it uses in addition to the directory."""
+
+    make: Callable[[Ask], Fault]
+    takes: tuple[str, ...]
+    works_on: str
+    summary: str
+
+
+_LAB, _CEPH, _PACEMAKER, _LUSTRE = "CephFS lab", "CephFS", "Pacemaker", "Lustre"
+_BMC = ("bmc", "bmc_user", "bmc_password_file", "via")
+FAULTS: Mapping[str, FaultEntry] = {
+    COMMAND: FaultEntry(CommandFault, ("command", "restore"), "anything", "run the command of --fault-command"),
+    "mds-kill": FaultEntry(KillServer, (), _LAB, "kill the active metadata server"),
+    "mds-stop": FaultEntry(StopServer, (), _LAB, "stop the active metadata server (SIGSTOP), as if it hung"),
+    "mds-fail": FaultEntry(FailServer, (), _CEPH, "replace the metadata server with rank 0 (ceph mds fail)"),
+    "node-standby": FaultEntry(
+        StandbyNode, ("node", "via"), _PACEMAKER, "move all services away from a node (standby)"
+    ),
+    "node-fence": FaultEntry(FenceNode, ("node", "via"), _PACEMAKER, "power off a node by its fencing device"),
+    "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), _PACEMAKER, "fail a resource"),
+    "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
+    "disk-full": FaultEntry(DiskFull, (), "local, DRBD", "fill the file system of DIR"),
+    "slow-disk": FaultEntry(SlowDisk, (), "local, DRBD", "slow the disk that DIR is on"),
+    "nic-down": FaultEntry(
+        CardDown, ("nic", "via"), "any network card", "switch a network card off, such as this client's"
+    ),
+    "one-way-loss": FaultEntry(
+        OneWayLoss, ("peer", "via"), "Ethernet, same network", "drop packets to one machine, but not packets from it"
+    ),
+    "lustre-umount": FaultEntry(UnmountTarget, ("target",), _LUSTRE, "unmount a target on its server"),
+    "lustre-umount-force": FaultEntry(
+        ForceUnmountTarget, ("target",), _LUSTRE, "unmount a target by force: its clients are evicted"
+    ),
+    "lustre-server-stop": FaultEntry(StopServices, ("target",), _LUSTRE, "unmount all targets of one server"),
+    "lustre-slow-disk": FaultEntry(SlowTarget, ("target",), _LUSTRE, "slow the disk of a target"),
+    "lustre-client-cut": FaultEntry(CutClient, (), _LUSTRE, "cut this client off from its servers"),
+}
+
+
+def make_fault(name: str, ask: Ask) -> Fault:
+    """Make a fault by its name.
+
+    Raises BadInputError for an unknown name, for options that the fault does not use, and where the fault cannot be
+    done.
+    """
+    if name not in FAULTS:
+        raise BadInputError(f"no fault {name!r}", remedy=f"One of: {', '.join(FAULTS)}.")
+    entry = FAULTS[name]
+    for field in fields(ask):
+        if field.name not in ("directory", "servers", *entry.takes) and getattr(ask, field.name):
+            raise BadInputError(f"--{_option(field.name)} cannot be used with the fault {name}", remedy="Leave it out.")
+    return entry.make(ask)
+
+
+def _option(field: str) -> str:
+    return {"command": "fault-command", "restore": "restore-command"}.get(field, field.replace("_", "-"))

@@ -1,0 +1,154 @@
+"""A knob: a setting of a file system, of its servers or of the kernel, and the values it takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import format_bytes, parse_bytes
+
+Kind = Literal["integer", "number", "bytes", "choice", "text"]
+# "cluster": the file system keeps it for all servers or clients of a kind, and any client can set it.
+Where = Literal["client", "cluster", "metadata server", "data server"]
+# The form of an answer: text, a list with the chosen word in brackets, or the output of a tool.
+Answer = Literal["plain", "brackets", "lctl", "ceph config dump", "gluster volume info"]
+
+# The parameters of source S3 that other file systems have counterparts of.
+COUNTERPARTS = ("buffer cache", "inode cache", "thread pool", "block size", "client cache buffer")
+
+_WORD = re.compile(r"[^\s\x00-\x1f]{1,200}")
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One entry of the catalogue; ``least`` and ``most`` bound its range.
+
+    A knob is read and set by ``file``, or by the commands ``read``, ``write`` and ``unset`` (removes the value); with
+    ``by_hand`` strakes only describes the change. ``in_force`` asks servers for the values that they use. ``adjusts``:
+    the values that the system rounds. ``not_from``: a value that blocks changes, and the reason.
+    """
+
+    name: str
+    file_systems: tuple[str, ...]
+    meaning: str
+    kind: Kind
+    where: Where
+    source: str
+    unit: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    file: str = ""
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
+    in_force: tuple[str, ...] = ()
+    answer: Answer = "plain"
+    field: str = ""
+    by_hand: str = ""
+    root: bool = False
+    restart: str = ""
+    adjusts: str = ""
+    not_from: tuple[str, str] | None = None
+    counterpart: str = ""
+
+    @property
+    def changeable(self) -> bool:
+        """Return whether strakes changes it; not if it needs a restart."""
+        return not self.by_hand and not self.restart
+
+    @property
+    def how_to_set(self) -> str:
+        """Return the instructions for users."""
+        if self.by_hand:
+            return self.by_hand
+        if self.file:
+            return f"write to {self.file}"
+        words = (word for word in self.write if word != "{ceph}")
+        return " ".join(words).replace("{value}", "VALUE").replace("{place}", self.read[-1])
+
+    @property
+    def range_text(self) -> str:
+        """For people.
+
+        >>> Knob("x", (), "", "integer", "client", "", least=1, most=256).range_text
+        '1 to 256'
+        """
+        if self.choices:
+            return " or ".join(self.choices) if len(self.choices) < 3 else ", ".join(self.choices)
+        least, most = self._shown(self.least), self._shown(self.most)
+        if least and most:
+            return f"{least} to {most}"
+        return f"at least {least}" if least else f"at most {most}" if most else ""
+
+    def parse(self, value: str | float) -> str:
+        """Return the value as the system writes it. Raises BadInputError for one that the knob does not take.
+
+        >>> Knob("x", (), "", "bytes", "client", "", least=4096).parse("64KiB")
+        '65536'
+        """
+        text = str(value).strip()
+        canonical = self.canonical(text)
+        if self.choices and canonical not in self.choices:
+            raise self._refused(text)
+        if self.kind in ("choice", "text"):
+            if not _WORD.fullmatch(text):
+                raise self._refused(text)
+            return text
+        number = _number(canonical)
+        if number is None or (self.kind != "number" and number != int(number)):
+            raise self._refused(text)
+        if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
+            raise self._refused(text)
+        return canonical
+
+    def canonical(self, text: str) -> str:
+        """Return the canonical spelling of a value for comparisons; other texts are returned unchanged."""
+        if self.kind == "bytes" and not text.lstrip("-").isdecimal():
+            try:
+                return str(parse_bytes(text))
+            except BadInputError:
+                return text
+        number = _number(text) if self.kind in ("integer", "number", "bytes") else None
+        if number is None:
+            return text
+        return str(int(number)) if number == int(number) else repr(number)
+
+    def shown(self, value: str | None) -> str:
+        """Return a value with its unit for messages."""
+        if value is None:
+            return "not set"
+        if self.kind == "bytes" and value.isdecimal():
+            return f"{value} ({format_bytes(int(value))})"
+        return f"{value} {self.unit}".strip()
+
+    def _shown(self, number: float | None) -> str:
+        if number is None:
+            return ""
+        return format_bytes(number) if self.kind == "bytes" else f"{number:.15g}"
+
+    def _refused(self, text: str) -> BadInputError:
+        wanted = self.range_text or {"text": "one word", "bytes": "a size such as 64MiB"}.get(
+            self.kind, f"a value of kind {self.kind}"
+        )
+        unit = f" {self.unit}" if self.unit and not self.choices else ""
+        return BadInputError(
+            f"not a valid value for {self.name}: {text!r}", why=self.meaning, remedy=f"It takes {wanted}{unit}."
+        )
+
+
+def _number(text: str) -> float | None:
+    """Return the number.
+
+    >>> _number("-5"), _number("1_0"), _number("\uff11")
+    (-5, None, None)
+    """
+    if not text.isascii() or "_" in text:  # Python accepts these, other programs do not
+        return None
+    try:
+        number = float(text) if "." in text or "e" in text.lower() else int(text)
+    except ValueError:
+        return None
+    return number if abs(number) < 1e300 else None

@@ -1,0 +1,153 @@
+"""The places of knobs on a target: fills devices, mounts and servers into the catalogue's commands."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.control.knob import Knob
+from strakes.control.knob_loader import PLACEHOLDERS
+from strakes.control.knob_place import KnobPlace
+from strakes.targets.block_device import block_device_of
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner
+from strakes.targets.lustre_lfs import ClientName, getname
+from strakes.targets.lustre_tool import read_params
+from strakes.targets.target import Target
+
+_ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
+_PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
+
+
+class AbsentError(BadInputError):
+    """A knob that this target does not have; ``why`` has the reason."""
+
+
+class Remembering:
+    """A runner that runs each command once, since many knobs share an answer."""
+
+    def __init__(self, run: Runner) -> None:
+        self._run = run
+        self._known: dict[tuple[str, ...], Completed] = {}
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        """Run a command, or return its earlier answer."""
+        words = tuple(argv)
+        if words not in self._known:
+            self._known[words] = self._run(words, timeout_s)
+        return self._known[words]
+
+
+class Bindings:
+    """Facts about one target, looked up when a knob first needs them."""
+
+    def __init__(self, target: Target, run: Runner | None = None) -> None:
+        self.target = target
+        self._run = run or target.run
+
+    def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
+        """Return every place of the knob. Raises AbsentError if it has none, StrakesError if a lookup fails."""
+        if knob.by_hand:
+            raise AbsentError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
+        if knob.file:
+            path = self._text(knob, knob.file)
+            if not os.path.exists(path):
+                raise self._absent(knob, f"there is no {path}")
+            return (KnobPlace(knob.name, path, file=path, answer=knob.answer, field=knob.field),)
+        if knob.where in _ROLES:
+            return tuple(place for host in self._hosts(knob) for place in self._by_words(knob, host))
+        return self._by_words(knob, "")
+
+    def in_force_words(self, knob: Knob) -> tuple[str, ...]:
+        """Return the command that asks the daemons for their values."""
+        return self._words(knob, knob.in_force)
+
+    def _by_words(self, knob: Knob, host: str) -> tuple[KnobPlace, ...]:
+        servers = self.target.servers
+        template = servers.template if host and servers else ""
+        run = servers.runner(host, self._run) if host and servers else self._run
+        read = self._words(knob, knob.read)
+        if knob.answer != "lctl":
+            write, unset = self._words(knob, knob.write), self._words(knob, knob.unset)
+            return (KnobPlace(knob.name, knob.name, "", read, write, unset, knob.answer, knob.field, host, template),)
+        params = read_params(run(read))
+        if not params.values:
+            raise self._absent(knob, params.why or f"lctl does not know {read[-1]}")
+        return tuple(
+            KnobPlace(knob.name, name, "", (*read[:-1], name), knob.write, (), knob.answer, knob.field, host, template)
+            for name in params.values
+        )
+
+    def _words(self, knob: Knob, words: Sequence[str]) -> tuple[str, ...]:
+        out: list[str] = []
+        for word in words:
+            # The options that reach a cluster may be several words, or empty.
+            out += self._ceph if word == "{ceph}" else (self._text(knob, word),)
+        return tuple(out)
+
+    def _text(self, knob: Knob, text: str) -> str:
+        return _PLACEHOLDER.sub(lambda match: self._value(knob, match[1]), text)
+
+    def _value(self, knob: Knob, name: str) -> str:
+        value = {
+            "device": lambda: self._device,
+            "bdi": lambda: self._bdi,
+            "instance": lambda: self._client.instance,
+            "file_system": lambda: self._client.file_system,
+            "volume": lambda: self._volume,
+        }[name]()
+        if not value:
+            lacking = {"device": "it is not on a local disk", "bdi": "it is on one local disk: see queue.read_ahead_kb"}
+            raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))
+        return value
+
+    def _absent(self, knob: Knob, why: str) -> AbsentError:
+        remedy = "strakes knobs list DIR shows the settings that are available."
+        return AbsentError(f"{knob.name} is not available here", where=str(self.target.path), why=why, remedy=remedy)
+
+    def _hosts(self, knob: Knob) -> tuple[str, ...]:
+        if self.target.servers is None:
+            raise self._absent(knob, "it is on the servers; give --servers to reach them")
+        addresses = [server.address for server in self.target.describe().servers if server.role in _ROLES[knob.where]]
+        hosts = dict.fromkeys("localhost" if address == "0@lo" else address.partition("@")[0] for address in addresses)
+        if not hosts:
+            raise self._absent(knob, f"none of its {knob.where}s is known")
+        return tuple(hosts)
+
+    @cached_property
+    def _device(self) -> str:
+        device = None if self.target.mount.remote else block_device_of(self.target.mount)
+        return device.name if device else ""
+
+    @cached_property
+    def _bdi(self) -> str:
+        # With one disk, it is another name of the disk's read-ahead.
+        mount = self.target.mount
+        return f"{mount.major}:{mount.minor}" if mount.major == 0 else ""
+
+    @cached_property
+    def _client(self) -> ClientName:
+        return getname(self.target.mount.mount_point).ask(self._run)
+
+    @cached_property
+    def _ceph(self) -> tuple[str, ...]:
+        from strakes.targets.ceph_access import access_of
+
+        return (*access_of(self.target.mount).options, "--connect-timeout", "5")
+
+    @cached_property
+    def _volume(self) -> str:
+        return self.target.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
+
+
+def knobs_of(target: Target, knobs: Sequence[Knob]) -> tuple[Knob, ...]:
+    """Return the knobs of the target's file system, and the kernel's."""
+    kind = target.mount.file_system
+    return tuple(knob for knob in knobs if kind in knob.file_systems or "*" in knob.file_systems)
+
+
+def reason(error: StrakesError) -> str:
+    """Return why a knob has no value, in a few words."""
+    return error.why or error.what

@@ -1,0 +1,214 @@
+"""Reads and changes knobs: every change is journaled first, and restored by compare-and-swap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.files import default_root
+from strakes.control import knob_hold as hold
+from strakes.control.knob import Knob
+from strakes.control.knob_bindings import Bindings, Remembering, knobs_of, reason
+from strakes.control.knob_journal import KnobJournal
+from strakes.control.knob_loader import catalogue, find
+from strakes.control.knob_place import KnobPlace, values_in_force
+from strakes.control.knob_restore import Restored, command_line, forget, settle
+from strakes.targets.command import Runner
+from strakes.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A knob's value in every place (None: not set); ``why`` has the reason for a missing place or value."""
+
+    knob: Knob
+    values: Mapping[str, str | None] = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def value(self) -> str | None:
+        """Return the value if all places have the same."""
+        different = set(self.values.values())
+        return different.pop() if len(different) == 1 else None
+
+
+@dataclass(frozen=True)
+class Effective:
+    """The values after a change, by place, and by daemon if daemons can be asked."""
+
+    knob: Knob
+    wanted: str
+    values: Mapping[str, str | None]
+    in_force: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def as_wanted(self) -> bool:
+        """Whether every place and daemon uses the wanted value."""
+        return not self.remarks
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return a line for each place or daemon whose value differs from the wanted one."""
+        lines = []
+        for name, value in self.values.items():
+            if value is None or self.knob.canonical(value) != self.wanted:
+                adjusts = f": {self.knob.adjusts}" if self.knob.adjusts else ""
+                lines.append(f"{name} is {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}{adjusts}")
+        for name, value in self.in_force.items():
+            if self.knob.canonical(value) != self.wanted:
+                cause = "its own configuration or one of its options takes precedence"
+                lines.append(f"{name} uses {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}: {cause}")
+        return tuple(lines)
+
+
+class Change(dict[str, Effective]):
+    """Knob -> the values after the change; ``restored`` has the outcomes after the end of ``changed``."""
+
+    def __init__(self, journal: str) -> None:
+        super().__init__()
+        self.restored: tuple[Restored, ...] = ()
+        self.journal = journal
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """All remarks of all knobs."""
+        return tuple(remark for effective in self.values() for remark in effective.remarks)
+
+
+def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
+    """Return the knobs of these names, else all of the target's file system. Raises BadInputError for a wrong name."""
+    known = knobs_of(target, catalogue())
+    chosen = tuple(find(name, known) for name in names) if names else known
+    remembering = Remembering(target.run)
+    bindings = Bindings(target, remembering)
+    return tuple(_reading(knob, bindings, remembering) for knob in chosen)
+
+
+def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
+    try:
+        return Reading(knob, {place.name_with_host: place.read(ask) for place in bindings.places(knob)})
+    except StrakesError as error:
+        return Reading(knob, why=reason(error))
+
+
+@contextmanager
+def changed(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Iterator[Change]:
+    """Change knobs while the body runs, and restore them however it ends.
+
+    Yields the values after the change, which may differ from the wanted ones. Raises BadInputError, before any change,
+    for invalid values and knobs that strakes does not change; MeasurementError at the end if a value could not be
+    restored. A value that somebody else has changed meanwhile stays, and ``restored`` says so.
+    """
+    root = store or default_root()
+    plan = _plan(target, values)
+    journal = KnobJournal.begin(root, str(target.path), command_line())
+    change = Change(journal.id)
+    try:
+        try:
+            _apply(target, plan, journal, change)
+            yield change
+        finally:
+            change.restored = tuple(settle(root, journal, ask=target.run))
+            left = [restored for restored in change.restored if not restored.done]
+            if left:
+                journal.give_up()
+    finally:
+        journal.release()
+    if left:
+        raise MeasurementError(
+            "not every setting could be put back",
+            where=", ".join(restored.place for restored in left),
+            why=left[0].why,
+            remedy="Try again with: strakes knobs restore",
+        )
+
+
+def set_values(
+    target: Target, values: Mapping[str, str | float], *, keep: bool = False, store: Path | None = None
+) -> Change:
+    """Change knobs and leave them changed: until ``strakes knobs restore``, or for good with ``keep``.
+
+    When one of them is refused, those before it are put back and the refusal is raised.
+    """
+    root = store or default_root()
+    plan = _plan(target, values)
+    journal = KnobJournal.begin(root, str(target.path), command_line())
+    change = Change(journal.id)
+    try:
+        _apply(target, plan, journal, change)
+        if keep:
+            settle(root, journal, keep=True, ask=target.run)
+            forget(root, [place for _, _, places in plan for place in places], target.run)
+        else:
+            journal.hold()
+    except BaseException:
+        if not all(restored.done for restored in settle(root, journal, ask=target.run)):
+            journal.give_up()
+        raise
+    finally:
+        journal.release()
+    return change
+
+
+def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob, str, tuple[KnobPlace, ...]]]:
+    """Check everything that can be refused before a change; return the changes."""
+    known = knobs_of(target, catalogue())
+    bindings = Bindings(target)
+    plan = []
+    for name, value in values.items():
+        knob = find(name, known)
+        wanted = knob.parse(value)
+        if knob.restart and not knob.by_hand:
+            why = f"it takes effect only after a restart of {knob.restart}, which strakes does not do"
+            raise BadInputError(
+                f"strakes cannot change {knob.name}", why=why, remedy=f"Change it by hand: {knob.how_to_set}"
+            )
+        places = bindings.places(knob)
+        if knob.root and not any(place.host for place in places) and os.geteuid() != 0:
+            raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the command as root.")
+        plan.append((knob, wanted, places))
+    return plan
+
+
+def _apply(
+    target: Target, plan: Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]], journal: KnobJournal, change: Change
+) -> None:
+    for knob, wanted, places in plan:
+        given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}
+        change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
+
+
+def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, ask: Runner) -> str | None:
+    before = place.read(ask)
+    if knob.not_from and before == knob.not_from[0]:
+        raise BadInputError(
+            f"{knob.name} cannot be changed while it is {before}", where=place.name, why=knob.not_from[1]
+        )
+    # A value that is already right is journaled as well, so that nobody else changes it meanwhile.
+    already = before is not None and knob.canonical(before) == wanted
+    number = journal.will(place, before, before if already else wanted)
+    try:
+        hold.take(place, before, journal.root, journal.path)
+    except StrakesError:
+        journal.settled(number, "unchanged", before)
+        raise
+    if not already:
+        place.write(wanted, ask)
+    effective = place.read(ask)
+    journal.did(number, effective)
+    return effective
+
+
+def in_force(target: Target, knob: Knob) -> Mapping[str, str]:
+    """Return the value that each daemon uses; empty if daemons cannot be asked."""
+    if not knob.in_force:
+        return {}
+    try:
+        done = target.run(Bindings(target).in_force_words(knob))
+    except StrakesError:
+        return {}
+    return values_in_force(done.stdout, knob.name) if done.status == 0 else {}

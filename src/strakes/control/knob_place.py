@@ -1,0 +1,269 @@
+"""A place: one concrete file, parameter or option that a knob sets, with everything needed to restore it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+from xml.etree import ElementTree
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.files import write_kernel_file
+from strakes.targets.command import Completed, Runner, Servers
+from strakes.targets.lustre_tool import read_params, set_param
+
+_OBJECT = re.compile(r"(?:^(\S+): )?(\{[^{}]*\})", re.MULTILINE)
+
+
+def plain(text: str, pattern: str = "") -> str:
+    """Return the stripped text, or the first group of the pattern.
+
+    >>> plain("users: 10\\nmax_cached_mb: 983\\n", r"^max_cached_mb: (\\d+)$")
+    '983'
+    """
+    if not pattern:
+        return text.strip()
+    match = re.search(pattern, text, re.MULTILINE)
+    if match is None:
+        raise not_understood(text)
+    return match[1]
+
+
+def in_brackets(text: str) -> str:
+    """Return the chosen one of several words.
+
+    >>> in_brackets("none [mq-deadline] kyber\\n")
+    'mq-deadline'
+    """
+    return text.partition("[")[2].partition("]")[0] or text.strip()
+
+
+def of_ceph(text: str, section: str, option: str) -> str | None:
+    """Return an option of a whole section in ``ceph config dump``, or None."""
+    try:
+        rows: list[dict[str, Any]] = json.loads(text)
+        values = [
+            row["value"] for row in rows if (row["section"], row["name"], row.get("mask", "")) == (section, option, "")
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise not_understood(text) from None
+    return str(values[0]) if values else None
+
+
+def of_gluster(text: str, option: str) -> str | None:
+    """Return an option in ``gluster --xml volume info``, or None if it is not set."""
+    try:
+        document = ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        raise not_understood(text) from None
+    if document.findtext("opRet") != "0" or document.find(".//volume") is None:
+        raise MeasurementError(
+            "the volume does not answer", why=document.findtext("opErrstr") or "the volume does not exist"
+        )
+    pairs = {element.findtext("name"): element.findtext("value") for element in document.iter("option")}
+    return pairs.get(option)
+
+
+def values_in_force(text: str, option: str) -> Mapping[str, str]:
+    """Return daemon -> value from ``ceph tell KIND.* config get``; a single daemon is unnamed.
+
+    >>> values_in_force('mds.a: {"x": "1"}\\nmds.b: {"x": "2"}', "x")
+    {'mds.a': '1', 'mds.b': '2'}
+    """
+    values = {}
+    for name, document in _OBJECT.findall(text):
+        try:
+            values[name or "the daemon"] = str(json.loads(document)[option])
+        except (ValueError, KeyError):
+            continue
+    return values
+
+
+def not_understood(text: str) -> MeasurementError:
+    """Return the error for an answer in an unknown form."""
+    remedy = "Please report it with the version of the file system."
+    return MeasurementError("the answer of a setting is not understood", where=repr(text[:200]), remedy=remedy)
+
+
+_BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_MOST_BYTES = 1 << 16
+_ROOT = "Run strakes as root, or ask your administrator."
+_WORDS_OF_REFUSAL = (
+    "EACCES",
+    "EPERM",
+    "Permission denied",
+    "Operation not permitted",
+    "permission denied",
+    "access denied",
+)
+_WORDS_OF_VALUES = (
+    "EINVAL",
+    "Invalid argument",
+    "out of range",
+    "error parsing value",
+    "not in range",
+    "does not match",
+    "invalid",
+)
+
+
+class PlaceGoneError(MeasurementError):
+    """The setting does not exist any more: its device, mount or server is gone."""
+
+
+@dataclass(frozen=True)
+class KnobPlace:
+    """``name`` is for messages. ``host`` and ``servers`` (the template) are set for places on a server."""
+
+    knob: str
+    name: str
+    file: str = ""
+    read_words: tuple[str, ...] = ()
+    write_words: tuple[str, ...] = ()
+    unset_words: tuple[str, ...] = ()
+    answer: str = "plain"
+    field: str = ""
+    host: str = ""
+    servers: str = ""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return the identity of the place, independent of the way to it."""
+        return (
+            self.host,
+            self.file,
+            self.name if not self.file else "",
+            self.read_words if self.answer != "lctl" else (),
+        )
+
+    @property
+    def name_with_host(self) -> str:
+        """Return the name, with the host for places on a server."""
+        return f"{self.host}: {self.name}" if self.host else self.name
+
+    def to_json(self) -> dict[str, object]:
+        """Return the place as JSON for the journal."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read a place from a journal. Raises TypeError for invalid fields."""
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
+        }
+        return cls(**values)
+
+    def read(self, run: Runner) -> str | None:
+        """Return the value, or None if it is not set. Raises StrakesError, PlaceGoneError if the place is gone."""
+        if self.file:
+            text = self._read_file()
+            return in_brackets(text) if self.answer == "brackets" else plain(text, self.field)
+        done = self._run(self.read_words, run)
+        if self.answer == "lctl":
+            return self._of_lctl(done)
+        if done.status != 0:
+            raise self._refusal(done, "cannot be read")
+        if self.answer == "ceph config dump":
+            return of_ceph(done.stdout, *self.unset_words[-2:])
+        if self.answer == "gluster volume info":
+            return of_gluster(done.stdout, self.unset_words[-1])
+        return plain(done.stdout, self.field)
+
+    def write(self, value: str | None, run: Runner) -> None:
+        """Write a value; the system may adjust it. Raises StrakesError if the system refuses."""
+        if self.file:
+            self._write_file("" if value is None else value)
+        elif self.answer == "lctl":
+            set_param(self.name, str(value)).read(self._run(self._words(str(value)), run))
+        else:
+            done = self._run(self.unset_words if value is None else self._words(value), run)
+            if done.status != 0:
+                raise self._refusal(done, "cannot be unset" if value is None else f"is not set to {value}")
+
+    def still_writing(self, value: str | None) -> tuple[int, ...]:
+        """Return the processes that write the value; they may outlive a killed strakes."""
+        if self.file:
+            return ()
+        words = self.unset_words if value is None else self._words(value)
+        if self.host:
+            words = Servers(self.servers).argv(self.host, words)
+        # Without the first word, since a script appears with its interpreter.
+        end = b"\0" + b"\0".join(map(os.fsencode, words[1:])) + b"\0"
+        return tuple(
+            pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _command_line(pid).endswith(end)
+        )
+
+    def _words(self, value: str) -> tuple[str, ...]:
+        return tuple(word.replace("{place}", self.name).replace("{value}", value) for word in self.write_words)
+
+    def _run(self, words: tuple[str, ...], run: Runner) -> Completed:
+        if self.host:
+            run = Servers(self.servers).runner(self.host, run)
+        return run(words)
+
+    def _of_lctl(self, done: Completed) -> str:
+        params = read_params(done)
+        if self.name in params.values:
+            return plain(params.values[self.name], self.field)
+        if params.missing:
+            raise self._gone(params.why)
+        raise self._refusal(done, "cannot be read")
+
+    def _read_file(self) -> str:
+        try:
+            descriptor = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                return os.fsdecode(os.read(descriptor, _MOST_BYTES))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise self._of_file(error, "cannot be read") from error
+
+    def _write_file(self, value: str) -> None:
+        try:
+            write_kernel_file(Path(self.file), value + "\n")
+        except OSError as error:
+            raise self._of_file(error, f"is not set to {value}") from error
+
+    def _of_file(self, error: OSError, what: str) -> StrakesError:
+        why = os.strerror(error.errno or 0)
+        if error.errno in (errno.ENOENT, errno.ENODEV, errno.ENXIO):
+            return self._gone(why)
+        if error.errno in _NOT_ALLOWED:
+            return EnvironmentLacksError(f"{self.knob} {what}", where=self.file, why=why, remedy=_ROOT)
+        if error.errno in _BAD_VALUE:
+            remedy = "The kernel or the driver refuses this value; strakes knobs list DIR shows the range."
+            return BadInputError(f"{self.knob} {what}", where=self.file, why=why, remedy=remedy)
+        return MeasurementError(f"{self.knob} {what}", where=self.file, why=why)
+
+    def _gone(self, why: str) -> PlaceGoneError:
+        return PlaceGoneError(f"{self.knob} does not exist here", where=self.name, why=why)
+
+    def _refusal(self, done: Completed, what: str) -> StrakesError:
+        output = done.stderr.strip() or done.stdout.strip()
+        lines = [line for line in output.splitlines() if line.strip()]
+        why = lines[-1].strip() if lines else f"exit status {done.status}"
+        where = shlex.join(done.argv)
+        if any(words in output for words in _WORDS_OF_REFUSAL):
+            return EnvironmentLacksError(f"{self.knob} {what}", where=where, why=why, remedy=_ROOT)
+        if any(words in output for words in _WORDS_OF_VALUES):
+            return BadInputError(
+                f"{self.knob} {what}", where=where, why=why, remedy="strakes knobs list DIR shows its valid values."
+            )
+        return MeasurementError(
+            f"{self.knob} {what}", where=where, why=why, remedy="Check that the servers answer, then try again."
+        )
+
+
+def _command_line(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""

@@ -1,0 +1,261 @@
+"""Restores values by compare-and-swap: a value that somebody else has changed stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.base.errors import StrakesError
+from strakes.base.processes import commands_of
+from strakes.control.knob_hold import give_back
+from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
+from strakes.control.knob_place import KnobPlace, PlaceGoneError
+from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
+
+# A command that changes a setting ends within this time, or waits for a dead server.
+_COMMANDS_END_S = 20.0
+# Time between the attempts of other commands to restore settings of servers that do not answer.
+_AGAIN_S = 300.0
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The outcome of restoring one change; ``why`` explains it for users."""
+
+    journal: str
+    knob: str
+    place: str
+    before: str | None
+    value: str | None
+    outcome: str
+    why: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Return whether the change is settled."""
+        return self.outcome not in ("not put back", "in use")
+
+    @property
+    def good(self) -> bool:
+        """Return whether the old value is restored, or the setting is gone."""
+        return self.outcome in ("restored", "unchanged", "gone", "kept")
+
+    def __str__(self) -> str:
+        outcome = {
+            "restored": f"put back to {_shown(self.before)}",
+            "unchanged": f"has its old value {_shown(self.before)}",
+            "changed by others": f"left at {_shown(self.value)}, not put back to {_shown(self.before)}",
+            "kept": f"stays at {_shown(self.value)} (before: {_shown(self.before)})",
+        }.get(self.outcome, self.outcome)
+        return (
+            f"{self.knob}: {outcome}"
+            + (f": {self.why}" if self.why else "")
+            + (f" ({self.place})" if self.place != self.knob else "")
+        )
+
+
+def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
+    """Restore all changes of ended processes and of ``strakes knobs set``, newest first.
+
+    ``target`` restricts it to one directory; ``keep`` closes the journals and leaves the values. Changes of running
+    processes stay.
+    """
+    sweep(root)
+    states, _ = open_journals(root)
+    done: list[Restored] = []
+    for state in reversed(states):
+        if target is not None and state.target != target:
+            continue
+        life = state.life()
+        if life == "elsewhere" or (life == "alive" and not state.held):
+            why = f"by {state.owner}" + (
+                ": put it back on that host" if life == "elsewhere" else ", which is still running"
+            )
+            done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
+            continue
+        done += restore_journal(root, state, keep=keep, ask=ask)
+    return tuple(done)
+
+
+def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
+    """Restore the changes of a journal whose process has ended."""
+    journal = KnobJournal.claim(root, state)
+    if journal is None:
+        return []  # another process restores it
+    try:
+        _outlive_commands(state)
+        # Its process may have ended between restoring a value and removing its record.
+        for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
+            _give_back_closed(root, place)
+        return settle(root, journal, keep=keep, ask=ask)
+    finally:
+        journal.release()
+
+
+def _outlive_commands(state: JournalState) -> None:
+    """Wait for commands of a killed process, then kill them: one may still change the setting."""
+    owner, ends_s = state.owner, time.monotonic() + _COMMANDS_END_S
+    if owner.host != socket.gethostname() or not owner.this_boot:
+        return
+    while left := commands_of(owner.pid, owner.started):
+        if time.monotonic() > ends_s:
+            for number in left:
+                with suppress(OSError):
+                    os.kill(number, signal.SIGKILL)
+            return
+        time.sleep(0.05)
+
+
+def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
+    """Settle the open changes of our journal, last one first; close it when all are settled."""
+    states, _ = open_journals(root)
+    state = next((each for each in states if each.path == journal.path), None)
+    if state is None:
+        return []  # closed
+    newer = {entry.place.key for each in states if each.id > state.id for entry in each.open_entries}
+    done: list[Restored] = []
+    silent = ""
+    for entry in reversed(state.open_entries):
+        if keep:
+            done.append(_keep(journal, entry, ask))
+        elif entry.place.key in newer:
+            done.append(_outcome(state.id, entry, "not put back", None, "a later change of it must be put back first"))
+        elif silent:
+            done.append(_outcome(state.id, entry, "not put back", None, f"not tried, because {silent}"))
+        else:
+            try:
+                done.append(_put_back(journal, state, entry, ask))
+            except CommandTimeout as error:
+                silent = f"{error.where} does not answer"
+                done.append(_outcome(state.id, entry, "not put back", None, f"{error.what}: {error.where}"))
+            except StrakesError as error:
+                done.append(
+                    _outcome(
+                        state.id,
+                        entry,
+                        "not put back",
+                        None,
+                        "; ".join(filter(None, (error.why or error.what, error.remedy))),
+                    )
+                )
+    if all(each.done for each in done):
+        journal.close("kept" if keep else "restored")
+    else:
+        journal.tried()
+    return done
+
+
+def forget(root: Path, places: Sequence[KnobPlace], ask: Runner = run) -> None:
+    """Settle the changes of these places in held journals as kept."""
+    keys = {place.key for place in places}
+    states, _ = open_journals(root)
+    for state in states:
+        chosen = [entry for entry in state.open_entries if entry.place.key in keys]
+        journal = KnobJournal.claim(root, state) if state.held and chosen else None
+        if journal is None:
+            continue
+        try:
+            for entry in chosen:
+                _keep(journal, entry, ask)
+            if len(chosen) == len(state.open_entries):
+                journal.close("kept")
+        finally:
+            journal.release()
+
+
+def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> Restored:
+    place = entry.place
+    if not entry.known and (pids := _still_writing(entry)):
+        why = f"the command that changes it is still running: process {', '.join(map(str, pids))}"
+        return _outcome(state.id, entry, "not put back", None, why)
+    try:
+        value = place.read(ask)
+    except PlaceGoneError as error:
+        return _settle(journal, entry, "gone", None, error.why)
+    if value == entry.before:
+        return _settle(journal, entry, "unchanged", value)
+    ours = entry.effective if entry.known else entry.wanted
+    if value != ours:
+        why = f"strakes set {_shown(ours)}, but somebody else has changed it since"
+        if not entry.known:
+            why += ", or the system adjusted it (strakes was killed before it could read it back)"
+        elif not state.owner.this_boot:
+            why += ", or the machine was restarted"
+        return _settle(journal, entry, "changed by others", value, why)
+    place.write(entry.before, ask)
+    now = place.read(ask)
+    if now != entry.before:
+        # The next attempt recognises this value as ours.
+        journal.did(entry.number, now)
+        return _outcome(
+            journal.id, entry, "not put back", now, f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
+        )
+    return _settle(journal, entry, "restored", now)
+
+
+def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
+    """Return the processes that still write the place after a time-out."""
+    deadline = time.monotonic() + DEFAULT_TIMEOUT_S
+    while (pids := entry.place.still_writing(entry.wanted)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return pids
+
+
+def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
+    try:
+        value, why = entry.place.read(ask), ""
+    except StrakesError as error:
+        value, why = None, error.why or error.what
+    return _settle(journal, entry, "kept", value, why)
+
+
+def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: str | None, why: str = "") -> Restored:
+    journal.settled(entry.number, outcome, value)
+    _give_back_closed(journal.root, entry.place)
+    return _outcome(journal.id, entry, outcome, value, why)
+
+
+def _give_back_closed(root: Path, place: KnobPlace) -> None:
+    """Remove the record of a place without open changes."""
+    states, _ = open_journals(root)
+    if not any(other.place.key == place.key for state in states for other in state.open_entries):
+        give_back(place, root)
+
+
+def _outcome(journal: str, entry: JournalEntry, outcome: str, value: str | None, why: str = "") -> Restored:
+    return Restored(journal, entry.place.knob, entry.place.name, entry.before, value, outcome, why)
+
+
+def restore_abandoned(root: Path, say: Callable[[str], None], ask: Runner = run) -> None:
+    """Restore changes of killed processes, as every command does first; report with ``say``, without raising."""
+    sweep(root)
+    states, errors = open_journals(root)
+    for error in errors:
+        say(f"{error.what}: {error.where} ({error.why}). {error.remedy}")
+    for state in reversed(states):
+        if state.held or state.life() != "dead":
+            continue
+        if time.time() - state.tried_unix_s < _AGAIN_S:
+            say(f"settings changed by {state.owner} have not been put back; run strakes knobs restore")
+            continue
+        done = restore_journal(root, state, ask=ask)
+        if done:
+            say(f"{state.owner} ended without putting back the settings it had changed ({' '.join(state.command)}):")
+        for restored in done:
+            say(f"  {restored}")
+
+
+def _shown(value: str | None) -> str:
+    return "default" if value is None else value
+
+
+def command_line() -> tuple[str, ...]:
+    """Return the command line of this process, for messages about its journals."""
+    return ("strakes", *sys.argv[1:])

@@ -1,1 +1,0 @@
-"""Faults, one kind of system in each module."""

@@ -1,0 +1,135 @@
+"""Facts of the cluster, its nodes, Corosync, sbd and DRBD, and of the files and settings of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.blocks import Block
+from strakes.failover.facts import Facts, Table, Thing, facts, yes
+from strakes.failover.replication import Resource
+from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
+from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules_nodes import settings_of_nodes
+from strakes.failover.setup import Setup
+
+_SHARED_DISK = ("external/sbd", "fence_sbd")
+
+
+def cluster(setup: Setup) -> Iterator[Thing]:
+    """Yield the cluster."""
+    cib = setup.pacemaker
+    deduced = {
+        "number of nodes": str(len(setup.node_names)),
+        "alerts events": yes(
+            cib.root.find("./configuration/alerts/alert") is not None
+            or any(one.agent in ("ClusterMon", "MailTo") for one in cib.primitives)
+        ),
+        "is reset by watchdogs": yes(watchdog_fences(setup)),
+        "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
+        "has a tie breaker": yes(any(tie_breakers(setup))),
+        "uses watchdogs": yes(cib.watchdog_s != 0),
+    }
+    yield Thing("cib: the cluster", facts(cib.properties, deduced))
+
+
+def nodes(setup: Setup) -> Iterator[Thing]:
+    """Yield the nodes."""
+    cib = setup.pacemaker
+    votes_only = {node.name for node in setup.cluster.nodes if node.quorum_only} if setup.cluster else set()
+    for name in setup.node_names:
+        deduced = {
+            "is fenced": yes(devices_for(cib, name) or watchdog_fences(setup)),
+            "only votes": yes(name in votes_only),
+            "lacks levels": yes(cib.levels and not cib.levels_of(name)),
+        }
+        yield Thing(f"cib: node {name}", facts(cib.node_attributes.get(name, {}), deduced))
+
+
+def membership(setup: Setup) -> Iterator[Thing]:
+    """Yield Corosync's configuration."""
+    nodes, quorum = nodes_of(setup), setup.membership.one("quorum")
+    known = len(nodes) or len(setup.node_names)
+    device = quorum.one("device")
+    expected = (
+        [known + int(device.get("votes") or 1)] if device.settings and device.get("votes", "1").isdecimal() else []
+    )
+    deduced: Table = {
+        "number of nodes": str(known) if known else "",
+        "possible votes": [str(number) for number in (known, *expected)] if known else (),
+        "has a device": yes(quorum.all("device")),
+        "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
+        "addresses": [address for node in nodes for address in links_of(node).values()],
+        "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
+    }
+    own, written = facts(deduced), _sections(setup.membership)
+    yield Thing("corosync.conf", lambda name: own(name) or written(name))
+
+
+def _sections(block: Block) -> Facts:
+    """Return facts of a file in braces: ``quorum.device.model`` is a setting of the section device in quorum."""
+
+    def fact(name: str) -> tuple[str, ...]:
+        *path, key = name.split(".")
+        inner = block
+        for part in path:
+            inner = inner.one(part)
+        return tuple(value for name, value in inner.settings[-1::-1] if name == key)[:1]
+
+    return fact
+
+
+def sbd(setup: Setup) -> Iterator[Thing]:
+    """Yield the settings of sbd."""
+    disks = [disk for disk in re.split(r"[;\s]+", setup.sbd.get("SBD_DEVICE", "")) if disk]
+    data = {disk for one in setup.drbd for disk in one.disks} | {one.device for one in setup.services}
+    devices = [one for one in setup.devices if one.agent in _SHARED_DISK]
+    lists = [one.values.get("devices") or one.values.get("sbd_device", "") for one in devices]
+    named = [[disk for disk in re.split(r"[,;\s]+", text) if disk] for text in lists]
+    deduced: Table = {
+        "has a device in Pacemaker": yes(any(one.agent in _SHARED_DISK for one in setup.devices)),
+        "disks": disks,
+        "disks given twice": [disk for disk in disks if disks.count(disk) > 1],
+        "disks with data": [disk for disk in disks if disk in data],
+        "other disks in Pacemaker": [
+            disk for given in named if given and disks for disk in sorted(set(given) ^ set(disks))
+        ],
+        "watchdog of Corosync": setup.corosync.one("resources").get("watchdog_device") if setup.corosync else "",
+    }
+    yield Thing("sbd", facts(setup.sbd, deduced))
+
+
+def settings(setup: Setup) -> Iterator[Thing]:
+    """Yield the settings in files of nodes."""
+    for given in settings_of_nodes(setup):
+        yield Thing(f"{given.file}:", facts({"table": given.table, "setting": given.name, "value": given.value}))
+
+
+def replicated_resources(setup: Setup) -> Iterator[Thing]:
+    """Yield the resources."""
+    both = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in setup.services)
+    for one in setup.drbd:
+        handler = one.option("handlers", "fence-peer")
+        program = handler.split()[0].rpartition("/")[2] if handler.split() else ""
+        deduced: Table = {
+            "the protocol": one.protocols,
+            "the fencing": one.fencing,
+            "number of hosts": str(len(one.hosts)),
+            "half of the hosts": str(len(one.hosts) / 2),
+            "is mounted on both nodes": yes(both),
+            "fence-peer program": program,
+            "lifts what fence-peer sets": one.option("handlers", "unfence-peer")
+            or one.option("handlers", "after-resync-target"),
+            "is of version 9": yes(one.dialect9),
+            "disks": sorted(one.disks),
+            "startup.become-primary-on": one.option("startup", "become-primary-on"),
+        }
+        yield Thing(f"drbd: {one.name}", _replicatedfacts(one, facts(deduced)))
+
+
+def _replicatedfacts(one: Resource, deduced: Facts) -> Facts:
+    def fact(name: str) -> tuple[str, ...]:
+        section, _, key = name.partition(".")
+        return deduced(name) or (tuple(one.all_values(section, key)) if key else ())
+
+    return fact

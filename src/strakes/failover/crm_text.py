@@ -1,0 +1,205 @@
+"""Read ``crm configure`` text: ``crm configure show`` output, or a script of ``crm configure`` commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from strakes.failover.cib_builder import CibBuilder, read_words
+
+_BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule")
+_PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
+# Characters. The time of shlex grows with the square of the longest word.
+_MOST_LINE = 65536
+_SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
+STATEMENT = re.compile(
+    r"(?m)^[ \t]*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*configure#?\s+)?"
+    r"(?:primitive\s+\S+\s+\S*:|group\s+\S+\s+\S|ms\s+\S+\s+\S|property\s+(?:\S+\s+\\?\n?\s*)?[\w-]+=|rsc_defaults\s)"
+)
+
+
+def read_crm(text: str) -> CibBuilder:
+    """Return the CIB that the statements describe; unknown statements are skipped."""
+    builder = CibBuilder()
+    statements = [words for words in _statements(text) if words[0] in _READERS and len(words) > 1]
+    # Members of groups and clones may follow them.
+    for stage in _STAGES:
+        for keyword, *rest in statements:
+            if keyword in stage:
+                with suppress(ValueError, IndexError):
+                    _READERS[keyword](builder, rest)
+    return builder
+
+
+def joined_lines(text: str) -> list[str]:
+    """Return the lines of a script; a backslash continues a line."""
+    return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
+
+
+def split_words(line: str) -> list[str]:
+    """Split a line as a shell does, or at spaces if its quotes do not match or it is too long for a command."""
+    if len(line) > _MOST_LINE:
+        return line.split()
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError:
+        return line.split()
+
+
+def _statements(text: str) -> Iterator[list[str]]:
+    for line in joined_lines(text):
+        # In crm's own syntax a sign such as #uname is no comment.
+        bare = _PREFIX.sub("", line, count=1)
+        if len(bare) > _MOST_LINE:
+            continue
+        try:
+            words = shlex.split(bare) if not bare.lstrip().startswith("#") else []
+        except ValueError:
+            words = bare.split()
+        if words:
+            yield words
+
+
+def _infinite(score: str) -> str:
+    text = score.rstrip(":").lower().replace("mandatory", "inf").replace("advisory", "0")
+    return re.sub(r"^([+-]?)inf(inity)?$", r"\1INFINITY", text).lstrip("+")
+
+
+def _part(text: str) -> tuple[str, str]:
+    name, _, role = text.partition(":")
+    return name, role
+
+
+def _node(builder: CibBuilder, words: list[str]) -> None:
+    names = [word for word in words if not word.endswith(":") and "=" not in word and word not in _BLOCKS]
+    if names:
+        builder.node(names[0].partition(":")[0], read_words(words, _BLOCKS).block("attributes"))
+
+
+def _primitive(builder: CibBuilder, words: list[str], tag: str = "primitive") -> None:
+    builder.primitive(words[0], words[1], read_words(words[2:], _BLOCKS)).tag = tag
+
+
+def _group(builder: CibBuilder, words: list[str]) -> None:
+    read = read_words(words, _BLOCKS)
+    builder.group(read.plain[0], read.plain[1:], read.block("meta"))
+
+
+def _modgroup(builder: CibBuilder, words: list[str]) -> None:
+    """``modgroup GROUP add RESOURCE``; the position in the group is ignored."""
+    if words[1:2] == ["add"]:
+        builder.group(words[0], words[2:3])
+
+
+def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
+    read = read_words(words, _BLOCKS)
+    if len(read.plain) > 1:
+        builder.clone(read.plain[0], read.plain[1], read.block("meta"), promotable=promotable)
+
+
+def _location(builder: CibBuilder, words: list[str]) -> None:
+    """``location ID RSC [role=ROLE] SCORE: NODE`` or ``location ID RSC rule [$role=ROLE] SCORE: EXPRESSION``."""
+    identity, resource, *rest = [word for word in words if word not in ("{", "}")]
+    read = read_words([word for word in rest if word != "rule"], ())
+    role = read.settings.get("role", "")
+    scores = [word for word in read.plain if _SCORE.fullmatch(word)]
+    others = [word for word in read.plain if not _SCORE.fullmatch(word)]
+    score = _infinite(scores[0]) if scores else "INFINITY"
+    if "rule" not in words:
+        if others:
+            given = {"rsc": resource, "node": others[0], "score": score, "role": role}
+            builder.constraint("rsc_location", identity, given)
+        return
+    constraint = builder.constraint("rsc_location", identity, {"rsc": resource})
+    operator = "or" if "or" in others else "and"
+    builder.rule(constraint, score, _terms(others), operator, role)
+
+
+def _terms(words: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the expressions of a rule, ``ATTRIBUTE OPERATION VALUE`` or ``defined ATTRIBUTE``."""
+    for text in re.split(r"\s(?:and|or)\s", " ".join(words)):
+        parts = text.split()
+        if len(parts) == 2 and parts[0] in ("defined", "not_defined"):
+            yield parts[1], parts[0], ""
+        elif len(parts) >= 3:
+            yield parts[0], parts[1].rpartition(":")[2], parts[-1].rpartition(":")[2]
+
+
+def _scored(words: list[str], usual: str) -> tuple[str, list[tuple[str, str]], dict[str, str]]:
+    """Return the score of a constraint, its members with their roles or actions, and its settings."""
+    read = read_words(words, ())
+    scored = bool(read.plain) and _SCORE.fullmatch(read.plain[0]) is not None
+    members = [_part(word) for word in read.plain[1 if scored else 0 :] if word not in "()[]"]
+    return read.plain[0] if scored else usual, members, read.settings
+
+
+def _colocation(builder: CibBuilder, words: list[str]) -> None:
+    score, members, _ = _scored(words[1:], "INFINITY")
+    if len(members) == 2:
+        (rsc, role), (far, far_role) = members
+        given = {"rsc": rsc, "with-rsc": far, "score": _infinite(score), "rsc-role": role, "with-rsc-role": far_role}
+        builder.constraint("rsc_colocation", words[0], given)
+    elif members:
+        constraint = builder.constraint("rsc_colocation", words[0], {"score": _infinite(score)})
+        for name, role in members:
+            builder.resource_set(constraint, [name], {"role": role})
+
+
+def _order(builder: CibBuilder, words: list[str]) -> None:
+    score, members, settings = _scored(words[1:], "mandatory")
+    word = score.rstrip(":").lower()
+    kinds = {"optional": "Optional", "serialize": "Serialize", "0": "Optional", "advisory": "Optional"}
+    options = {"kind": kinds.get(word, "Mandatory"), "symmetrical": settings.get("symmetrical", "")}
+    if len(members) == 2:
+        (first, action), (then, then_action) = members
+        given = {"first": first, "then": then, "first-action": action, "then-action": then_action}
+        builder.constraint("rsc_order", words[0], given | options)
+    elif members:
+        constraint = builder.constraint("rsc_order", words[0], options)
+        for name, action in members:
+            builder.resource_set(constraint, [name], {"action": action})
+
+
+def _topology(builder: CibBuilder, words: list[str]) -> None:
+    target, index = "", 0
+    for word in words:
+        if word.endswith(":"):
+            target, index = word[:-1], 0
+            continue
+        index += 1
+        for name in [target] if target else builder.node_names:
+            builder.level(name, str(index), word.split(","))
+
+
+def _settings(section: str) -> Callable[[CibBuilder, list[str]], None]:
+    return lambda builder, words: builder.properties(
+        {key: value for key, value in read_words(words, ()).settings.items() if key != "id"}, section
+    )
+
+
+_READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
+    "node": _node,
+    "rsc_template": partial(_primitive, tag="template"),
+    "primitive": _primitive,
+    "group": _group,
+    "modgroup": _modgroup,
+    "clone": _clone,
+    "ms": partial(_clone, promotable=True),
+    "master": partial(_clone, promotable=True),
+    "location": _location,
+    "colocation": _colocation,
+    "collocation": _colocation,
+    "order": _order,
+    "property": _settings("crm_config"),
+    "rsc_defaults": _settings("rsc_defaults"),
+    "op_defaults": _settings("op_defaults"),
+    "fencing_topology": _topology,
+}
+_STAGES = (
+    ("node", "rsc_template", "primitive"),
+    ("group", "modgroup"),
+    tuple(set(_READERS) - {"node", "rsc_template", "primitive", "group", "modgroup"}),
+)

@@ -1,0 +1,208 @@
+"""Read a list of ``pcs`` commands, for example from a script or a how-to page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+
+from strakes.failover.cib_builder import CibBuilder, read_words
+from strakes.failover.crm_text import joined_lines, split_words
+
+COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
+_BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
+_ROLES = ("master", "promoted", "slave", "unpromoted", "started")
+_ACTIONS = ("start", "stop", "promote", "demote")
+_FLAGS = ("--force", "--skip-offline", "--debug", "--no-default-ops", "--start", "--enable", "--wait", "--all")
+
+
+def read_pcs_commands(text: str) -> CibBuilder:
+    """Return the CIB that the commands make; commands that change no configuration are skipped."""
+    builder = CibBuilder()
+    for words in _commands(text):
+        for length in (3, 2, 1):
+            reader = _READERS.get(" ".join(words[:length]))
+            if reader and len(words) > length:
+                with suppress(ValueError, IndexError):
+                    reader(builder, words[length:])
+                break
+    return builder
+
+
+def _commands(text: str) -> Iterator[list[str]]:
+    for line in joined_lines(text):
+        words = split_words(re.sub(r"&&|;(?=\s)", "\n", line).split("\n")[0] if "pcs" not in line else line)
+        while "pcs" in words:
+            words = words[words.index("pcs") + 1 :]
+            end = next((place for place, word in enumerate(words) if word in ("&&", ";", "|", "||", "pcs")), len(words))
+            own = [word for word in words[:end] if word not in _FLAGS and not word.startswith("--wait=")]
+            if own[:1] == ["-f"]:
+                own = own[2:]
+            yield own
+
+
+def _setup(builder: CibBuilder, words: list[str]) -> None:
+    """``cluster setup NAME NODE [addr=A]... ...``, and ``cluster setup --name NAME NODE,NODE-ring1 ...`` of pcs 0.9."""
+    if "--name" in words:
+        place = words.index("--name")
+        words = words[:place] + words[place + 2 :]
+    else:
+        words = words[1:]
+    for word in words:
+        if word in ("transport", "totem", "quorum") or word.startswith("--"):
+            break
+        if "=" not in word:
+            builder.node(word.partition(",")[0])
+
+
+def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
+    group = words[words.index("--group") + 1] if "--group" in words[:-1] else ""
+    short = [word[2:] for word in words if word in ("--clone", "--master")]
+    identity, agent, *rest = [word for word in words if not word.startswith("--") and word != group] + [""]
+    read = read_words(filter(None, rest), _BLOCKS)
+    builder.primitive(identity, agent, read, standard=standard)
+    if group:
+        builder.group(group, [identity])
+    for kind, name, meta in (*read.blocks, *((one, "", {}) for one in short)):
+        if kind in ("clone", "promotable", "master"):
+            own = read.block("meta") | dict(meta) if kind in short else meta
+            suffix = "master" if kind == "master" else "clone"
+            builder.clone(name or f"{identity}-{suffix}", identity, own, promotable=kind != "clone")
+
+
+def _group(builder: CibBuilder, words: list[str]) -> None:
+    builder.group(words[0], [word for word in words[1:] if not word.startswith("--")])
+
+
+def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -> None:
+    read = read_words([word for word in words if word != "meta"], ())
+    name = read.plain[1] if len(read.plain) > 1 else f"{read.plain[0]}-clone"
+    builder.clone(name, read.plain[0], read.settings, promotable=promotable)
+
+
+def _master(builder: CibBuilder, words: list[str]) -> None:
+    """``resource master MASTER RESOURCE``: the order of pcs 0.9."""
+    names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
+    plain = [name for name in names if name != "meta"]
+    _clone(builder, [plain[-1], *(plain[:-1] or [f"{plain[-1]}-master"]), *settings], promotable=True)
+
+
+def _update(builder: CibBuilder, words: list[str]) -> None:
+    builder.change(words[0], read_words(words[1:], _BLOCKS))
+
+
+def _operation(builder: CibBuilder, words: list[str]) -> None:
+    element = builder.find(words[0])
+    if element is not None and len(words) > 1:
+        builder.operation(element, words[1], read_words(words[2:], ()).settings)
+
+
+def _level(builder: CibBuilder, words: list[str]) -> None:
+    if len(words) > 2:
+        builder.level(words[1], words[0], [name for word in words[2:] for name in word.split(",")])
+
+
+def _location(builder: CibBuilder, words: list[str]) -> None:
+    resource, *rest = words
+    if resource == "add" and len(rest) > 2:
+        score = rest[3] if len(rest) > 3 else "INFINITY"
+        builder.constraint("rsc_location", rest[0], {"rsc": rest[1], "node": rest[2], "score": score})
+    elif rest[:1] == ["rule"]:
+        read = read_words(rest[1:], ())
+        constraint = builder.constraint("rsc_location", "", {"rsc": resource})
+        terms = [tuple((f"{one} ").split(" ")[:3]) for one in re.split(r"\s(?:and|or)\s", " ".join(read.plain))]
+        expressions = [(one[0], one[1], one[2]) for one in terms if len(one) == 3 and one[2]]
+        operator = "or" if "or" in read.plain else "and"
+        builder.rule(
+            constraint, read.settings.get("score", "INFINITY"), expressions, operator, read.settings.get("role", "")
+        )
+    elif rest[:1] in (["prefers"], ["avoids"]):
+        sign = "-" if rest[0] == "avoids" else ""
+        for word in rest[1:]:
+            node, _, score = word.partition("=")
+            builder.constraint(
+                "rsc_location", "", {"rsc": resource, "node": node, "score": f"{sign}{score or 'INFINITY'}"}
+            )
+
+
+def _colocation(builder: CibBuilder, words: list[str]) -> None:
+    read = read_words(words, ())
+    ends, roles, pending, score = list[str](), list[str](), "", "INFINITY"
+    for word in read.plain:
+        if word.lower() in _ROLES:
+            pending = word.capitalize()
+        elif re.fullmatch(r"[+-]?(\d+|INFINITY)", word):
+            score = word
+        elif word != "with":
+            ends.append(word)
+            roles.append(pending)
+            pending = ""
+    if len(ends) >= 2:
+        given = {
+            "rsc": ends[0],
+            "with-rsc": ends[1],
+            "score": read.settings.get("score", score),
+            "rsc-role": read.settings.get("rsc-role") or roles[0],
+            "with-rsc-role": read.settings.get("with-rsc-role") or roles[1],
+        }
+        builder.constraint("rsc_colocation", read.settings.get("id", ""), given)
+
+
+def _order(builder: CibBuilder, words: list[str]) -> None:
+    read = read_words(words, ())
+    halves = " ".join(read.plain).split(" then ")
+    parts = [half.split() for half in halves]
+    for one, other in pairwise(parts):
+        first, then = (
+            [*half[:1], half[1]] if half[0] in _ACTIONS and len(half) > 1 else ["", half[0]] for half in (one, other)
+        )
+        given = {"first": first[1], "then": then[1], "first-action": first[0], "then-action": then[0]}
+        options = {key: value for key, value in read.settings.items() if key in ("kind", "symmetrical")}
+        builder.constraint("rsc_order", "", given | options)
+
+
+def _sets(tag: str) -> Callable[[CibBuilder, list[str]], None]:
+    def read(builder: CibBuilder, words: list[str]) -> None:
+        head, *rest = " ".join(words).split(" setoptions ")
+        options = read_words(rest[0].split() if rest else [], ()).settings
+        constraint = builder.constraint(tag, options.get("id", ""), {k: v for k, v in options.items() if k != "id"})
+        for text in re.split(r"(?:^| )set ", head):
+            row = read_words(text.split(), ())
+            if row.plain:
+                builder.resource_set(constraint, row.plain, row.settings)
+
+    return read
+
+
+def _settings(section: str) -> Callable[[CibBuilder, list[str]], None]:
+    return lambda builder, words: builder.properties(
+        read_words(words, ("meta",)).settings | read_words(words, ("meta",)).block("meta"), section
+    )
+
+
+_READERS: dict[str, Callable[[CibBuilder, list[str]], None]] = {
+    "cluster setup": _setup,
+    "property set": _settings("crm_config"),
+    "property": _settings("crm_config"),
+    "resource defaults update": _settings("rsc_defaults"),
+    "resource defaults": _settings("rsc_defaults"),
+    "resource op defaults": _settings("op_defaults"),
+    "resource create": _create,
+    "resource group add": _group,
+    "resource clone": _clone,
+    "resource promotable": partial(_clone, promotable=True),
+    "resource master": _master,
+    "resource update": _update,
+    "stonith update": _update,
+    "resource meta": lambda builder, words: _update(builder, [words[0], "meta", *words[1:]]),
+    "resource op add": _operation,
+    "stonith create": partial(_create, standard="stonith"),
+    "stonith level add": _level,
+    "constraint location": _location,
+    "constraint colocation add": _colocation,
+    "constraint colocation set": _sets("rsc_colocation"),
+    "constraint order set": _sets("rsc_order"),
+    "constraint order": _order,
+}

@@ -1,1 +1,0 @@
-"""Readers of other forms of a Pacemaker configuration; each returns a CIB."""

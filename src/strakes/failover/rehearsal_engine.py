@@ -1,0 +1,182 @@
+"""Ask Pacemaker's policy engine for the result of failures: the places of services and the fenced nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+from strakes.base.errors import BadInputError
+from strakes.failover.behaviour import Snapshot
+from strakes.failover.model import Service
+from strakes.failover.policy_engine import PolicyEngine, Watched
+from strakes.failover.setup import Setup
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event for the policy engine.
+
+    ``monitors`` and ``stops`` are pairs (primitive, node) whose operation fails; ``stale`` and ``diskless`` are pairs
+    (target, node) without a current copy, or without the disks. ``unfenceable`` nodes cannot be fenced; ``watched``
+    are attributes of watchers (attribute, node, value).
+    """
+
+    dead: frozenset[str] = frozenset()
+    monitors: frozenset[tuple[str, str]] = frozenset()
+    stops: frozenset[tuple[str, str]] = frozenset()
+    stale: frozenset[tuple[str, str]] = frozenset()
+    quorum: bool = True
+    unfenceable: frozenset[str] = frozenset()
+    diskless: frozenset[tuple[str, str]] = frozenset()
+    watched: Watched = frozenset()
+
+
+@dataclass(frozen=True)
+class ClusterState:
+    """The cluster after an event. ``places``: target -> node that runs all its resources."""
+
+    file: Path
+    places: dict[str, str]
+    fenced: tuple[str, ...] = ()
+    unclean: tuple[str, ...] = ()
+    restarted: tuple[str, ...] = ()
+
+
+class FailureEngine:
+    """The policy engine with failures; ``services`` gives the service of each target."""
+
+    def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path) -> None:
+        self._engine, self._cib = PolicyEngine(setup, directory), setup.pacemaker
+        self._services = services
+        self._known: dict[tuple[Path, Event], ClusterState] = {}
+        self._same: dict[str, Path] = {}
+
+    def steady(self, watched: Watched = frozenset()) -> ClusterState:
+        """Return the state with all nodes up and all copies current. Raises BadInputError if nothing runs then."""
+        started, present = self._engine.steady(), self._engine.present()
+        if present is not None and self._idle(present) < self._idle(started):
+            # Some resources need the status of the CIB: unmanaged ones, and others that wait for transient attributes.
+            started = present
+        root = self._prepared(started.file, Event(watched=watched))
+        snapshot = self._engine.settled(self._engine.written(root), [])
+        state = ClusterState(snapshot.file, self._places(snapshot))
+        if not any(state.places.values()):
+            raise BadInputError(
+                "even without any failure the policy engine does not start everything",
+                where=", ".join(state.places) or "the configuration, which has nothing to serve",
+                remedy="strakes failover check DIR lists the mistakes of the configuration.",
+            )
+        return state
+
+    def after(self, state: ClusterState, event: Event) -> ClusterState:
+        """Return the state after an event; answers are stored and used again."""
+        key = (state.file, event)
+        if key not in self._known:
+            self._known[key] = self._after(state, event)
+        return self._known[key]
+
+    def _after(self, state: ClusterState, event: Event) -> ClusterState:
+        found = self._transitions(state, event, fencing=True)
+        surviving = event.unfenceable & set(found.fenced)
+        if not surviving:
+            return found
+        # The engine assumes that every fencing succeeds. To model a failure, ask it again without fencing devices. A
+        # resource that could not be stopped on such a node may then be running or not, so it counts as not served.
+        left = self._transitions(state, event, fencing=False)
+        failed = {primitive for primitive, _ in event.stops}
+        hit = {name for name, own in self._services.items() if failed & {one.id for one in own.members}}
+        places = {
+            name: "" if name in hit and state.places[name] in surviving else place
+            for name, place in left.places.items()
+        }
+        return replace(left, places=places, unclean=tuple(dict.fromkeys((*left.unclean, *sorted(surviving)))))
+
+    def _transitions(self, state: ClusterState, event: Event, *, fencing: bool) -> ClusterState:
+        root = self._prepared(state.file, event)
+        if not fencing:
+            _remove(root, {device.id for device in self._cib.devices})
+        words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
+        for primitive, node in sorted(event.monitors):
+            words += ["--op-inject", f"{self._monitor(primitive)}@{node}=1"]
+        for primitive, node in sorted(event.stops):
+            words += ["--op-fail", f"{primitive}_stop_0@{node}=1"]
+        snapshot = self._engine.settled(self._engine.written(root), words)
+        file = self._same.setdefault(_meaning(snapshot), snapshot.file)
+        fenced = tuple(sorted(snapshot.fenced))
+        return ClusterState(file, self._places(snapshot), fenced, snapshot.unclean, snapshot.restarted)
+
+    def _idle(self, snapshot: Snapshot) -> set[str]:
+        return {name for name, place in self._places(snapshot).items() if not place}
+
+    def _places(self, snapshot: Snapshot) -> dict[str, str]:
+        return {name: place_of(service, snapshot) for name, service in self._services.items()}
+
+    def _monitor(self, primitive: str) -> str:
+        found = next(one for one in self._cib.primitives if one.id == primitive)
+        monitors = [one for one in found.operations if one.repeats]
+        chosen = next((one for one in monitors if one.role == "Promoted"), monitors[0] if monitors else None)
+        return f"{primitive}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}"
+
+    def _prepared(self, file: Path, event: Event) -> Xml.Element:
+        """Return a state with the answers of Corosync (quorum), DRBD's agent (copies) and watchers."""
+        root = Xml.parse(file).getroot()
+        self._keep_away(root, event.diskless)
+        # crm_simulate ignores its option --quorum unless there are other changes.
+        root.set("have-quorum", "1" if event.quorum else "0")
+        for node in root.iterfind("./status/node_state"):
+            name = node.get("uname", "")
+            old = [
+                f"master-{one.id}" for target, at in event.stale if at == name for one in self._services[target].copies
+            ]
+            self._engine.tell(node, name, old, event.watched)
+        return root
+
+    def _keep_away(self, cib: Xml.Element, diskless: frozenset[tuple[str, str]]) -> None:
+        """Ban a target from nodes without its disks, where its start would fail."""
+        constraints = cib.find("./configuration/constraints")
+        assert constraints is not None
+        present = {constraint.get("id") for constraint in constraints}
+        for target, node in sorted(diskless):
+            for name in dict.fromkeys(one.group or one.id for one in self._services[target].members):
+                identity = f"strakes-{name}-lost-on-{node}"
+                if identity not in present:
+                    away = {"rsc": name, "node": node, "score": "-INFINITY"}
+                    Xml.SubElement(constraints, "rsc_location", {"id": identity, **away})
+
+
+def place_of(service: Service, snapshot: Snapshot) -> str:
+    """Return the node that runs every member of a service, or its promoted copy; empty if no node does."""
+    nodes = [snapshot.nodes_of(one.id) for one in service.members] or [
+        snapshot.nodes_of(one.id, "Promoted") for one in service.copies
+    ]
+    common = frozenset.intersection(*nodes) if nodes else frozenset()
+    return min(common, default="")
+
+
+def _remove(root: Xml.Element, identities: set[str]) -> None:
+    for parent in list(root.iter()):
+        for child in list(parent):
+            named = {child.get("id"), child.get("rsc"), *(child.get("devices") or "").split(",")}
+            if named & identities:
+                parent.remove(child)
+
+
+def _meaning(snapshot: Snapshot) -> str:
+    """Return a key of a state: nodes that are up, places, failures and bans."""
+    root = Xml.parse(snapshot.file).getroot()
+    nodes = [tuple(map(node.get, ("uname", "in_ccm", "crmd", "join"))) for node in root.iter("node_state")]
+    failures = [
+        (pair.get("id"), pair.get("value")) for pair in root.iter("nvpair") if "fail-count" in pair.get("id", "")
+    ]
+    banned = [place.get("id", "") for place in root.iter("rsc_location")]
+    return repr(
+        (
+            sorted(map(str, nodes)),
+            snapshot.unclean,
+            sorted(snapshot.places.items()),
+            sorted(map(str, failures)),
+            sorted(banned),
+        )
+    )

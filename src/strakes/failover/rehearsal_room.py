@@ -1,0 +1,222 @@
+"""Model of the server room: which nodes live, which reach each other, and which can power off which.
+
+Parts work or have failed; partial failures are not modelled. A network fails for all nodes or for one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
+from strakes.failover.rehearsal_wiring import Cut, Wiring
+
+# Kind of part -> its failure in words. Of two failures, the less noticeable one comes first in this order, which is
+# worse for the cluster.
+_TEXT = {
+    "bmc": "BMC of {0} does not answer",
+    "outlets": "power outlets of {0} do not answer",
+    "network": "network {0} fails",
+    "one-way": "network {0} loses all messages in one direction",
+    "card": "card of {0} on {1} fails",
+    "switch": "switch {0} fails",
+    "disk": "disk of {1} in {0} fails",
+    "path": "{0} loses the disks of {1}",
+    "shelf": "shared disks of {0} fail",
+    "service": "{0} fails",
+    "stop": "{0} fails and cannot be stopped",
+    "feed": "power feed {0} fails",
+    "supply": "{0} and its BMC lose their power",
+    "node": "{0} dies",
+    "cold": "all power fails, and only {0} comes back",
+}
+
+
+@dataclass(frozen=True)
+class RoomPart:
+    """Something that can fail.
+
+    ``name`` is a node, network, …; ``target`` says which part of it: a disk's target, a card's network. Failures of
+    services are for the policy engine.
+    """
+
+    kind: str
+    name: str
+    target: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the failure of this part, in words."""
+        return _TEXT[self.kind].format(self.name, self.target)
+
+    @property
+    def modelled(self) -> bool:
+        """Return whether our model decides about the part before the policy engine is asked."""
+        return self.kind not in ("service", "stop", "node")
+
+    @property
+    def order(self) -> int:
+        """Return the sort key of this kind of part in a list of failures."""
+        return list(_TEXT).index(self.kind)
+
+
+def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
+    """Return everything in the room, without the services."""
+    nodes = cluster.nodes
+    switches = dict.fromkeys(network.switch for network in cluster.networks if network.switch)
+    feeds = dict.fromkeys(feed for node in nodes for feed in (*node.power_feeds, *(pdu.feed for pdu in node.pdus)))
+    return (
+        *(RoomPart("node", node.name) for node in nodes),
+        *(RoomPart("network", network.name) for network in cluster.networks),
+        *(RoomPart("one-way", network.name) for network in cluster.heartbeats),
+        *(RoomPart("switch", switch) for switch in switches),
+        *(RoomPart("feed", feed) for feed in feeds),
+        *(RoomPart("supply", node.name) for node in nodes if node.bmc.address),
+        *(RoomPart("bmc", node.name) for node in nodes if node.bmc.address),
+        *(RoomPart("outlets", node.name) for node in nodes if node.pdus),
+        *(RoomPart("card", node.name, network.name) for node in nodes for network in _in_use(cluster, node)),
+        *(
+            RoomPart("disk" if target.replicated else "path", node, target.name)
+            for target in cluster.targets
+            for node in target.nodes
+            if target.replicated or target.on_shared_disks
+        ),
+        *(RoomPart("shelf", target.name) for target in cluster.targets if target.on_shared_disks),
+    )
+
+
+def _in_use(cluster: Cluster, node: Node) -> list[Network]:
+    """Return the networks that a node uses: for the heartbeat, the replication or clients."""
+    serving = cluster.client_networks if not node.quorum_only else ()
+    return [
+        network
+        for network in cluster.networks
+        if network.name in node.addresses and (network.heartbeat or network.replication or network in serving)
+    ]
+
+
+@dataclass(frozen=True)
+class ReportedPowerOff:
+    """A power-off that ``device`` reported as done; ``dead``: nodes that really lose power."""
+
+    device: str
+    dead: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Room:
+    """The room with some parts broken."""
+
+    cluster: Cluster
+    wiring: Wiring
+    broken: frozenset[RoomPart] = frozenset()
+
+    def without(self, part: RoomPart) -> Room:
+        """Return the room with this part failed as well."""
+        return replace(self, broken=self.broken | {part})
+
+    def is_broken(self, kind: str, name: str, target: str = "") -> bool:
+        """Return whether this part has failed."""
+        return RoomPart(kind, name, target) in self.broken
+
+    def network_works(self, name: str) -> bool:
+        """Return whether messages get through the network in both directions."""
+        switch = self.cluster.network(name).switch
+        # Corosync and DRBD need both directions, so a one-way loss is a broken link.
+        cut = any(self.is_broken(kind, name) for kind in ("network", "one-way"))
+        return not cut and not (switch and self.is_broken("switch", switch))
+
+    def on_network(self, node: str, name: str) -> bool:
+        """Return whether a node reaches a network, and the network works."""
+        return self.network_works(name) and not self.is_broken("card", node, name)
+
+    def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
+        """Return the groups of nodes that see each other over the links, the largest first."""
+        left = [node.name for node in nodes]
+        islands: list[frozenset[str]] = []
+        while left:
+            island, edge = {left[0]}, [left[0]]
+            while edge:
+                here = edge.pop()
+                near = {
+                    other
+                    for other in left
+                    if other not in island
+                    and any(self.on_network(here, link) and self.on_network(other, link) for link in self.wiring.links)
+                }
+                island |= near
+                edge += near
+            islands.append(frozenset(island))
+            left = [name for name in left if name not in island]
+        return sorted(islands, key=len, reverse=True)
+
+    @property
+    def heartbeat_works(self) -> bool:
+        """Return whether every node can reach every other node."""
+        return len(self.islands(self.cluster.nodes)) == 1
+
+    def replication_works(self, target: ServedTarget) -> bool:
+        """Return whether the nodes of a target can replicate; DRBD 9 also uses the heartbeat networks."""
+        paths = [self.cluster.replication, *(self.cluster.heartbeats if self.cluster.drbd == "9" else ())]
+        return any(
+            path is not None and all(self.on_network(node, path.name) for node in target.nodes) for path in paths
+        )
+
+    def reaches_quorum_host(self, node: str) -> bool:
+        """Return whether a node reaches the quorum device; one outside all networks is reached by every node."""
+        host = self.wiring.quorum_host
+        if not host:
+            return False
+        on = self._networks_of(host)
+        return not on or any(self.on_network(node, name) for name in on)
+
+    def reached_by_clients(self, node: str) -> bool:
+        """Return whether clients reach a node."""
+        on = self.cluster.client_networks
+        return not on or any(self.on_network(node, network.name) for network in on)
+
+    def reaches(self, node: str, address: str) -> bool:
+        """Return whether a node reaches an address; the clients' network leads to addresses on no described network."""
+        on = self._networks_of(address)
+        return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
+
+    def _networks_of(self, address: str) -> list[str]:
+        return [network.name for network in self.cluster.networks if network.holds(address)]
+
+    def powered(self, node: Node) -> bool:
+        """Return whether the node gets power from at least one of its feeds."""
+        return not self.is_broken("supply", node.name) and any(
+            not self.is_broken("feed", feed) for feed in node.power_feeds
+        )
+
+    def alive(self, node: Node) -> bool:
+        """Return whether the node has power and has not failed."""
+        return self.powered(node) and not self.is_broken("node", node.name)
+
+    def power_off(self, node: Node) -> ReportedPowerOff | None:
+        """Return the power-off by the first level whose devices all report success, or None."""
+        for level in self.wiring.levels.get(node.name, ()):
+            if all(map(self._succeeds, level)):
+                dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
+                for other in self.cluster.nodes:
+                    cut_feeds = {cut.feed for cut in level if cut.kind == "outlet" and cut.node == other.name}
+                    live = {feed for feed in other.power_feeds if not self.is_broken("feed", feed)}
+                    if cut_feeds and live <= cut_feeds:
+                        dead.add(other.name)
+                return ReportedPowerOff(", ".join(cut.device for cut in level), frozenset(dead))
+        return None
+
+    def can_power_off(self, node: Node) -> bool:
+        """Return whether some device can report that the node is off."""
+        return self.power_off(node) is not None
+
+    def _succeeds(self, cut: Cut) -> bool:
+        if cut.kind in ("pretends", "surely", "lost"):
+            return cut.kind != "lost"
+        owner = next(node for node in self.cluster.nodes if node.name == cut.node)
+        if cut.kind == "bmc":
+            works = self.powered(owner) and not self.is_broken("bmc", owner.name)
+            return works and self.network_works(owner.bmc.network)
+        networks = [pdu.network for pdu in owner.pdus if pdu.feed == cut.feed]
+        reached = all(map(self.network_works, networks)) and not self.is_broken("outlets", owner.name)
+        return reached and not self.is_broken("feed", cut.feed)

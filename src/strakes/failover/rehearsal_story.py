@@ -1,0 +1,416 @@
+"""A chain of failures: the effect of each on the room, the reaction of the policy engine, and the serving nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from strakes.failover.cluster import Cluster, Node
+from strakes.failover.inference import inferred_cluster, services_by_target
+from strakes.failover.model import Service, model_of
+from strakes.failover.rehearsal_engine import Event, FailureEngine
+from strakes.failover.rehearsal_policies import Policies
+from strakes.failover.rehearsal_room import ReportedPowerOff, Room, RoomPart
+from strakes.failover.rehearsal_times import NO_WAIT, Span, Times
+from strakes.failover.rehearsal_wiring import Wiring
+from strakes.failover.rehearsal_world import WORST, Ending, Scene, Step, World
+from strakes.failover.setup import Setup
+
+
+@dataclass
+class Story:
+    """The story of one plan, to which failures are added one by one."""
+
+    setup: Setup
+    directory: Path
+    cluster: Cluster = field(init=False)
+    services: Mapping[str, Service] = field(init=False)
+    engine: FailureEngine = field(init=False)
+    assumed: tuple[str, ...] = field(init=False)
+    policies: Policies = field(init=False)
+    times: Times = field(init=False)
+    first: World = field(init=False)
+
+    def __post_init__(self) -> None:
+        model = model_of(self.setup)
+        self.cluster = self.setup.cluster or inferred_cluster(model)
+        self.services = services_by_target(model, self.cluster)
+        self.engine = FailureEngine(self.setup, self.services, self.directory)
+        self.policies, self.times = Policies.of(self.setup), Times.of(self.setup, self.services)
+        room = Room(self.cluster, Wiring.of(self.setup, self.cluster))
+        state = self.engine.steady(self.policies.watched(room))
+        idle = [name for name, place in state.places.items() if not place]
+        targets = tuple(one for one in self.cluster.targets if one.name not in idle)
+        self.cluster = replace(self.cluster, targets=targets)
+        self.services = {name: own for name, own in self.services.items() if name not in idle}
+        self.first = World(replace(room, cluster=self.cluster), state)
+        self.assumed = (*model.assumed, *(f"{name} is not started even without a failure: left out" for name in idle))
+
+    def play(self, failures: tuple[RoomPart, ...]) -> Scene:
+        """Play the failures one by one, each after the cluster has reacted to the one before."""
+        ordered = tuple(sorted(failures, key=lambda part: part.order))
+        world, steps = self.first, list[Step]()
+        for part in ordered:
+            world, step = self.fail(world, part)
+            steps.append(step)
+        said = [text for step in steps for text in step.said]
+        if world.unreachable:
+            said.append("clients reach no server over their network")
+        return Scene(
+            failures=ordered,
+            ending=ending(self.first, world, steps),
+            fenced=tuple(dict.fromkeys(node for step in steps for node in step.fenced)),
+            places=world.places,
+            said=tuple(dict.fromkeys(said)),
+            split_brain="; ".join(dict.fromkeys(step.split_brain for step in steps if step.split_brain)),
+            modelled=any(part.modelled for part in failures),
+            cuts_every_heartbeat=not world.room.heartbeat_works,
+            wait=max(steps, key=lambda step: step.wait.most_s).wait if steps else NO_WAIT,
+        )
+
+    def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """Let one part fail, and let the cluster react."""
+        world, step = self._failed(world, part)
+        # A node that serves without its partner makes the partner's copy stale.
+        alone = {
+            (target, other)
+            for target, place in world.places.items()
+            if place and world.room.cluster.target(target).replicated
+            for other in world.room.cluster.target(target).partners(place)
+        }
+        return replace(world, stale=world.stale | {copy for copy in alone if copy[1] in world.off}), step
+
+    def _failed(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        if part.kind == "cold":
+            return self._cold_start(world, part.name)
+        world = replace(world, room=world.room.without(part))
+        room = world.room
+        died = [node for node in room.cluster.nodes if node.name not in world.off and not room.alive(node)]
+        if died:
+            return self._died(world, died)
+        if part.kind in ("service", "stop"):
+            return self._service(world, part.name, stops=part.kind == "service")
+        if part.kind == "path":
+            return self._path(world, part)
+        if part.kind == "shelf":
+            return world, Step(said=(f"{part.name} has no second copy",))
+        if part.kind == "disk" and part.name not in world.off:
+            return self._disk(world, part)
+        return self._looked_around(world, part)
+
+    @property
+    def failing(self) -> tuple[str, ...]:
+        """Return the primitives of all targets, which may fail one by one."""
+        return tuple(one.id for own in self.services.values() for one in own.parts)
+
+    def target_of(self, primitive: str) -> str:
+        """Return the target that a primitive belongs to."""
+        return next(name for name, own in self.services.items() if primitive in (one.id for one in own.parts))
+
+    def _standing(self, world: World) -> list[Node]:
+        return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
+
+    def _event(self, world: World, **changes: object) -> Event:
+        """Return the event for the policy engine: the changes, and all standing conditions."""
+        diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
+        known = Event(
+            stale=world.stale,
+            quorum=world.quorum,
+            diskless=diskless,
+            watched=self.policies.watched(world.room),
+        )
+        return replace(known, **changes)  # type: ignore[arg-type]
+
+    def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """Work out the loss of a network, a card or a BMC: no node has died, and the nodes use the remaining paths."""
+        standing = self._standing(world)
+        room = world.room
+        islands = room.islands(standing)
+        if len(islands) > 1 and not world.stuck:
+            return self._split(world, standing, islands)
+        world, old = self._grown_old(world, standing)
+        world, step = self._watched(world)
+        said = (*old, *step.said)
+        if part.kind in ("bmc", "outlets") or not all(room.can_power_off(node) for node in standing):
+            said += tuple(
+                f"{node.name} could not be powered off now" for node in standing if not room.can_power_off(node)
+            )
+        return world, replace(step, said=said)
+
+    def _watched(self, world: World) -> tuple[World, Step]:
+        """Let the agents that watch networks report a change."""
+        if world.stuck or self.policies.watched(world.room) == self.policies.watched(self.first.room):
+            return world, Step()
+        before = world.places
+        state = self.engine.after(world.state, self._event(world))
+        world = replace(world, state=state, off=world.off | set(state.fenced))
+        moved = [name for name, place in world.places.items() if place != before[name]]
+        wait = self.times.watch + self.times.stop(moved) + self.times.start(moved) if moved else NO_WAIT
+        return world, Step(fenced=state.fenced, wait=wait)
+
+    def _died(self, world: World, died: list[Node]) -> tuple[World, Step]:
+        names = frozenset(node.name for node in died)
+        world = replace(world, off=world.off | names)
+        standing, room = self._standing(world), world.room
+        if not standing:
+            return replace(world, stuck=True), Step(said=("no node is left",))
+        if world.stuck:
+            return world, Step(said=("a person has to decide already",))
+        islands = room.islands(standing)
+        if len(islands) > 1:
+            return self._split(world, standing, islands)
+        sure = all(room.can_power_off(node) for node in died)
+        quorum = self.policies.has_quorum(room, islands[0], islands)
+        unfenceable = frozenset() if sure else names
+        state = self.engine.after(world.state, self._event(world, dead=names, quorum=quorum, unfenceable=unfenceable))
+        said = []
+        if not quorum:
+            said.append("the survivor has no quorum" if len(standing) == 1 else "the survivors have no quorum")
+        elif self.policies.fencing and not sure:
+            said.append(f"{', '.join(sorted(names))} cannot be shown to be off: a person must confirm it")
+        said += self._old_copies(world, {node.name for node in standing})
+        unproven = (
+            f"{', '.join(sorted(names))} is taken over from without being powered off"
+            if not self.policies.fencing
+            else ""
+        )
+        hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
+        if sure and hit and self.policies.fencing:
+            said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
+            gone = replace(state, places=_without(state.places, hit), fenced=tuple(sorted(hit)))
+            return replace(world, state=gone, off=world.off | hit, stuck=True), Step(gone.fenced, tuple(said))
+        paused = self.policies.fencing and not sure and self._waits_for_peer(world, names)
+        if paused:
+            said.append(f"DRBD stops writing until fence-peer gives up, {self.policies.frozen_s:g} s")
+        moved = [name for name, place in world.places.items() if not place]
+        wait = NO_WAIT
+        if sure and quorum and (moved or self._waits_for_peer(world, names)):
+            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
+        elif paused:
+            wait = Span(0.0, self.policies.frozen_s)
+        return replace(world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused), Step(
+            state.fenced, tuple(said), unproven, wait=wait
+        )
+
+    def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
+        """Return whether a served copy lost its peer and its policy is to wait until the peer is known to be off."""
+        return self.policies.frozen_without_peer and any(
+            target.replicated and place and set(target.partners(place)) & gone
+            for target in world.room.cluster.targets
+            if (place := world.state.places.get(target.name, "")) not in world.off
+        )
+
+    def _old_copies(self, world: World, nodes: set[str]) -> list[str]:
+        return [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node in nodes]
+
+    def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
+        """Work out a split: nodes that are alive no longer see each other."""
+        room = world.room
+        apart = [
+            target
+            for target in room.cluster.targets
+            if target.replicated and not room.replication_works(target) and not set(target.nodes) & world.off
+        ]
+        if not self.policies.fencing:
+            text = (
+                "both sides serve, each from its own copy"
+                if apart
+                else "both sides want to serve; only DRBD's single primary prevents it"
+                if self.setup.drbd
+                else "both sides mount the same disks"
+            )
+            return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
+        quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
+        if not quorate:
+            state = self.engine.after(world.state, self._event(world, quorum=False))
+            return replace(world, state=state, stuck=True, apart=True, quorum=False), Step(
+                said=("neither side has quorum" if len(standing) == 2 else "no side has quorum",)
+            )
+        if len(quorate) > 1:
+            return self._race(world, standing, frozen=bool(apart))
+        losers = [node for node in standing if node.name not in quorate[0]]
+        if not all(map(room.can_power_off, losers)):
+            return self._held_up(world, losers, frozen=bool(apart))
+        return self._outvoted(world, quorate[0], losers)
+
+    def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
+        """Work out which node powers off the other when both nodes of a pair may continue."""
+        room = world.room
+        winners = self._winners(room, standing)
+        if winners is None:
+            off = frozenset(node.name for node in standing)
+            return replace(world, off=off, stuck=True), Step(tuple(sorted(off)), ("both nodes power each other off",))
+        if not winners:
+            return self._held_up(world, standing, frozen=frozen)
+        return self._outvoted(
+            world, frozenset({winners[0].name}), [node for node in standing if node is not winners[0]]
+        )
+
+    def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
+        """Work out a split without a take-over: the quorate side cannot power off the others."""
+        waits = frozen and self.policies.frozen_without_peer
+        if len(world.room.cluster.nodes) == 2:
+            text = "neither can power the other off"
+        else:
+            text = f"{', '.join(node.name for node in losers)} cannot be powered off"
+        text += ": DRBD stops all writing until a person acts" if waits else ""
+        if not self.policies.two_node:
+            # Nodes without quorum stop their services.
+            off = {node.name for node in losers}
+            world = replace(world, state=replace(world.state, places=_without(world.state.places, off)))
+        return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
+
+    def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
+        """Work out a split after which one side continues and powers the others off."""
+        names = frozenset(node.name for node in losers)
+        for loser in losers:
+            done = world.room.power_off(loser)
+            assert done is not None
+            if loser.name not in done.dead:
+                return self._pretended(world, winners, loser, done)
+        before = world.places
+        state = self.engine.after(world.state, self._event(world, dead=names, quorum=True))
+        world = replace(world, state=state, off=world.off | names, quorum=True)
+        moved = [name for name, place in world.places.items() if place != before[name]]
+        # DRBD also suspends writes of services that do not move, until the peer is confirmed off.
+        frozen = self.policies.frozen_without_peer and any(target.replicated for target in world.room.cluster.targets)
+        wait = NO_WAIT
+        if moved or frozen:
+            wait = self.times.silence + max(map(self.times.fencing, names)) + self.times.start(moved)
+        if not frozen:
+            # The loser continues to serve until its power is cut.
+            wait = replace(wait, least_s=self.times.start(moved).least_s)
+        survivors = f"{', '.join(sorted(winners))} survive{'s' if len(winners) == 1 else ''}"
+        return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
+
+    def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
+        """Return the winners of the fencing race: one node, none (empty), or both at once (None)."""
+        able = [node for node in standing if room.can_power_off(next(other for other in standing if other is not node))]
+        if len(able) < 2:
+            return tuple(able)
+        if not self.policies.delays_s:
+            # Without delays the race is random. Assume the worse result: the serving node is powered off.
+            serving = self.first.state.places.values()
+            return tuple(node for node in standing if node.name not in serving)[:1] or tuple(able[:1])
+        first, second = (self.policies.delays_s.get(node.name, 0.0) for node in standing)
+        return None if first == second else (standing[0] if first > second else standing[1],)
+
+    def _pretended(
+        self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
+    ) -> tuple[World, Step]:
+        """Continue after the fencing of ``loser`` was reported as done although it still runs."""
+        said = [f"{done.device} reports that {loser.name} is off, and it is not"]
+        off = world.off | done.dead
+        text = ""
+        if winners & done.dead:
+            said.append(f"the power of {', '.join(sorted(winners & done.dead))} is cut instead")
+            for name in winners:
+                back = world.room.power_off(world.room.cluster.node(name))
+                off |= back.dead if back else frozenset()
+        else:
+            text = f"{', '.join(sorted(winners))} takes over while {loser.name} still writes"
+        return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
+
+    def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
+        """Work out the start of one node after all nodes had lost power."""
+        room = world.room
+        others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
+        gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
+        off = world.off | others
+        names = ", ".join(sorted(others))
+        if self.policies.waits_for_all:
+            said = f"{alone} waits for {names} (wait_for_all): a person has to say that it is off"
+            return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
+        island = frozenset({alone})
+        if not self.policies.has_quorum(room, island, [island]):
+            return replace(world, state=gone, off=off, stuck=True), Step(said=(f"{alone} has no quorum",))
+        state = self.engine.after(world.state, self._event(world, dead=others))
+        said = f"{alone} powers off {names} and serves: its copy may be the older one"
+        return replace(world, state=state, off=off), Step(state.fenced, (said,))
+
+    def _service(self, world: World, name: str, *, stops: bool) -> tuple[World, Step]:
+        target = self.target_of(name)
+        place = world.state.places.get(target, "")
+        if not place or place in world.off or world.apart:
+            gone = not place or place in world.off
+            return world, Step(said=(f"{name} does not run" if gone else "no node sees all the others any more",))
+        failing = frozenset({(name, place)})
+        node = next((one for one in world.room.cluster.nodes if one.name == place), None)
+        if node is None:
+            return world, Step(said=(f"{name} runs on the guest {place}, and failures there are not rehearsed",))
+        unfenceable = frozenset() if world.room.can_power_off(node) else frozenset({node.name})
+        state = self.engine.after(
+            world.state,
+            self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
+        )
+        said = ("it cannot be powered off, so nothing is taken over",) if state.unclean else ()
+        done = world.room.power_off(node)
+        if place in state.fenced and done is not None and place not in done.dead:
+            others = frozenset(other.name for other in self._standing(world) if other.name != place)
+            return self._pretended(world, others, node, done)
+        wait = self.times.noticed(name) + self.times.stop([target]) + self.times.start([target])
+        if state.fenced:
+            wait += max(map(self.times.fencing, state.fenced))
+        return replace(
+            world, state=state, off=world.off | set(state.fenced), stuck=world.stuck or bool(state.unclean)
+        ), Step(state.fenced, said, restarted=bool(state.restarted) and not state.fenced, wait=wait)
+
+    def _path(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        """Work out the loss of a node's shared disks, whose mounts can then be neither written nor unmounted."""
+        place = world.state.places.get(part.target, "")
+        if place != part.name:
+            return world, Step(said=(f"{part.name} could not take over {part.target}",))
+        target = next(target for target in world.room.cluster.targets if target.name == part.target)
+        first = self.services[part.target].members[0]
+        told = "the pool panics its node (failmode)" if target.pool else "the monitor of the mount has to notice it"
+        world, step = self._service(world, first.id, stops=False)
+        return world, replace(step, said=(told, *step.said))
+
+    def _disk(self, world: World, part: RoomPart) -> tuple[World, Step]:
+        place = world.state.places.get(part.target, "")
+        world = replace(world, stale=world.stale | {(part.target, part.name)})
+        text = (
+            f"{part.target} goes on with the disk of the other node"
+            if place == part.name
+            else f"{part.target} has no second copy"
+        )
+        return world, Step(said=(text,))
+
+    def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
+        """Mark copies without further updates as stale, which prevents their promotion; return a text about it."""
+        alive = {node.name for node in standing}
+        stale = {
+            (target.name, node)
+            for target in world.room.cluster.targets
+            if target.replicated and set(target.nodes) <= alive and not world.room.replication_works(target)
+            for node in target.nodes
+            if node != world.state.places.get(target.name, "")
+        }
+        if stale <= world.stale:
+            return world, ()
+        said = ("the standby's copy falls behind; it is not promoted until it has caught up",)
+        return replace(world, stale=world.stale | stale), said
+
+
+def ending(first: World, last: World, steps: list[Step]) -> Ending:
+    """Return the worst effect on clients."""
+    before, after = first.places, last.places
+    endings: list[Ending] = ["nothing"]
+    if last.unreachable:
+        endings.append("unreachable")
+    if not all(after.values()):
+        endings.append("outage")
+    elif last.paused:
+        endings.append("pause")
+    elif last.frozen:
+        endings.append("hangs")
+    if any(after[name] and after[name] != before[name] for name in after):
+        endings.append("take-over")
+    if any(step.restarted for step in steps):
+        endings.append("restart")
+    return max(endings, key=WORST.index)
+
+
+def _without(places: dict[str, str], nodes: set[str]) -> dict[str, str]:
+    return {name: "" if place in nodes else place for name, place in places.items()}

@@ -1,0 +1,111 @@
+"""How the configuration wires the room: which links really exist, and whose power each fencing device really cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from strakes.failover.cluster import Cluster
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules_fencing_devices import (
+    address_of,
+    devices_for,
+    is_bmc,
+    is_outlet,
+    plug_of,
+    pretends_because,
+    watchdog_fences,
+)
+from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of
+from strakes.failover.setup import Setup
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The effect of one fencing device.
+
+    ``node``: node whose power it really cuts. ``feed``: power feed of an outlet. Kinds: ``pretends`` reports success
+    and cuts nothing, ``lost`` does not answer at its address, ``surely`` cannot fail in this model.
+    """
+
+    device: str
+    kind: Literal["bmc", "outlet", "pretends", "lost", "surely"]
+    node: str = ""
+    feed: str = ""
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Heartbeat links and fencing devices.
+
+    ``links``: networks of the Corosync links that connect both nodes. ``levels``: node -> fencing levels; a level
+    succeeds only if all its devices do.
+    """
+
+    links: tuple[str, ...]
+    quorum_host: str
+    levels: Mapping[str, tuple[tuple[Cut, ...], ...]]
+
+    @classmethod
+    def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
+        """Return the wiring of the configuration files, which may differ from the description."""
+        if setup.corosync is None:
+            host, links = "", tuple(network.name for network in cluster.heartbeats)
+        else:
+            host = setup.corosync.one("quorum").one("device").one("net").get("host")
+            links = tuple(_links(setup, cluster))
+        return cls(links, host, {node.name: tuple(_levels(setup, cluster, node.name)) for node in cluster.nodes})
+
+
+def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
+    network_of = {
+        (node.name, address): network for node in cluster.nodes for network, address in node.addresses.items()
+    }
+    nodes = nodes_of(setup)
+    if not any(map(name_of, nodes)):
+        yield from (network.name for network in cluster.heartbeats)
+    for number in links_of(nodes[0]) if nodes else ():
+        ends = {(name_of(node), links_of(node).get(number, "")) for node in nodes}
+        networks = {network_of.get(end, "") for end in ends}
+        if len(networks) == 1 and "" not in networks:
+            yield networks.pop()
+
+
+def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
+    cib = setup.pacemaker
+    devices = {device.id: device for device in devices_for(cib, node)}
+    named = cib.levels_of(node)
+    if named:
+        for level in named:
+            if all(name in devices for name in level):
+                yield tuple(_cut(cluster, devices[name], node) for name in level)
+        return
+    for device in devices.values():
+        yield (_cut(cluster, device, node),)
+    if watchdog_fences(setup):
+        yield (Cut("watchdog", "surely", node),)
+
+
+def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
+    if pretends_because(device):
+        return Cut(device.id, "pretends")
+    if is_bmc(device):
+        place = (address_of(device), device.values.get("ipport", ""))
+        owner = next(
+            (
+                other.name
+                for other in cluster.nodes
+                if place[0] == other.bmc.address and place[1] in ("", str(other.bmc.port))
+            ),
+            "",
+        )
+        return Cut(device.id, "bmc", owner) if owner else Cut(device.id, "lost")
+    if is_outlet(device):
+        plug = (address_of(device), plug_of(device, node))
+        for other in cluster.nodes:
+            for pdu in other.pdus:
+                if plug == (pdu.address, pdu.outlet):
+                    return Cut(device.id, "outlet", other.name, pdu.feed)
+        return Cut(device.id, "lost")
+    return Cut(device.id, "surely", node)

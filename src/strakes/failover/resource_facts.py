@@ -1,0 +1,284 @@
+"""Facts of resources: services, fencing devices, operations, clones and groups."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.facts import Facts, Table, Thing, facts, yes
+from strakes.failover.known_options import advised_times, options_of
+from strakes.failover.pacemaker_resources import WATCHERS, Primitive
+from strakes.failover.rules_commands import enabled_units
+from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, pretends_because
+from strakes.failover.rules_heartbeat import hosts_of, links_of, nodes_of
+from strakes.failover.rules_possessions import units_of
+from strakes.failover.setup import Setup
+
+_UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
+# Files that give network cards their addresses.
+_CARD_FILE = re.compile(
+    r"etc/(sysconfig/network(-scripts)?/ifcfg-.*|NetworkManager/system-connections/.*|netplan/.*|network/interfaces.*|"
+    r"systemd/network/.*)"
+)
+# Parameters that list nodes.
+_WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
+_NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
+_RESERVATIONS = ("fence_scsi", "fence_mpath")
+# Devices that need no monitor operation.
+_UNMONITORED = ("external/sbd", "fence_sbd", "fence_watchdog")
+_PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
+ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
+_USERS = ("username", "login", "userid")
+CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
+
+
+def resources(setup: Setup) -> Iterator[Thing]:
+    """Yield all resources, fencing devices included."""
+    for one in setup.pacemaker.primitives:
+        yield Thing(f"cib: {one.id}", _primitive(setup, one))
+
+
+def services(setup: Setup) -> Iterator[Thing]:
+    """Yield the resources that are not fencing devices."""
+    for one in setup.pacemaker.services:
+        yield Thing(f"cib: {one.id}", _primitive(setup, one))
+
+
+def fencing_devices(setup: Setup) -> Iterator[Thing]:
+    """Yield the fencing devices that are not kept stopped."""
+    cib = setup.pacemaker
+    for one in cib.devices:
+        targets = cib.fences(one)
+        hosts = cib.needs_no_hosts(one)
+        deduced: Table = {
+            "is a BMC": yes(is_bmc(one)),
+            "is an outlet": yes(is_outlet(one)),
+            "is a reservation": yes(one.agent in _RESERVATIONS),
+            "watches itself": yes(one.agent in _UNMONITORED),
+            "its address": address_of(one),
+            "its user": next((one.values[key] for key in _USERS if one.values.get(key)), ""),
+            "its password": yes(any(one.values.get(key) for key in _PASSWORDS)),
+            "is for every node": yes(not hosts and cib.fences_everybody(one)),
+            "its nodes": targets,
+            "its known nodes": [name for name in targets if name in setup.node_names],
+            "number of its nodes": str(0 if hosts else len(targets)),
+            "pretends": pretends_because(one),
+            "is needed with others": yes(_helps(setup, one)),
+            "its delay": f"{cib.delay_s(one):g}" if cib.delay_s(one) else one.values.get("pcmk_delay_max", ""),
+        }
+        yield Thing(f"cib: {one.id}", _primitive(setup, one, deduced))
+
+
+def _helps(setup: Setup, device: Primitive) -> bool:
+    """Return whether a device that cuts no power, such as fence_kdump, is used together with one that does."""
+    cib = setup.pacemaker
+    return device.agent in ("fence_kdump", "fence_heuristics_ping") and all(
+        any(not pretends_because(other) for other in devices_for(cib, node)) and cib.levels_of(node)
+        for node in cib.fences(device)
+    )
+
+
+def operations(setup: Setup) -> Iterator[Thing]:
+    """Yield each operation with its effective values, and each as the file has it."""
+    for one in setup.pacemaker.primitives:
+        for each in one.operations:
+            effective = {
+                "name": each.name,
+                "interval": f"{each.interval_s:g}",
+                "timeout": f"{each.timeout_s:g}",
+                "role": each.role,
+                "on-fail": each.on_fail,
+                "requires": each.requires,
+                "standard": one.standard,
+                "is of a watcher": yes(one.agent in WATCHERS),
+                "is of a promotable clone": yes(setup.pacemaker.promotable(one.clone)),
+            }
+            yield Thing(f"cib: {each.name} of {one.id}", facts(effective))
+    for block in setup.pacemaker.root.iter("operations"):
+        keys = [(op.get("name"), seconds(op.get("interval", "0"))) for op in block.iterfind("./op")]
+        for element, key in zip(block.iterfind("./op"), keys, strict=True):
+            written = {f"written {name}": text for name, text in element.attrib.items()}
+            twice = {"is given twice": yes(keys.count(key) > 1)}
+            yield Thing(f"cib: {element.get('id')}", facts(written, twice))
+
+
+def clones(setup: Setup) -> Iterator[Thing]:
+    """Yield the clones, including clones of one primitive in a group."""
+    cib = setup.pacemaker
+    both = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in cib.services)
+    hosts = {one.name: len(one.hosts) for one in setup.drbd}
+    bundles = {one.get("id") for one in cib.root.iter("bundle")}
+    for name, meta in cib.clones.items():
+        members = [one for one in cib.primitives if one.clone == name]
+        copies = [hosts[one.values["drbd_resource"]] for one in members if one.values.get("drbd_resource") in hosts]
+        deduced: Table = {
+            "agents": [one.agent for one in members],
+            "is promotable": yes(cib.promotable(name)),
+            # A bundle has this number in its own element.
+            "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
+            "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
+            "is mounted on both nodes": yes(both),
+            "number of nodes": str(len(cib.members_of_corosync)),
+            "number of hosts": [str(number) for number in copies],
+            "has one promoted copy": yes(
+                any(one.agent in options_of("agents with one promoted copy") for one in members)
+            ),
+        }
+        yield Thing(f"cib: {name}", facts(meta, deduced))
+
+
+def groups(setup: Setup) -> Iterator[Thing]:
+    """Yield the groups."""
+    for group in setup.pacemaker.root.iter("group"):
+        pairs = group.iterfind("./meta_attributes/nvpair")
+        meta = {pair.get("name", ""): pair.get("value", "") for pair in pairs}
+        members = setup.pacemaker.groups.get(group.get("id", ""), ())
+        early = [a.id for a, b in combinations(members, 2) if a.agent in ADDRESSES and b.is_mount]
+        yield Thing(f"cib: {group.get('id')}", facts(meta, {"addresses before mounts": dict.fromkeys(early)}))
+
+
+def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts:
+    """Return the facts of a resource; ``more`` are the facts of its kind."""
+    cib = setup.pacemaker
+    unit = one.standard in ("systemd", "service", "lsb")
+    least = advised_times(f"least:{'a unit' if unit else 'Lustre' if one.is_lustre else one.agent}")
+    advised = advised_times(f"{one.provider}:{one.agent}")
+    far = [
+        f"{name} {one.timeout_s(name):g} s, its agent advises {limit:g} s"
+        for name, limit in advised.items()
+        if (name in ("start", "stop", "monitor") or (name != "notify" and cib.promotable(one.clone)))
+        and (name not in least or one.operation(name) is None)
+        and 0 < one.timeout_s(name) < limit / 3
+    ]
+    deduced: Table = {
+        "id": one.id,
+        "agent": one.agent,
+        "standard": one.standard,
+        "is a mount": yes(one.is_mount),
+        "is a watcher": yes(one.agent in WATCHERS),
+        "mount options": re.split(r"[,\s]+", one.values.get("options", "") if one.is_mount else ""),
+        "export options": re.split(r"[,\s]+", one.values.get("options", "") if one.agent == "exportfs" else ""),
+        "import options": one.values.get("importargs", "").split() if one.agent == "ZFS" else (),
+        "device name": one.device,
+        "is cloned": yes(one.clone),
+        "is promotable": yes(cib.promotable(one.clone)),
+        "needs one node": yes(
+            (one.is_mount and one.values.get("fstype", "") not in CLUSTER_FILE_SYSTEMS) or one.agent == "ZFS"
+        ),
+        "is notified": yes(is_true(cib.clones.get(one.clone, {}).get("notify") or one.meta.get("notify", "false"))),
+        "needs notifications": yes(one.agent in options_of("agents that are notified") or one.is_drbd),
+        "can migrate": yes(not options_of(f"{one.provider}:{one.agent}") or "migrate_to" in advised),
+        "short operations": far,
+        "cluster nodes": str(len(setup.node_names)),
+    }
+    times = {f"{name} time": f"{one.timeout_s(name):g}" for name in least}
+    return facts(
+        one.values,
+        {f"meta.{name}": value for name, value in one.meta.items()},
+        _operations(one),
+        {f"least {name} time": f"{limit:g}" for name, limit in least.items()},
+        times,
+        deduced,
+        _surroundings(setup, one),
+        more or {},
+    )
+
+
+def _surroundings(setup: Setup, one: Primitive) -> Table:
+    """Return facts that follow from other resources and from the files of the node."""
+    cib, agents = setup.pacemaker, {other.agent for other in setup.services}
+    locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") and not agents & {"lvmlockd", "clvm"}
+    shared = one.is_mount and one.values.get("fstype") == "gfs2" and one.clone and "controld" not in agents
+    words = [word for value in one.values.values() for word in re.split(r"[\s,;]+", value)]
+    listed = {re.sub(r":\d+$", "", word) for name in _NODE_LISTS for word in _names(one.values.get(name, ""))}
+    mapped = one.values.get("cluster_host_map") or one.values.get("pgconn")
+    ip = one.values.get("ip", "") if one.agent in ADDRESSES and not one.clone else ""
+    own = {address for address in _own_addresses(setup) if address}
+    hosts = one.values.get("host_list", "").split() if one.agent in WATCHERS else []
+    return {
+        "lacks a lock manager": yes(locked or shared),
+        "unstable disks": [word for word in words if _UNSTABLE.fullmatch(word)],
+        "listed names that are no nodes": [
+            name for name in sorted(listed) if name not in cib.nodes and not re.search(r"[.:]", name) and not mapped
+        ],
+        "enabled units": [unit for unit in units_of(one) if unit in enabled_units(setup)],
+        "cards with its address": [
+            file
+            for file in filter(_CARD_FILE.fullmatch, setup.texts)
+            if ip and re.search(rf"(?<![\w.:]){re.escape(ip)}(?![\w.:])", setup.bare(file))
+        ],
+        "watched cluster addresses": [host for host in hosts if host.partition("@")[0] in own],
+        "address problem": _address_problem(one),
+    }
+
+
+def _names(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s,;]+|\w+://", text) if word]
+
+
+def _own_addresses(setup: Setup) -> Iterator[str]:
+    """Yield the addresses and names that nodes of the cluster or its services have."""
+    known = hosts_of(setup)
+    for node in nodes_of(setup):
+        for text in links_of(node).values():
+            yield from (text, known.get(text, ""))
+    yield from setup.node_names
+    yield from (one.values.get("ip", "") for one in setup.services if one.agent in ADDRESSES)
+    for described in setup.cluster.nodes if setup.cluster else ():
+        yield from described.addresses.values()
+
+
+def _is_network(text: str, *, with_mask: bool) -> bool:
+    """Return whether the text is an address; ``with_mask`` also allows a network."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return with_mask or "/" not in text
+
+
+def _address_problem(one: Primitive) -> str:
+    """Return why no host can have the address of a resource, or an empty text."""
+    text, bits = one.values.get("ip", ""), one.values.get("cidr_netmask", "")
+    for name, value in one.values.items():
+        words = [word.partition("@")[0] for word in re.split(r"[,\s]+", value)] if name in _WITH_ADDRESSES else []
+        dotted = [word for word in words if re.fullmatch(r"[\d.]+(/[\d.]+)?", word) and "." in word]
+        if wrong := [word for word in dotted if not _is_network(word, with_mask=name == "clientspec")]:
+            return f"{name}={wrong[0]} is no address"
+        ports = value.split(",") if re.fullmatch(r"(\w*_)?port(no)?|pgport|remote-port", name) else []
+        if one.standard != "stonith" and any(port.isdecimal() and not 0 < int(port) < 65536 for port in ports):
+            return f"{name}={value} is no port"
+    if one.agent not in ADDRESSES or not re.fullmatch(r"[\d.]+|[\da-fA-F:]+", text):
+        return ""
+    try:
+        found = ipaddress.ip_interface(f"{text}/{bits}" if bits else text)
+    except ValueError:
+        return f"{text}/{bits} is no address"
+    network = found.network
+    single = network.prefixlen >= found.max_prefixlen - 1
+    if network.prefixlen == 0 or (not single and found.ip in (network[0], network[-1])):
+        return f"{found} is the address of a network, or of all its hosts"
+    broadcast = one.values.get("broadcast", "+")
+    right = broadcast in ("+", "-", str(network.broadcast_address))
+    return "" if right else f"broadcast={broadcast} is not the broadcast address of {network}"
+
+
+def _operations(one: Primitive) -> dict[str, str | tuple[str, ...]]:
+    running = [each for each in one.operations if each.repeats and each.enabled]
+    roles = {each.role for each in running}
+    found: dict[str, str | tuple[str, ...]] = {
+        "is monitored": yes([each for each in running if each.role != "Stopped"]),
+        "monitored roles": tuple(each.role or "Unpromoted" for each in running),
+        "monitor interval": tuple(f"{each.interval_s:g}" for each in one.operations if each.name == "monitor"),
+        "monitor time": tuple(f"{each.timeout_s:g}" for each in running),
+        "promoted is monitored": "yes" if "Promoted" in roles else "no" if roles else "",
+        "standby is monitored": "yes" if roles - {"Promoted"} else "no" if roles else "",
+        "op requires": tuple(each.requires for each in one.operations),
+        "has a repeated interval": yes(len({each.interval_s for each in running}) < len(running)),
+    }
+    for each in one.operations:
+        found[f"op.{each.name}.timeout"] = f"{each.timeout_s:g}"
+    return found

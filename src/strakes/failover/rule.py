@@ -1,0 +1,197 @@
+"""Reads the rules from the TOML files of this package and applies them to a setup.
+
+A rule of a TOML file has ``when`` (conditions on the things of a subject) or ``limits`` (relations between times).
+A rule with neither is a Python function with its name, in the module with the name of the file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from importlib.resources import files
+from typing import Any, Literal
+
+from strakes.failover import behaviour_facts, cluster_facts, resource_facts, state_facts
+from strakes.failover import rules_constraints as constraints
+from strakes.failover import rules_lustre as lustre
+from strakes.failover.facts import Thing, holds
+from strakes.failover.setup import Setup, views_of_nodes
+from strakes.failover.times import broken, read_limit
+
+Severity = Literal["error", "warning", "note"]
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+# One file for each area; findings are listed in this order.
+_FILES = (
+    "membership",
+    "cluster",
+    "fencing",
+    "times",
+    "replication",
+    "services",
+    "constraints",
+    "storage",
+    "lustre",
+    "nodes",
+    "options",
+    "behaviour",
+    "state",
+)
+# The subjects of rules: each value of ``about``, with the function that yields its things, and the parts of a setup
+# that it needs.
+_SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
+    "cluster": (cluster_facts.cluster, "pacemaker"),
+    "node": (cluster_facts.nodes, "pacemaker"),
+    "membership": (cluster_facts.membership, "corosync"),
+    "sbd": (cluster_facts.sbd, "sbd"),
+    "node setting": (cluster_facts.settings,),
+    "resource": (resource_facts.resources, "pacemaker"),
+    "service": (resource_facts.services, "pacemaker"),
+    "fencing device": (resource_facts.fencing_devices, "pacemaker"),
+    "operation": (resource_facts.operations, "pacemaker"),
+    "clone": (resource_facts.clones, "pacemaker"),
+    "group": (resource_facts.groups, "pacemaker"),
+    "home": (constraints.homes, "pacemaker"),
+    "location": (constraints.locations, "pacemaker"),
+    "colocation": (constraints.colocations, "pacemaker"),
+    "order": (constraints.orders, "pacemaker"),
+    "ticket": (constraints.tickets, "pacemaker"),
+    "replicated resource": (cluster_facts.replicated_resources, "drbd"),
+    "Lustre target": (lustre.targets, "lustre"),
+    "simulated service": (behaviour_facts.simulated_services, "pacemaker", "behaviour"),
+    "simulated need": (behaviour_facts.needs, "pacemaker", "behaviour"),
+    "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
+    "trial": (behaviour_facts.trials, "pacemaker", "behaviour"),
+    "node state": (state_facts.node_states, "state"),
+    "resource state": (state_facts.resource_states, "state"),
+    "failure": (state_facts.failures, "state"),
+    "link state": (state_facts.link_states, "link state"),
+    "copy state": (state_facts.copy_states, "replication state"),
+}
+# Facts that are not settings in a file: identifying facts, and deduced facts, whose names contain a space.
+_DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
+
+Find = Callable[[Setup], Iterable[str]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of mistake.
+
+    ``find`` yields one text for each place of the mistake. ``needs``: parts of a setup that it reads. ``source``: a
+    public page that supports ``reason``, or a report of the mistake. ``bad`` and ``good``: examples, each a change to a
+    good pair (``tests/failover/rule_example.py``).
+    """
+
+    name: str
+    severity: Severity
+    needs: frozenset[str]
+    reason: str
+    remedy: str
+    source: str
+    find: Find
+    bad: tuple[str, ...]
+    good: tuple[str, ...]
+    is_data: bool
+
+
+@dataclass(frozen=True)
+class RuleFinding:
+    """A mistake that a rule found: its places, the reason and the remedy."""
+
+    rule: str
+    severity: Severity
+    places: tuple[str, ...]
+    reason: str
+    remedy: str
+    source: str
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Return all rules, in the order of their files."""
+    found: list[Rule] = []
+    for stem in _FILES:
+        read = tomllib.loads((files(__package__) / "rules" / f"{stem}.toml").read_text(encoding="utf-8"))
+        found += [_rule(stem, row, read["sources"]) for row in read["rule"]]
+    return tuple(found)
+
+
+def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule:
+    name, needs = row["name"], set(row.get("needs", ()))
+    find: Find
+    if "when" in row:
+        choices = row["when"] if isinstance(row["when"], list) else [row["when"]]
+        cases = [(each.get("about", row["about"]), {k: v for k, v in each.items() if k != "about"}) for each in choices]
+        find = partial(_cases_met, cases, row.get("say", ""))
+        needs |= set(_SUBJECTS[row["about"]][1:])
+    elif "limits" in row:
+        find = partial(broken, tuple(map(read_limit, row["limits"])))
+    else:
+        find = getattr(import_module(f"{__package__}.rules_{stem}"), name.replace("-", "_"))
+    bad, good = ((row[key],) if isinstance(row[key], str) else tuple(row[key]) for key in ("bad", "good"))
+    return Rule(
+        name,
+        row["severity"],
+        frozenset(needs),
+        row["why"],
+        row["remedy"],
+        row["source"].format(**sources),
+        find,
+        bad,
+        good,
+        "when" in row or "limits" in row,
+    )
+
+
+def _cases_met(cases: Sequence[tuple[str, Mapping[str, str]]], say: str, setup: Setup) -> Iterator[str]:
+    """Find the things for which all conditions of a case hold."""
+    for about in dict.fromkeys(about for about, _ in cases):
+        own = [conditions for subject, conditions in cases if subject == about]
+        things, *needs = _SUBJECTS[about]
+        for thing in things(setup) if setup.parts.issuperset(needs) else ():
+            met = next((each for each in own if holds(each, thing.fact)), None)
+            if met is not None:
+                yield f"{thing.where} {_filled(say, thing) if say else _described(met, thing)}"
+
+
+def _filled(say: str, thing: Thing) -> str:
+    """Fill in facts; omit a part in square brackets if a fact in it has no value."""
+    for part in re.findall(r"\[([^\[\]]+)\]", say):
+        known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
+        say = say.replace(f"[{part}]", part if known else "")
+    return re.sub(r"\{([^{}]+)\}", lambda name: ", ".join(thing.fact(name[1])), say)
+
+
+def _described(conditions: Mapping[str, str], thing: Thing) -> str:
+    """Describe the settings that met the conditions: ``has lanplus=0``, or ``has no lanplus``."""
+    names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
+    texts = [f"{name}={', '.join(thing.fact(name))}" if thing.fact(name) else f"no {name}" for name in names]
+    return f"has {' and '.join(texts)}"
+
+
+def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
+    """Return one finding for each rule that found something, errors first, and the rules whose files are missing."""
+    views = views_of_nodes(setup)
+    found = [
+        RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
+        for one in all_rules()
+        if (places := tuple(_places(one, setup, views)))
+    ]
+    passed = [one.name for one in all_rules() if not one.needs <= setup.parts]
+    return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))), tuple(passed)
+
+
+def _places(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
+    """Yield each place once; a place in the files of single nodes begins with their names."""
+    common = dict.fromkeys(rule.find(setup) if rule.needs <= setup.parts else ())
+    yield from common
+    own: dict[str, list[str]] = {}
+    for node, view in views.items():
+        for place in dict.fromkeys(rule.find(view) if rule.needs <= view.parts else ()):
+            if place not in common:
+                own.setdefault(place, []).append(node)
+    yield from (f"{', '.join(nodes)}: {place}" for place, nodes in own.items())

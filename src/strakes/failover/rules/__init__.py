@@ -1,1 +1,0 @@
-"""Rules about mistakes in clusters, each with its reason and a public source."""

@@ -1,0 +1,119 @@
+"""Rules about fencing that compare devices, nodes and levels with each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib_values import is_true
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules_fencing_devices import address_of, delays_of, devices_for, is_bmc, is_outlet, plug_of
+from strakes.failover.setup import Setup
+
+_LEAST_DELAY_S = 3.0
+_INFINITY = float("inf")
+
+
+def outlet_not_named(setup: Setup) -> Iterator[str]:
+    """Find outlets without a name, outlets of several nodes, and outlets with the name of another node."""
+    for device in setup.pacemaker.devices:
+        plugs = {node: plug_of(device, node) for node in setup.pacemaker.fences(device)}
+        lacking = [node for node, plug in plugs.items() if not plug]
+        if lacking and is_outlet(device):
+            yield f"cib: {device.id} names no outlet of {' and '.join(lacking)}"
+        mapped = is_outlet(device) or device.values.get("pcmk_host_map")
+        if mapped and len(set(plugs.values())) < len(plugs) and not lacking:
+            yield f"cib: {device.id} has one outlet for {' and '.join(plugs)}"
+        for node, plug in plugs.items() if len(plugs) == 1 or "pcmk_host_map" in device.values else ():
+            # A remote node may be a virtual machine that shares the power of its host.
+            if node in setup.pacemaker.members_of_corosync and plug in setup.node_names and plug != node:
+                yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
+
+
+def _switched(setup: Setup) -> Iterator[tuple[Primitive, str, tuple[str, ...]]]:
+    """Yield each BMC and outlet with a node that it powers off and its address, port and outlet."""
+    for device in setup.pacemaker.devices:
+        if (is_bmc(device) or is_outlet(device)) and address_of(device):
+            for node in setup.pacemaker.fences(device):
+                plug = plug_of(device, node) if is_outlet(device) else ""
+                yield device, node, (address_of(device), device.values.get("ipport", ""), plug)
+
+
+def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
+    """Find BMCs and outlets that several nodes have."""
+    seen: dict[tuple[str, ...], tuple[Primitive, str]] = {}
+    for device, node, place in _switched(setup):
+        other, victim = seen.setdefault(place, (device, node))
+        if victim != node and not (other is device and is_outlet(device) and not place[2]):
+            yield f"cib: {other.id} for {victim} and {device.id} for {node} are both {' '.join(filter(None, place))}"
+
+
+def fencing_race(setup: Setup) -> Iterator[str]:
+    """Find two nodes that would power each other off at the same moment."""
+    delays = delays_of(setup)
+    kinds = [device for node in delays for device in devices_for(setup.pacemaker, node)]
+    # Another rule checks reservations.
+    if kinds and all(device.agent in ("fence_scsi", "fence_mpath") for device in kinds):
+        return
+    if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
+        each = ", ".join(f"{node} after {delay:g} s" for node, delay in delays.items())
+        yield f"cib: each would be powered off at the same moment ({each})"
+
+
+def fencing_device_forbidden_where_needed(setup: Setup) -> Iterator[str]:
+    """Find devices that may run only on the node that they power off."""
+    cib = setup.pacemaker
+    opt_in = not is_true(cib.properties.get("symmetric-cluster", "true"))
+    for device in cib.devices:
+        about = [one for one in cib.locations if one.certain and device.id in one.resources]
+        banned = {node for one in about if one.score == -_INFINITY for node in one.nodes}
+        allowed = {node for one in about if one.score >= 0 for node in one.nodes}
+        banned |= set(setup.node_names) - allowed if opt_in and allowed else set()
+        for victim in cib.fences(device):
+            others = set(setup.node_names) - {victim}
+            if others and others <= banned:
+                yield f"cib: {device.id} may run on no node but {victim}, which it powers off"
+
+
+def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
+    """Find levels with devices that do not exist, or that do not power off the node."""
+    cib = setup.pacemaker
+    known = {device.id: device for device in cib.devices}
+    for node in setup.node_names:
+        for index, names in enumerate(cib.levels_of(node), 1):
+            for name in names:
+                if name not in known:
+                    yield f"cib: level {index} of {node} names {name}, which is no device"
+                elif node not in cib.fences(known[name]):
+                    yield f"cib: level {index} of {node} names {name}, which does not power it off"
+    yield from _levels_of_nobody(setup)
+
+
+def _levels_of_nobody(setup: Setup) -> Iterator[str]:
+    """Find levels whose name, pattern or attribute matches no node, and invalid indexes."""
+    cib = setup.pacemaker
+    names = (*setup.node_names, *cib.remote_nodes)
+    for level in cib.levels if setup.node_names else ():
+        target, pattern, attribute = (level.get(key, "") for key in ("target", "target-pattern", "target-attribute"))
+        named = (target and target in names) or any(re.search(pattern, node) for node in names if pattern)
+        wanted = level.get("target-value", "")
+        named = named or any(attribute and own.get(attribute) == wanted for own in cib.node_attributes.values())
+        if not named:
+            yield f"cib: level {level.get('id')} is for {target or pattern or attribute}, which no node has"
+        if not re.fullmatch(r"[1-9]", level.get("index", "")) or not level.get("devices", "").strip(", "):
+            yield f"cib: level {level.get('id')} has index={level.get('index')} and devices={level.get('devices')}"
+
+
+def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
+    """Find levels that switch only some of the outlets of a node, or one of them twice."""
+    cib = setup.pacemaker
+    outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
+    for node in setup.node_names:
+        own = {name for name, device in outlets.items() if node in cib.fences(device)}
+        for index, names in enumerate(cib.levels_of(node) or [(name,) for name in sorted(own)], 1):
+            present = own & set(names)
+            if len(own) > 1 and present and present != own and all(name in outlets for name in names):
+                yield f"cib: level {index} of {node} switches {', '.join(sorted(present))} of {len(own)} outlets"
+            places = [(address_of(outlets[name]), plug_of(outlets[name], node)) for name in sorted(present)]
+            for address, plug in sorted({place for place in places if all(place) and places.count(place) > 1}):
+                yield f"cib: level {index} of {node} switches outlet {plug} of {address} twice"

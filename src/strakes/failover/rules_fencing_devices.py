@@ -1,0 +1,105 @@
+"""Facts of fencing devices: the nodes that they power off, their delays, and whether they cut power at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.failover.cib import Cib
+from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.known_options import options_of
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.rules_heartbeat import nodes_of
+from strakes.failover.setup import Setup
+
+# Switched outlets: the parameter plug gives the node.
+_OUTLETS = re.compile(
+    r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
+)
+POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
+
+
+def is_bmc(device: Primitive) -> bool:
+    """Return whether the device is the management controller of one node and shares its power."""
+    return device.agent in options_of("agents of BMCs")
+
+
+def is_outlet(device: Primitive) -> bool:
+    """Return whether the device switches power outlets."""
+    return bool(_OUTLETS.fullmatch(device.agent))
+
+
+def pretends_because(device: Primitive) -> str:
+    """Return why a device reports a node as off although it is on; empty for a device that really powers off."""
+    if device.agent in options_of("agents that cut no power"):
+        return f"is {device.agent}"
+    for key in ("pcmk_off_action", "pcmk_reboot_action"):
+        action = device.values.get(key, "off")
+        if action not in POWERS_OFF:
+            return f"has {key}={action}"
+    if device.values.get("pcmk_off_action", "off") != "off":
+        return f"has pcmk_off_action={device.values['pcmk_off_action']}"
+    return ""
+
+
+def fencing_enabled(cib: Cib) -> bool:
+    """Return whether the cluster may power nodes off."""
+    return cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
+
+
+def devices_for(cib: Cib, node: str) -> list[Primitive]:
+    """Return the devices that are configured to power off a node, including devices that only pretend to."""
+    return [device for device in cib.devices if node in cib.fences(device)]
+
+
+def address_of(device: Primitive) -> str:
+    """Return the address of a fencing device, or an empty text."""
+    return next((device.values[key] for key in ("ip", "ipaddr", "hostname") if device.values.get(key)), "")
+
+
+def plug_of(device: Primitive, node: str) -> str:
+    """Return the outlet of a node: from the map of hosts, otherwise from the parameters of the device."""
+    pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
+    mapped = {name: plug for name, _, plug in pairs if plug}
+    return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
+
+
+def watchdog_fences(setup: Setup) -> bool:
+    """Return whether watchdogs reset nodes without quorum (diskless sbd), and Pacemaker waits for that."""
+    cib = setup.pacemaker
+    if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
+        return False
+    return bool(setup.sbd) or is_true(cib.properties.get("have-watchdog", "")) or not cib.devices
+
+
+def delays_of(setup: Setup) -> dict[str, float]:
+    """Return for each node how many seconds the others wait before they power it off.
+
+    The result is empty if quorum, a random delay or priorities decide which node survives.
+    """
+    cib = setup.pacemaker
+    if any(tie_breakers(setup)) or any(device.values.get("pcmk_delay_max") for device in cib.devices):
+        return {}
+    if seconds(cib.properties.get("priority-fencing-delay", "")) and any(
+        primitive.meta.get("priority", "0") != "0" for primitive in cib.services
+    ):
+        return {}
+    return {
+        node: max((cib.delay_s(device, node) for device in _first_level(cib, node)), default=0.0)
+        for node in setup.node_names
+        if devices_for(cib, node)
+    }
+
+
+def tie_breakers(setup: Setup) -> Iterator[bool]:
+    """Yield for the quorum device and for a third node whether it exists and can give quorum to one side only."""
+    if setup.corosync:
+        yield bool(setup.corosync.one("quorum").all("device"))
+    yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
+
+
+def _first_level(cib: Cib, node: str) -> list[Primitive]:
+    """Return the devices of the first level with any, without fence_kdump, which cuts no power."""
+    devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
+    levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
+    return next(filter(None, levels), []) if levels else devices

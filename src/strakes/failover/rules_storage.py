@@ -1,0 +1,280 @@
+"""Rules about dependencies between resources that follow from the values of parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+
+from strakes.failover.known_options import options_of
+from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.resource_facts import ADDRESSES
+from strakes.failover.rules_commands import commands_run, enabled_units
+from strakes.failover.rules_heartbeat import is_address
+from strakes.failover.rules_possessions import Possessions, possessions_of
+from strakes.failover.rules_stacks import needs_of, provided_by, users
+from strakes.failover.setup import Setup
+
+_UNITS = ("systemd", "service", "lsb", "upstart")
+# Parameters with an address that another resource brings up.
+_HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
+_DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
+
+
+def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
+    """Find services that start before a resource that they need."""
+    cib = setup.pacemaker
+    for user, base in needs_of(cib):
+        if not cib.ties.starts_after(user, base):
+            yield f"cib: {user.id} does not wait for {base.id}"
+    for members in cib.groups.values():
+        for earlier, later in combinations(members, 2):
+            server = earlier.agent == "nfsserver" or earlier.standard in _UNITS
+            if server and later.is_mount:
+                yield f"cib: {earlier.id} starts before {later.id} is mounted"
+
+
+def not_with_what_it_uses(setup: Setup) -> Iterator[str]:
+    """Find services that may run on another node than a resource that they need."""
+    cib = setup.pacemaker
+    for user, base in needs_of(cib):
+        if not base.clone and base.id not in cib.ties.together(user):
+            yield f"cib: {user.id} is not kept with {base.id}"
+
+
+def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
+    """Find disks that no resource provides: in groups that provide an unused one, or of a kind that others provide."""
+    cib = setup.pacemaker
+    pairs = list(users(cib))
+    used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
+    for members in cib.groups.values():
+        for giver, one in combinations(members, 2):
+            idle = giver.id not in used and not giver.is_mount and provided_by(giver)
+            disk = one.values.get("encrypted_dev") or (one.device if one.uses_disk else "")
+            if idle and disk and one.id not in based:
+                yield f"cib: {giver.id} provides {provided_by(giver)[0].rstrip('/')}, and {one.id} uses {disk}"
+    others = {given for one in cib.services if not one.is_mount for given in provided_by(one)}
+    for one in cib.services:
+        if one.uses_disk and one.id not in based and _is_like(one, others):
+            yield f"cib: {one.id} uses {one.device}, which no resource provides"
+
+
+def _is_like(one: Primitive, provided: set[str]) -> bool:
+    """Return whether a resource uses an array or a dataset, and resources provide others of this kind."""
+    if one.device.startswith("/dev/md"):
+        return any(given.startswith("/dev/md") for given in provided)
+    dataset = one.is_lustre and "/" in one.device and not one.device.startswith("/")
+    return dataset and any(not given.startswith("/") for given in provided)
+
+
+def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
+    """Yield the kind and value of each parameter that must be unique among resources."""
+    known = options_of(f"{one.provider}:{one.agent}")
+    names = [name for name, option in known.items() if option.unique] if known else ["iqn", "dataset"]
+    if one.uses_disk and "bind" not in one.values.get("options", ""):
+        yield "device", one.device
+    if one.is_mount:
+        yield "directory", one.mount_point
+    if one.standard in _UNITS:
+        yield "unit", one.agent.removesuffix(".service")
+    if one.agent in ("ZFS", "zpool"):
+        yield "pool", one.values.get("pool", "")
+    if one.agent in ("LVM", "LVM-activate") and one.values.get("vg_access_mode") not in ("lvmlockd", "clvmd"):
+        group = one.values.get("vgname") or one.values.get("volgrpname", "")
+        yield "volume group", f"{group}/{one.values.get('lvname', '')}" if group else ""
+    if one.agent not in (*ADDRESSES, "ZFS"):
+        yield from ((f"{one.agent} {name}", one.values.get(name, "").strip()) for name in names)
+
+
+def unique_value_used_twice(setup: Setup) -> Iterator[str]:
+    """Find values that two resources have although only one can have them."""
+    owners: dict[tuple[str, str], Primitive] = {}
+    for one in setup.services:
+        for key in dict.fromkeys(_sole(one)):
+            other = owners.setdefault(key, one)
+            if key[1] and other is not one:
+                yield f"cib: {other.id} and {one.id} have the {key[0]} {key[1]}"
+    for bundle in setup.pacemaker.root.iter("bundle"):
+        for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
+            given = [one.get(name, "") for one in bundle.iter(tag)]
+            for value in sorted({value for value in given if value and given.count(value) > 1}):
+                yield f"cib: {bundle.get('id')} has {name}={value} twice"
+
+
+def path_outside_its_mount(setup: Setup) -> Iterator[str]:
+    """Find exported directories and data directories that are outside the mounts and pools of the cluster."""
+    cib = setup.pacemaker
+    beginnings = [
+        given for one in cib.services if one.is_mount or "zfs" in one.agent.lower() for given in provided_by(one)
+    ]
+    pools = any("zfs" in one.agent.lower() for one in cib.services)
+    for one in cib.services if beginnings else ():
+        names = ("directory",) if one.agent == "exportfs" else _DATA
+        for name in names:
+            place = f"{one.values.get(name, '')}/"
+            grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
+            inside = place.startswith(tuple(beginnings))
+            # A pool may be mounted anywhere; the data of a service without a mount may be on the node's own disk.
+            certain = not pools and (grouped or name in ("directory", "nfs_shared_infodir"))
+            if place.startswith("/") and len(place) > 1 and not inside and certain:
+                yield f"cib: {one.id} has {name}={place[:-1]}, which is on no mount"
+
+
+def export_wrong(setup: Setup) -> Iterator[str]:
+    """Find exports with another export's fsid, unknown options or repeated clients, and exported state."""
+    known, numbers, clients = options_of("exports"), dict[str, tuple[str, str]](), dict[tuple[str, ...], str]()
+    exports = [one for one in setup.services if one.agent == "exportfs"]
+    for one in exports:
+        place, number = one.values.get("directory", "").rstrip("/"), one.values.get("fsid", "")
+        other, exported = numbers.setdefault(number, (one.id, place))
+        if number and exported != place:
+            yield f"cib: {other} and {one.id} have fsid={number}"
+        first = clients.setdefault((place, one.values.get("clientspec", "")), one.id)
+        if first != one.id:
+            yield f"cib: {first} and {one.id} export {place} to the same clients"
+        for word in re.split(r"[,\s]+", one.values.get("options", "")):
+            if word and word.partition("=")[0] not in known:
+                yield f"cib: {one.id} has the option {word}"
+    yield from _exported_state(setup, exports)
+
+
+def _exported_state(setup: Setup, exports: list[Primitive]) -> Iterator[str]:
+    roots = [one for one in exports if one.values.get("fsid") not in ("0", "root")]
+    for one in setup.services:
+        state = one.values.get("nfs_shared_infodir", "").rstrip("/")
+        for export in roots if state else ():
+            if f"{state}/".startswith(f"{export.values.get('directory', '').rstrip('/')}/"):
+                yield f"cib: {one.id} keeps its state in {state}, which is exported"
+
+
+def _held(one: Primitive) -> Iterator[tuple[str, str]]:
+    """Yield the addresses that a resource needs, each with its parameter."""
+    for name in _HELD:
+        for word in re.split(r"[,\s]+", one.values.get(name, "")):
+            yield name, word
+    if one.agent == "portblock":
+        yield from (("ip", word) for word in re.split(r"[,\s]+", one.values.get("ip", "")))
+    for word in one.values.get("portals", "").split():
+        yield "portals", re.sub(r":\d+$", "", word).strip("[]")
+
+
+def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
+    """Find addresses in parameters that no resource brings up."""
+    known = {one.values.get("ip", "") for one in setup.services if one.agent in ADDRESSES}
+    for one in setup.services if known else ():
+        for name, address in _held(one) if one.agent not in ADDRESSES else ():
+            anywhere = address in ("0.0.0.0", "::", "[::]")
+            if is_address(address) and not anywhere and address not in known:
+                yield f"cib: {one.id} has {name}={address}, which no IPaddr2 has"
+        if one.agent == "nfsnotify" and not one.values.get("source_host"):
+            yield f"cib: {one.id} has no source_host: clients are notified from an address of the node"
+
+
+def port_stays_blocked(setup: Setup) -> Iterator[str]:
+    """Find ports that are blocked and never opened, or opened before the service listens."""
+    ports = [one for one in setup.services if one.agent == "portblock"]
+    places = {one.id: tuple(one.values.get(key, "") for key in ("ip", "portno", "protocol")) for one in ports}
+    opened = {places[one.id] for one in ports if one.values.get("action") == "unblock"}
+    for one in ports:
+        if one.values.get("action") == "block" and places[one.id] not in opened:
+            yield f"cib: {one.id} blocks {' '.join(places[one.id])}, and nothing unblocks it"
+    for members in setup.pacemaker.groups.values():
+        for earlier, later in combinations(members, 2):
+            if earlier.values.get("action") == "unblock" and earlier.agent == "portblock" != later.agent:
+                yield f"cib: {earlier.id} unblocks before {later.id} has started"
+    yield from _other_ports(setup, ports)
+
+
+def _other_ports(setup: Setup, ports: list[Primitive]) -> Iterator[str]:
+    """Find blocked ports of an address whose service uses a different port."""
+    served: dict[str, set[str]] = {}
+    for word in (word for one in setup.services for word in " ".join(one.values.values()).split()):
+        address, _, port = word.rpartition(":")
+        if port.isdecimal() and is_address(address.strip("[]")):
+            served.setdefault(address.strip("[]"), set()).add(port)
+    for one in ports:
+        own = served.get(one.values.get("ip", ""), set())
+        if own and not own & set(one.values.get("portno", "").split(",")):
+            yield f"cib: {one.id} blocks port {one.values.get('portno')}, served is {', '.join(sorted(own))}"
+
+
+def lun_without_target(setup: Setup) -> Iterator[str]:
+    """Find logical units of a target that no resource makes, and two units with the same number."""
+    targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
+    units: dict[tuple[str, str], str] = {}
+    for one in (one for one in setup.services if one.agent == "iSCSILogicalUnit"):
+        given, number = one.values.get("target_iqn", ""), one.values.get("lun", "")
+        first = units.setdefault((given, number), one.id) if number else one.id
+        if first != one.id:
+            yield f"cib: {one.id} and {first} are both lun {number} of {given}"
+        if targets and given and given not in targets:
+            yield f"cib: {one.id} has target_iqn={given}"
+        kinds = {part.values.get("implementation", "") for part in (one, targets.get(given, one))}
+        if len(kinds) > 1:
+            yield f"cib: {one.id} and its target have the implementations {' and '.join(sorted(kinds))}"
+
+
+def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
+    """Find devices of DRBD or Pacemaker that the node mounts, opens or imports at boot."""
+    owned, enabled = possessions_of(setup), enabled_units(setup)
+    for line in (line.partition("#")[0].split() for line in setup.fstab.splitlines()):
+        if len(line) > 2 and _mounts_at_boot(line) and (_is_target(line) or owned.takes(_local(line), line[1])):
+            yield f"fstab: {line[0]} on {line[1]}"
+    for name, text in setup.units.items():
+        given = dict(re.findall(r"(?m)^\s*(What|Where)\s*=\s*(\S+)", text))
+        starts = bool(given) and (name in enabled or "WantedBy" in text)
+        if starts and owned.takes(given.get("What", ""), given.get("Where", "")):
+            yield f"systemd: {name} takes {given.get('What', '')} on {given.get('Where', '')}"
+    yield from _opened_at_boot(setup, owned)
+
+
+def _mounts_at_boot(line: list[str]) -> bool:
+    options = line[3].split(",") if len(line) > 3 else []
+    return "noauto" not in options or "x-systemd.automount" in options
+
+
+def _local(line: list[str]) -> str:
+    """Return the device of a line of fstab, empty for a network file system."""
+    remote = line[2] in ("nfs", "nfs4", "cifs", "ceph", "lustre") and ":/" in line[0]
+    return "" if remote else line[0]
+
+
+def _is_target(line: list[str]) -> bool:
+    """Return whether a line of fstab mounts a target of Lustre."""
+    return line[2] == "lustre" and bool(_local(line))
+
+
+def _opened_at_boot(setup: Setup, owned: Possessions) -> Iterator[str]:
+    for line in setup.texts.get("etc/crypttab", "").splitlines():
+        words = line.partition("#")[0].split()
+        if len(words) > 1 and owned.takes(words[1], "") and "noauto" not in line:
+            yield f"crypttab: {words[0]} opens {words[1]}"
+    for file in (name for name in setup.texts if name.startswith("etc/auto.master")):
+        for place in re.findall(r"(?m)^\s*(/[^\s#]+)\s+\S", setup.texts[file]):
+            if owned.takes("", place):
+                yield f"{file.removeprefix('etc/')}: autofs has {place}"
+
+
+def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
+    """Find exports and boot-time imports of the cluster's storage, and boot-time servers that export it."""
+    owned, enabled = possessions_of(setup), enabled_units(setup)
+    for file in (name for name in setup.texts if name.startswith("etc/exports")):
+        for line in setup.bare(file).splitlines():
+            if line.split() and owned.takes("", line.split()[0]):
+                yield f"{file.removeprefix('etc/')}: {line.split()[0]}"
+    servers = enabled & {"nfs-server.service", "nfs-kernel-server.service", "smb.service", "zfs-share.service"}
+    managed = {one.agent for one in setup.services} & {"nfsserver", "nfs-server", "nfs-kernel-server", "Samba", "smb"}
+    if owned.pools and servers and not managed:
+        pools = ", ".join(sorted(owned.pools))
+        yield f"systemd: {', '.join(sorted(servers))} starts at boot, and the pool {pools} moves"
+    imported = re.split(r"[\s:]+", setup.settings_of("etc/default/zfs").get("ZFS_POOL_IMPORT", ""))
+    for pool in sorted(owned.pools & set(imported)):
+        yield f"default/zfs: ZFS_POOL_IMPORT={pool}"
+
+
+def command_against_the_cluster(setup: Setup) -> Iterator[str]:
+    """Find automatic commands of a node that change resources of the cluster."""
+    owned = possessions_of(setup)
+    for command in commands_run(setup):
+        if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):
+            yield f"{command.where}: {command.text[:90]}"

@@ -1,1 +1,0 @@
-"""Results of a run as frozen values: portrait, questions, answers, results, places."""

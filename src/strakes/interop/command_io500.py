@@ -1,0 +1,222 @@
+"""``strakes run io500 CONFIG.ini``: translate an IO500 configuration into a plan of its phases, in IO500's order.
+
+IO500's rules apply. Writing phases have a stonewall of 300 s; after it all ranks continue to the amount of the fastest.
+A run with a shorter stonewall, with a missing phase, or with a phase that ends before the stonewall is INVALID.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from strakes.base.errors import BadInputError
+from strakes.interop import command_options as options
+from strakes.interop.command_configuration import Configuration, Entry, file_of, help_of_keys, keys_of, unknown_name
+from strakes.model.phases import MetadataPhase, TransferPhase
+from strakes.model.plan import Phase, Plan
+
+# Stonewall of a valid run in seconds.
+VALID_STONEWALL_S = 300
+_MOST_STONEWALL_S = 86400
+# Phases with a score, in IO500's order, each with its keys in a plan.
+PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
+_TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
+# A phase without a score that a section of this name adds, and the bytes of its reads.
+RANDOM = "ior-rnd4k-easy-read"
+_RANDOM_BYTES = 4096
+# The only option of the interface POSIX that IO500 accepts in API and that is supported here.
+_DIRECT_OPTION = "--posix.odirect"
+# Sections of the extended mode. They have no score, and IO500 skips them in a standard run as well.
+_EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
+_USAGE = """strakes run [-n RANKS] [OPTION...] io500 CONFIG.ini
+
+Runs the phases of a configuration of IO500 by the rules of IO500: once, or repeatedly within --budget."""
+
+
+def read_configuration(path: Path) -> Configuration:
+    """Read an ini file of IO500. Raises BadInputError for other files, unknown keys and unsupported values."""
+    configuration, content = Configuration.of_file("io500", path, "[{}] {}")
+    configuration.fill(_entries(configuration, content))
+    for entry in configuration.entries.values():
+        interface, *further = entry.value.split() if entry.key == "api" and entry.value else ["POSIX"]
+        if interface.upper() != "POSIX" or set(further) - {_DIRECT_OPTION}:
+            remedy = f"Give POSIX, or POSIX {_DIRECT_OPTION}."
+            raise configuration.fault(entry.section, "api", f"{entry.value!r} is not supported", remedy)
+    return configuration
+
+
+def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
+    section = ""
+    for number, line in enumerate(content.splitlines(), start=1):
+        plain = re.sub(r"(^|\s)[#;].*", "", line).strip()
+        if heading := re.fullmatch(r"\[\s*(.*?)\s*\]", plain):
+            section = heading[1].lower()
+            if _EXTENDED.match(section):
+                configuration.note(f"[{heading[1]}] belongs to the extended mode, and is not run")
+            elif section not in keys_of("io500"):
+                known = keys_of("io500")
+                raise unknown_name(f"section [{heading[1]}]", section, known, configuration.at(number))
+            continue
+        key, equals, value = (part.strip() for part in plain.partition("="))
+        if plain and not (equals and section and key):
+            problem = "this line is neither [SECTION] nor KEY = VALUE" if section else "no [SECTION] precedes this line"
+            raise BadInputError(problem, where=configuration.at(number), why=plain)
+        if plain and not _EXTENDED.match(section):
+            yield Entry(section, key.lower(), value, number)
+
+
+def translate(
+    words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
+) -> options.Translation:
+    """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
+    configuration = read_configuration(file_of("io500", words, "config.ini"))
+    ranks = options.ranks_of("io500", asked_ranks, 0, configuration.note)
+    stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
+    if stonewall_s < VALID_STONEWALL_S:
+        configuration.note(
+            f"a stonewall of {stonewall_s} s instead of {VALID_STONEWALL_S} s: IO500 calls the run INVALID"
+        )
+    phases = list(_phases(configuration, ranks, ranks_per_node or ranks, stonewall_s))
+    measured = tuple(str(phase["name"]) for phase in phases if _runs(configuration, str(phase["name"])))
+    if not measured:
+        raise BadInputError("every phase is disabled", where=str(configuration.path), remedy="Give run = TRUE to some.")
+    # Keep unmeasured phases only if they create files that a measured phase uses.
+    used = {phase["files"] for phase in phases if phase["name"] in measured}
+    creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
+    needed = [phase for phase in phases if phase["name"] in measured or phase in creates]
+    for phase in needed:
+        if phase["name"] not in measured:
+            configuration.note(f"{phase['name']} is run because later phases need it, and not reported")
+    directory = options.place_of("io500", Path(configuration.text("global", "datadir", "./datafiles")))
+    plan = options.plan_of("io500", ranks, seed, needed)
+    budget_s = float(stonewall_s * (len(needed) + 1))
+    return options.Translation(
+        plan, directory, measured, notes=tuple(configuration.notes), fit=fit_amounts, budget_s=budget_s
+    )
+
+
+def _runs(configuration: Configuration, phase: str) -> bool:
+    """Return whether a phase is enabled, both in its own section and in the section of its test."""
+    test = phase.rpartition("-")[0]
+    return configuration.flag(test, "run", default=True) and configuration.flag(phase, "run", default=True)
+
+
+def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: int) -> Iterator[dict[str, object]]:
+    """Yield the phases as keys of a plan, in IO500's order."""
+    geometry = {test: {**keys, "files": test, **_amounts(configuration, test)} for test, keys in _TESTS.items()}
+    cache = {"cache": "drop-system"} if configuration.flag("global", "drop-caches", default=False) else {}
+    for name, keys in PHASES.items():
+        test = "mdtest-hard" if name == "find" else name.rpartition("-")[0]
+        phase: dict[str, object] = {**geometry[test], **keys, "name": name}
+        if phase["kind"] == "transfer":
+            phase |= cache
+        # Tasks read data of the next node (IOR -C -Q 1), and look up and remove files of the next task (mdtest -N 1).
+        distance = node if phase["kind"] == "transfer" else 1
+        if name.endswith("-write"):
+            phase["stop"] = {"rule": "wear-out", "seconds": stonewall_s}
+        elif name != "find" and distance < ranks:
+            phase["rank_shift"] = distance
+        yield phase if name == "find" else phase | _direct(configuration, name, test, phase)
+    if any(section == RANDOM for section, _ in configuration.entries):
+        stop = {"rule": "stonewall", "seconds": stonewall_s}
+        yield {**geometry["ior-easy"], **_random(configuration, geometry["ior-easy"]), **cache, "stop": stop}
+
+
+def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
+    """Return the keys of a plan that the configuration of a test decides."""
+    if test == "ior-hard":
+        return {"segments": configuration.whole(test, "segmentcount", 10_000_000)}
+    if test != "ior-easy":
+        return {"items": configuration.whole(test, "n", 1_000_000)}
+    transfer = configuration.size(test, "transfersize", "2m")
+    block = configuration.size(test, "blocksize", "9920000m")
+    if block % transfer:
+        remedy = "Give a multiple of transferSize."
+        raise configuration.fault(test, "blocksize", f"{block} is not a multiple of {transfer}", remedy)
+    each = configuration.flag(test, "fileperproc", default=True)
+    own_directory = configuration.flag(test, "uniquedir", default=False)
+    layout = {"layout": "file-per-process" if each else "shared-file"}
+    # IOR ignores uniqueDir for a shared file.
+    directory = {"own_directory": True} if own_directory and each else {}
+    return {**layout, **directory, "transfer_bytes": transfer, "block_bytes": block}
+
+
+def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[str, str] | None:
+    """Return the section and key that ask for O_DIRECT, by posix.odirect or by an option of the API, or None."""
+    for section in (phase, test):
+        if configuration.text(section, "posix.odirect"):
+            asked = configuration.flag(section, "posix.odirect", default=False)
+            return (section, "posix.odirect") if asked else None
+    section = next((one for one in (phase, test) if configuration.text(one, "api")), "global")
+    return (section, "api") if _DIRECT_OPTION in configuration.text(section, "api").split() else None
+
+
+def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[str, object]) -> dict[str, object]:
+    """Return whether a phase uses O_DIRECT. Raises BadInputError where it is to, and cannot."""
+    place = _asks_direct(configuration, name, test)
+    transfer = phase.get("transfer_bytes")
+    possible = isinstance(transfer, int) and transfer % 512 == 0
+    if place and not possible and _runs(configuration, name):
+        if transfer is None:
+            remedy = "Leave it out: files this small are read and written through the page cache."
+            raise configuration.fault(*place, "O_DIRECT is not supported for files", remedy)
+        remedy = "Leave it out: O_DIRECT needs multiples of 512 bytes."
+        raise configuration.fault(*place, f"O_DIRECT is not possible with calls of {transfer} bytes", remedy)
+    return {} if transfer is None else {"direct": place is not None and possible}
+
+
+def _random(configuration: Configuration, easy: Mapping[str, object]) -> dict[str, object]:
+    """Return the keys of reads of 4 KiB in random order from the files of ior-easy."""
+    key = "direct" if configuration.text(RANDOM, "direct") else "posix.odirect"
+    direct = configuration.flag(RANDOM, key, default=_asks_direct(configuration, RANDOM, "ior-easy") is not None)
+    size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES
+    if not size or int(str(easy["transfer_bytes"])) % _RANDOM_BYTES:
+        problem = f"needs transfers of ior-easy that are multiples of {_RANDOM_BYTES} bytes"
+        raise configuration.fault(RANDOM, "run", problem, "Leave it out, or choose another transferSize.")
+    amounts = {"transfer_bytes": _RANDOM_BYTES, "block_bytes": size}
+    return {"name": RANDOM, "operation": "read", "access": "random", **amounts, "direct": direct}
+
+
+def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
+    """Return the plan with amounts reduced to the given bytes and items.
+
+    IO500's amounts are larger than a stonewall allows to write. Each rank keeps at least one transfer and one file of
+    each kind.
+    """
+    if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
+        return plan
+    least = _shrunk(plan, 0.0, 0.0)
+    bytes_share = (most_bytes - least.bytes_on_target()) / max(1, plan.bytes_on_target())
+    items_share = (most_items - least.inodes_on_target()) / max(1, plan.inodes_on_target())
+    return _shrunk(plan, min(1.0, max(0.0, bytes_share)), min(1.0, max(0.0, items_share)))
+
+
+def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
+    phases: list[Phase] = []
+    written: dict[str, int] = {}
+    for phase in plan.phases:
+        fitted: Phase = phase
+        if isinstance(phase, MetadataPhase):
+            share = min(items_share, bytes_share) if phase.file_bytes else items_share
+            fitted = replace(phase, items=max(1, int(phase.items * share)))
+        elif isinstance(phase, TransferPhase):
+            # Later phases on the same files process the written amount.
+            share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
+            fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
+            written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)
+        phases.append(fitted)
+    return replace(plan, phases=tuple(phases))
+
+
+def _of_bytes(phase: TransferPhase, most: int) -> TransferPhase:
+    """Return the phase with at most ``most`` bytes per rank, but at least one transfer."""
+    if phase.segments > 1:
+        return replace(phase, segments=max(1, min(phase.segments, most // phase.block_bytes)))
+    transfers = max(1, min(phase.block_bytes, most) // phase.transfer_bytes)
+    return replace(phase, block_bytes=transfers * phase.transfer_bytes)
+
+
+TOOL = options.Tool({}, translate, partial(help_of_keys, "io500", _USAGE, "[{}]"))

@@ -1,0 +1,188 @@
+"""Translate command lines of IOR."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from strakes.base.errors import nearest_word
+from strakes.base.files import read_regular
+from strakes.interop import command_options as options
+from strakes.interop.command_io500 import fit_amounts
+
+OPTIONS = options.options_of("ior")
+_DIRECTIVES: dict[str, str] = options.table_of("ior")["directives"]
+_BACKENDS = {"POSIX": "posix", "MMAP": "mmap", "MPIIO": "mpiio", "HDF5": "hdf5", "NCMPI": "pnetcdf", "CEPHFS": "cephfs"}
+_WEAR_OUT = "stonewallingwearout"
+_LIBRARIES = ("MPIIO", "HDF5", "NCMPI")
+_LAYOUT_DIRECTIVES = ("lustre", "gpfs", "beegfs")
+_MOST_SCRIPT_BYTES = 1 << 20
+_MOST_SHOWN = 3
+
+
+def translate(
+    words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
+) -> options.Translation:
+    """Translate an IOR command line into a plan. Raises BadInputError that names the option at fault.
+
+    >>> translation = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
+    >>> translation.measured, translation.plan.ranks, translation.plan.bytes_on_target() // 2**20
+    (('write', 'read'), 4, 64)
+    """
+    command = read(words)
+    ranks = options.ranks_of("ior", asked_ranks, command.whole("N", 0), command.note)
+    node = ranks_per_node or ranks
+    common = _common(command)
+    operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
+    if "w" not in operations:
+        command.note("without -w there would be nothing to read, so strakes writes first without reporting it")
+    # Like IOR, generate new data for each call only if they will be verified.
+    pattern = "stamped" if {"W", "R"} & {*operations} else "once"
+    sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
+    written = {"sync": sync, "preallocate": command.flag("p"), "pattern": pattern}
+    phases = [{**common, "name": "write", "operation": "write", **written}]
+    if "W" in operations:
+        shift = _shift(command, ranks, node, further=1, seed=seed)
+        phases.append({**common, "name": "write-check", "operation": "read", "verify": True, **shift})
+    if {"r", "R"} & {*operations}:
+        shift = _shift(command, ranks, node, further=0, seed=seed)
+        phases.append({**common, "name": "read", "operation": "read", "verify": "R" in operations, **shift})
+    measured = ["write"] * ("w" in operations) + ["read"] * (phases[-1]["name"] == "read")
+    held = {"memory_hog_bytes": _memory(command)} if command.flag("M") else {}
+    plan = options.plan_of("ior", ranks, seed, phases, **held)
+    # With -D the block size is an upper bound, so it may be reduced.
+    fit = fit_amounts if "stop" in common else None
+    directories, moving, keep = _directories(command), "-Z" if command.flag("Z") else "-C", command.flag("k")
+    return options.translated(command, plan, directories, measured or ["write-check"], fit, shift=moving, keep=keep)
+
+
+def read(words: Sequence[str]) -> options.GivenCommand:
+    """Read the options. Raises BadInputError for one that is unknown or not supported."""
+    command = options.given("ior", OPTIONS, words, _expanded)
+    if command.counts.get("C", 0) > 1:
+        command.note("-C twice: the same as once")
+    return command
+
+
+def _common(command: options.GivenCommand) -> dict[str, object]:
+    """Return the keys that all phases share."""
+    transfer, block = command.size("t", "256k"), command.size("b", "1m")
+    if transfer < 1 or block % transfer:
+        why = f"{block} % {transfer}"
+        raise options.wrong("ior", "the block size (-b) must be a multiple of the transfer size (-t)", why=why)
+    api = command.text("a", "POSIX").split()[0].upper()
+    if api not in _BACKENDS:
+        raise options.wrong("ior", f"-a {api}: no such interface", remedy=f"One of: {', '.join(_BACKENDS)}.")
+    direct = any(command.flag(name) for name in ("B", "posix.odirect"))
+    if direct and transfer % 512:
+        why = f"-t {transfer}"
+        raise options.wrong("ior", "O_DIRECT needs a transfer size (-t) that is a multiple of 512", why=why)
+    per_process = command.flag("F")
+    segments = command.whole("s", 1, least=1)
+    access = "random" if command.flag("z") else ("segmented" if per_process else "strided")
+    if access == "random":
+        if command.counts["z"] > 1:
+            command.note("-z twice: strakes visits every offset once, in random order")
+        if segments > 1 and not per_process:
+            command.note("-z with -s in a shared file: the data of a task is one region, not one block in each segment")
+    common: dict[str, object] = {
+        "kind": "transfer",
+        "backend": _BACKENDS[api],
+        "layout": "file-per-process" if per_process else "shared-file",
+        "access": access,
+        "transfer_bytes": transfer,
+        "block_bytes": block,
+        "segments": segments,
+        "direct": direct,
+        "own_directory": command.flag("u") and per_process,
+        "collective": command.flag("c") or command.flag("collective"),
+    }
+    if seconds := command.whole("D", 0):
+        wears_out = command.text(f"{options.DIRECTIVE}{_WEAR_OUT}", "0").strip() not in ("0", "")
+        if wears_out and api in _LIBRARIES:
+            command.note(f"-O {_WEAR_OUT} with -a {api}: tasks end at the deadline")
+        rule = "wear-out" if wears_out and api not in _LIBRARIES else "stonewall"
+        common["stop"] = {"rule": rule, "seconds": seconds}
+    return common
+
+
+def _memory(command: options.GivenCommand) -> int:
+    """Return the bytes of -M, which may be a share of the memory of the node."""
+    share = re.fullmatch(r"(\d{1,2})%", command.text("M", ""))
+    if share is None:
+        return command.size("M", "0")
+    return int(share[1]) * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 100
+
+
+def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
+    """Return the distance in ranks to the owner of the data.
+
+    -C gives -Q nodes of ``node`` ranks each, one node more to check a write, as in IOR. -Z draws it from the seed.
+    """
+    if command.flag("Z") and ranks > 1:
+        twice = " twice" if command.counts["Z"] > 1 else ""
+        command.note(f"-Z{twice}: all tasks read at one distance drawn from the seed, not each at its own")
+        drawn = seed if command.text("X", "0").startswith("-") else seed + command.whole("X", 0)
+        return {"rank_shift": 1 + drawn % (ranks - 1)}
+    return {"rank_shift": (command.whole("Q", 1) + further) * node % ranks if command.flag("C") else 0}
+
+
+def _directories(command: options.GivenCommand) -> list[Path]:
+    paths = command.paths("o", "testFile")
+    if len(paths) > 1 and not command.flag("F"):
+        remedy = "Give -F, for a file for each task, or measure one file at a time."
+        raise options.wrong("ior", "-o names several files, and tasks share one", remedy=remedy)
+    places = [options.place_of("ior", path.parent) for path in paths]
+    # Several files in one directory are one place.
+    different = list(dict.fromkeys(places))
+    return different if len(different) == 1 else places
+
+
+def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Yield an option, or the options that directives (``-O KEY=VALUE,...``) or a script (``-f``) contain."""
+    if name not in ("O", "f"):
+        yield name, value
+        return
+    for directive in (_script(Path(value)) if name == "f" else value).split(","):
+        key, equals, text = directive.partition("=")
+        plain = key.strip().lower()
+        if not equals:
+            raise options.wrong("ior", f"-O {directive}: not KEY=VALUE")
+        if f"{options.DIRECTIVE}{plain}" in OPTIONS:
+            yield f"{options.DIRECTIVE}{plain}", text
+        elif plain not in _DIRECTIVES:
+            near = nearest_word(plain, _DIRECTIVES, cutoff=options.NEAR)
+            nearest = f"The nearest supported one is {near}." if near else f"One of: {', '.join(_DIRECTIVES)}."
+            if plain.startswith(_LAYOUT_DIRECTIVES):
+                nearest = "Set the layout of the directory beforehand, such as with lfs setstripe."
+            raise options.wrong("ior", f"unknown directive -O {key}", remedy=nearest)
+        elif option := _DIRECTIVES[plain]:
+            count = 1 if OPTIONS[option].takes else {"": 0, "0": 0, "2": 2}.get(text.strip(), 1)
+            yield from [(option, text)] * count
+
+
+def _script(path: Path) -> str:
+    """Return the directives of a script of IOR (-f). Raises BadInputError unless it has exactly one test."""
+    text = read_regular(path, _MOST_SCRIPT_BYTES, "the script of IOR cannot be read").decode(errors="replace")
+    body = re.search(r"(?ims)^\s*ior start\s*$(.*?)(?:^\s*ior stop\s*$|\Z)", text)
+    if body is None:
+        raise options.wrong("ior", "-f: this is not a script of IOR", why=f"{path} has no line IOR START")
+    tests = [""]
+    for line in re.sub(r"#.*", "", body[1]).splitlines():
+        if line.strip().lower() == "run":
+            tests.append(tests[-1])
+        elif line.strip():
+            tests[-1] += "," + re.sub(r"\s*=\s*", "=", line.strip())
+    tests = tests[:-1] or tests
+    if len(tests) > 1:
+        shown = "; ".join(f"strakes run ior -O {shlex.quote(test[1:])}" for test in tests[:_MOST_SHOWN])
+        remedy = f"Run each of them: {shown}{'; ...' if len(tests) > _MOST_SHOWN else ''}"
+        raise options.wrong("ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one", remedy=remedy)
+    return tests[0][1:]
+
+
+TOOL = options.Tool(OPTIONS, translate, partial(options.help_text, "ior", OPTIONS))

@@ -1,0 +1,307 @@
+"""Parse the command lines of other tools with tables of their options."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from getopt import GetoptError, getopt
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Any, Literal
+
+from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.units import parse_bytes
+from strakes.model.plan import Plan, plan_from_json
+from strakes.studies.plan_run import Fit
+
+Fate = Literal["used", "quiet", "noted", "refused"]
+# Prefix of IOR's directives in its table of options.
+DIRECTIVE = "directive."
+# Least similarity (difflib's ratio) of a suggested word: a wrong suggestion is worse than none.
+NEAR = 0.75
+_LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
+
+
+@dataclass(frozen=True)
+class ForeignOption:
+    """One option of a tool. ``fate``: used in the plan, quiet (without effect), or noted or refused with ``says``.
+
+    ``words``: its description in the help. ``takes``: it has a value.
+    """
+
+    words: str
+    takes: bool = False
+    fate: Fate = "used"
+    says: str = ""
+
+
+@cache
+def table_of(tool: str) -> dict[str, Any]:
+    """Return the table of a tool's options, sections or keys."""
+    path = resources.files("strakes.interop") / "tables" / f"{tool}.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def options_of(tool: str) -> dict[str, ForeignOption]:
+    """Return the options in the table of a tool.
+
+    >>> options_of("ior")["t"].takes, options_of("mdtest")["B"].fate
+    (True, 'refused')
+    """
+    return {name: ForeignOption(**entry) for name, entry in table_of(tool)["options"].items()}
+
+
+def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputError:
+    """Return the error for a command line of a tool that cannot be run."""
+    return BadInputError(what, where=f"strakes run {tool}", why=why, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The plan of a command line, for ``directory`` and further directories, to which ranks are assigned round-robin.
+
+    ``measured``: the phases that the tool would report. ``notes``: differences from the tool. ``fit``: reduces amounts
+    that exceed the limits. ``budget_s``: time that one run needs, if known. ``waits_s``: time that one run computes,
+    independent of the file system.
+    """
+
+    plan: Plan
+    directory: Path
+    measured: tuple[str, ...]
+    keep: bool = False
+    notes: tuple[str, ...] = ()
+    fit: Fit | None = None
+    budget_s: float | None = None
+    waits_s: float = 0.0
+    beside: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool. ``translate`` takes words, ranks (None: not given), a seed and ranks per node."""
+
+    options: Mapping[str, ForeignOption]
+    translate: Callable[..., Translation]
+    help: Callable[[], str]
+
+
+def tool_of(name: str) -> Tool:
+    """Return ior, mdtest, dlio or io500. Only the module of that tool is imported, because YAML imports slowly."""
+    tool = import_module(f"strakes.interop.command_{name}").TOOL
+    assert isinstance(tool, Tool)
+    return tool
+
+
+@dataclass
+class GivenCommand:
+    """The options of one command line: the last value and the count of each, and notes for the user."""
+
+    tool: str
+    values: dict[str, str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def paths(self, name: str, default: str) -> tuple[Path, ...]:
+        """Return the value as paths separated by @. Raises BadInputError for an empty path."""
+        texts = self.text(name, default).split("@")
+        if not all(texts):
+            raise wrong(self.tool, f"{shown(name)} is empty", remedy=f"Give a name: {shown(name)} {default}")
+        return tuple(map(Path, texts))
+
+    def flag(self, name: str) -> bool:
+        """Return whether the option was given."""
+        return name in self.counts
+
+    def text(self, name: str, default: str) -> str:
+        """Return the value as it was typed."""
+        return self.values.get(name, default)
+
+    def whole(self, name: str, default: int, least: int = 0) -> int:
+        """Return the value as a whole number. Raises BadInputError that names the option."""
+        text = self.values.get(name, str(default))
+        if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
+            raise wrong(self.tool, f"{shown(name)} {text}: not a whole number of at least {least}")
+        return int(text)
+
+    def size(self, name: str, default: str) -> int:
+        """Return a size in bytes, typed as the tools want it (4k, 2m, 1g).
+
+        Raises BadInputError that names the option.
+        """
+        text = self.values.get(name, default)
+        try:
+            return bytes_of_ior(text)
+        except BadInputError as error:
+            raise wrong(self.tool, f"{shown(name)} {text}: {error.what}", remedy=error.remedy) from error
+
+    def note(self, text: str) -> None:
+        """Add a note on a difference from the tool, unless it exists."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def given(
+    tool: str,
+    options: Mapping[str, ForeignOption],
+    words: Sequence[str],
+    expand: Callable[[str, str], Iterable[tuple[str, str]]] = lambda *pair: [pair],
+) -> GivenCommand:
+    """Parse a command line with the tool's table. Raises BadInputError for an unknown or unsupported option.
+
+    ``expand`` replaces an option and its value by others.
+
+    >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
+    >>> command = given("ior", table, ["-F", "-t=1m"])
+    >>> command.flag("F"), command.size("t", "256k")
+    (True, 1048576)
+    """
+    command = GivenCommand(tool)
+    for name, value in (pair for found in _pairs(tool, options, words) for pair in expand(*found)):
+        option = options[name]
+        if option.fate == "refused":
+            raise wrong(tool, f"{tool} {shown(name)} ({option.words}) is not supported", remedy=option.says)
+        if option.fate == "noted":
+            command.note(f"{shown(name)}{f' {value}' if option.takes else ''}: {option.says}")
+        command.counts[name] = command.counts.get(name, 0) + 1
+        command.values[name] = value
+    return command
+
+
+def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options of ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
+    # getopt also accepts abbreviated names.
+    names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
+    if strange := next((name for name in names if name and name not in options), ""):
+        raise unknown(tool, options, f"--{strange}")
+    short = "".join(f"{name}:" if option.takes else name for name, option in options.items() if len(name) == 1)
+    long = [f"{name}=" if option.takes else name for name, option in options.items() if len(name) > 1]
+    try:
+        found, rest = getopt(list(words), short, long)
+    except GetoptError as error:
+        option = options.get(error.opt)
+        if option is None:
+            raise unknown(tool, options, f"-{error.opt}") from error
+        takes = f"needs a value ({option.words})" if option.takes else "takes no value"
+        raise wrong(tool, f"{shown(error.opt)} {takes}") from error
+    if rest:
+        raise wrong(tool, f"{rest[0]!r} is not an option of {tool}", remedy=f"See: strakes run {tool} --help")
+    for name, value in found:
+        yield name.lstrip("-"), value if name.startswith("--") else value.removeprefix("=")
+
+
+def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:
+    """Return the error for an unknown option, which names the nearest supported one."""
+    name = word.lstrip("-").partition("=")[0]
+    usable = [name for name, option in options.items() if option.fate != "refused"]
+    other_case = name.swapcase()
+    near = other_case if other_case in usable else nearest_word(name, usable, cutoff=NEAR)
+    nearest = f"The nearest supported one is {shown(near)} ({options[near].words}). " if near else ""
+    return wrong(tool, f"unknown option {word}", remedy=f"{nearest}For all options, see: strakes run {tool} --help")
+
+
+def shown(name: str) -> str:
+    """Return an option as it is typed.
+
+    >>> shown("b"), shown("posix.odirect"), shown("directive.summaryfile")
+    ('-b', '--posix.odirect', '-O summaryfile')
+    """
+    if name.startswith(DIRECTIVE):
+        return f"-O {name.removeprefix(DIRECTIVE)}"
+    return f"-{name}" if len(name) == 1 else f"--{name}"
+
+
+def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
+    """Return the text of ``strakes run TOOL --help``: supported, ignored and refused options."""
+    titles = {
+        "used": "Supported",
+        "noted": "Accepted, but works differently",
+        "quiet": "Accepted without effect",
+        "refused": "Refused",
+    }
+    lines = [f"strakes run [-n RANKS] [OPTION...] {tool} [{tool.upper() if tool == 'ior' else tool} OPTION...]"]
+    for fate, title in titles.items():
+        chosen = [
+            (shown(name) + ("" if not option.takes else "=VALUE" if name.startswith(DIRECTIVE) else " VALUE"), option)
+            for name, option in options.items()
+            if option.fate == fate
+        ]
+        lines += ["", f"{title}:"] if chosen else []
+        lines += [f"  {name:<26}  {option.words}{f': {option.says}' if option.says else ''}" for name, option in chosen]
+    return "\n".join(lines)
+
+
+def bytes_of_ior(text: str) -> int:
+    """Return the bytes of a size as IOR and mdtest read it: the first letter of its unit, binary. Raises BadInputError.
+
+    >>> bytes_of_ior("4MB"), bytes_of_ior("64k"), bytes_of_ior("47008")
+    (4194304, 65536, 47008)
+    """
+    return parse_bytes(re.sub(r"(?i)(?<=[kmgt])b$", "", text))
+
+
+def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], None]) -> int:
+    """Return the number of ranks: the smaller of strakes run -n and the tool's own option, or the given one, else 1.
+
+    Raises BadInputError if a launcher has started strakes several times.
+    """
+    for name in _LAUNCHED:
+        size = os.environ.get(name, "1")
+        if re.fullmatch(r"[0-9]{1,18}", size) and int(size) > 1:
+            raise BadInputError(
+                "strakes was started several times by a launcher, but starts its ranks itself",
+                where=f"{name}={size}",
+                remedy=f"Start it once: strakes run -n {size} {tool} ...",
+            )
+    if asked is not None and stated > asked:
+        note(f"fewer ranks than tasks: strakes run -n {asked} decides")
+    if asked is None and not stated:
+        note(f"one rank; for more, run strakes run -n RANKS {tool} ...")
+    return min((number for number in (asked, stated) if number), default=1)
+
+
+def place_of(tool: str, path: Path) -> Path:
+    """Return the directory to measure in as an absolute path. Raises BadInputError if it does not exist."""
+    place = path.absolute()
+    if not place.is_dir():
+        what = "this is not a directory" if place.exists() else "no such directory"
+        remedy = f"Give a directory that exists, or make it: mkdir -p {shlex.quote(str(place))}"
+        raise BadInputError(what, where=f"strakes run {tool}: {place}", remedy=remedy)
+    return place
+
+
+def translated(
+    command: GivenCommand,
+    plan: Plan,
+    directories: Sequence[Path],
+    measured: Sequence[str],
+    fit: Fit | None,
+    *,
+    shift: str,
+    keep: bool = False,
+) -> Translation:
+    """Return the translation of a command line.
+
+    Raises BadInputError if the option ``shift`` makes ranks use files of ranks in another directory.
+    """
+    shifts = {getattr(phase, "rank_shift", 0) for phase in plan.phases}
+    turns = len(directories)
+    if any(distance % plan.ranks and (plan.ranks % turns or distance % turns) for distance in shifts):
+        what = f"{shift} makes tasks use files of tasks in another directory"
+        raise wrong(command.tool, what, remedy=f"Leave out {shift}, or give one directory.")
+    first, *beside = directories
+    return Translation(plan, first, tuple(measured), keep, tuple(command.notes), fit, beside=tuple(beside))
+
+
+def plan_of(tool: str, ranks: int, seed: int, phases: Sequence[Mapping[str, object]], **team: int) -> Plan:
+    """Return a plan of the phases. Raises BadInputError if the engine cannot run it."""
+    document = {"schema": 1, "seed": seed, "team": {"ranks": ranks, **team}, "phases": list(phases)}
+    try:
+        return plan_from_json(document)
+    except BadInputError as error:
+        what, remedy = f"strakes cannot run this {tool} command line", f"See: strakes run {tool} --help"
+        raise BadInputError(what, where=error.where, why=error.what, remedy=remedy) from error

@@ -1,1 +1,0 @@
-"""Translate command lines of other tools into plans."""

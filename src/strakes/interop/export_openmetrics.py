@@ -1,0 +1,87 @@
+"""Export of the estimates of a run as OpenMetrics text, for Prometheus and node_exporter's textfile collector.
+
+Only one metric has the run's id, because as a label of all metrics it would start new time series with every run. All
+metrics are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from types import SimpleNamespace
+
+from strakes.base.foreign_text import escaped
+from strakes.interop.export_rows import results_of
+from strakes.model.latency import latencies_by_call
+from strakes.model.results import Measured
+from strakes.runs.run import Run
+from strakes.survey.analysis_held_back import held_back
+from strakes.tuning.portraits import build_portrait
+
+BANDWIDTH, RATE = "strakes_bandwidth_bytes_per_second", "strakes_rate_operations_per_second"
+TIME, SHARE, AMOUNT = "strakes_time_seconds", "strakes_share_percent", "strakes_amount_bytes"
+LATENCY, RUNS, WARNED = "strakes_latency_seconds", "strakes_measured_runs", "strakes_warned_cells"
+CREATED, INFO = "strakes_run_created_timestamp_seconds", "strakes_run_info"
+# Unit and description of each metric.
+FAMILIES: Mapping[str, tuple[str, str]] = {
+    BANDWIDTH: ("bytes_per_second", "Bandwidth of a cell: median over runs and its interval."),
+    RATE: ("operations_per_second", "Operations per second of a cell: median and interval."),
+    TIME: ("seconds", "Time of one item of a cell: median over runs and its interval."),
+    SHARE: ("percent", "A share, such as how busy a device was: median and interval."),
+    AMOUNT: ("bytes", "An amount, such as the available memory: median and interval."),
+    LATENCY: ("seconds", "Latency of the calls of a cell: percentiles over all its runs together."),
+    RUNS: ("", "Number of runs behind the estimate of a cell."),
+    WARNED: ("", "Number of cells that a warning affects; all cells if it affects the whole run."),
+    CREATED: ("seconds", "When the run began."),
+    INFO: ("", "The run that the values come from."),
+}
+_BY_UNIT = {"B/s": BANDWIDTH, "op/s": RATE, "s": TIME, "%": SHARE, "B": AMOUNT}
+
+
+def to_openmetrics(run: Run) -> str:
+    """Return the text, with the final line that OpenMetrics requires."""
+    from prometheus_client.core import GaugeMetricFamily
+    from prometheus_client.openmetrics.exposition import generate_latest
+
+    families = {name: GaugeMetricFamily(name, text, unit=unit) for name, (unit, text) in FAMILIES.items()}
+    for name, labels, value in _samples(run):
+        plain = {key: escaped(text).replace("\r", "\\r") for key, text in labels.items() if text}
+        families[name].add_sample(name, plain, value)
+    used = [family for family in families.values() if family.samples]
+    text: bytes = generate_latest(SimpleNamespace(collect=lambda: used))  # type: ignore[no-untyped-call]
+    return text.decode()
+
+
+def _samples(run: Run) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """Yield metric, labels and value of all samples of a run."""
+    portrait = build_portrait(run)
+    common = {
+        "target": run.directories,
+        "file_system": str(portrait.target.get("file_system", "")),
+        "host": str(run.environment.get("host", "")),
+        "name": str(run.manifest["name"]),
+    }
+    measured = [cell for cell in results_of(run).measured if cell.estimate is not None]
+    warned: dict[str, set[str]] = {}
+    for warning in portrait.warnings:
+        warned.setdefault(warning.code, set()).update(warning.cells or [cell.id for cell in measured])
+    for cell in measured:
+        yield from ((name, {**common, **labels}, value) for name, labels, value in _of_cell(cell))
+    yield from ((WARNED, {**common, "code": code}, len(cells)) for code, cells in warned.items())
+    yield CREATED, common, datetime.fromisoformat(run.manifest["created"]).timestamp()
+    about = {"run": run.id, **{key: str(run.manifest[key]) for key in ("kind", "status")}}
+    yield INFO, {**common, **about, "version": str(run.manifest["strakes_version"])}, 1
+
+
+def _of_cell(cell: Measured) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    estimate = cell.estimate
+    assert estimate is not None
+    # Rates that a load limit of strakes reduced are separate series.
+    labels = {"study": cell.study, "cell": cell.id, "held_back": "true" if held_back(cell) else ""}
+    for which, value in (("median", estimate.median), ("low", estimate.low), ("high", estimate.high)):
+        if value is not None:
+            yield _BY_UNIT[cell.unit], {**labels, "estimate": which}, value
+    yield RUNS, labels, estimate.runs
+    for call, latencies in latencies_by_call(observation.sample for observation in cell.observations).items():
+        for name, seconds in latencies.percentiles.items():
+            yield LATENCY, {**labels, "call": call, "percentile": name}, seconds

@@ -1,1 +1,0 @@
-"""Exports of runs, one module per format."""

@@ -1,0 +1,116 @@
+"""fio: its JSON (--output-format=json or json+), with the lines that fio may print around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import KIB, parse_bytes
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, moment_of, number, slug
+from strakes.interop.reader_blocks import Document, Result
+from strakes.model.portrait import Setting
+
+_KEYS = ("rw", "bs", "size", "ioengine", "iodepth", "numjobs", "direct", "filename", "directory", "fsync", "end_fsync")
+_BYTES = {"bs": "block_bytes", "size": "file_bytes"}
+
+
+def read_json(documents: Sequence[Document]) -> Iterator[Result]:
+    """Read every run: bandwidth of reads, writes and trims, and operations per second under the same name with
+    ``-operations``. Skip intermediate results (--status-interval).
+    """
+    runs = [run for document in documents if not isinstance(document.value, str) for run in _runs(document.value)]
+    for run, later in zip(runs, [*runs[1:], None], strict=True):
+        unfinished = later is not None and (any(job.get("eta") for job in _jobs(run)) or _begun(run) == _begun(later))
+        if not unfinished:
+            yield _run(run)
+    for document in documents:
+        if isinstance(document.value, str):
+            yield document.unread(f"not valid JSON ({document.value})")
+
+
+def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the runs in a document. Scripts collect several in a list under any key."""
+    if "jobs" in document or "client_stats" in document:
+        return [document]
+    lists = (value for value in document.values() if isinstance(value, list))
+    return [run for runs in lists for run in runs if isinstance(run, dict) and "fio version" in run]
+
+
+def _begun(run: Mapping[str, Any]) -> object:
+    """Return the start time of a run and the names of its jobs, which its intermediate results share."""
+    jobs = _jobs(run)
+    elapsed = max((int(_number(job, "elapsed")) for job in jobs), default=0)
+    names = [job.get("jobname") for job in jobs]
+    return [names, int(_number(run, "timestamp")) - elapsed] if elapsed and run.get("timestamp") else id(run)
+
+
+def _run(run: Mapping[str, Any]) -> Foreign:
+    jobs = _jobs(run)
+    options = [{**(run.get("global options") or {}), **(job.get("job options") or {})} for job in jobs]
+    errors = [f"fio reports error {job['error']} in job {job.get('jobname')}" for job in jobs if job.get("error")]
+    paths = (str(path) for one in options if (path := one.get("directory") or one.get("filename")))
+    return Foreign(
+        "fio",
+        gathered(_figures(jobs, options)),
+        version=str(run.get("fio version", "")).removeprefix("fio-"),
+        when=moment_of(run.get("timestamp")),
+        path=next(paths, ""),
+        notes=tuple(dict.fromkeys(errors)),
+    )
+
+
+def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    jobs: Sequence[Mapping[str, Any]] = document.get("jobs") or document.get("client_stats") or []
+    # Servers add a job that is the sum of the others; some print only the sum.
+    return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
+
+
+def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, Any]]) -> Iterator[ForeignFigure]:
+    """Yield the figures of a run. Jobs of the same name and group ran together and are one figure."""
+    together: dict[str, tuple[dict[str, Setting], list[Mapping[str, Any]]]] = {}
+    for job, given in zip(jobs, options, strict=True):
+        settings = _settings(given, job)
+        key = json.dumps([job.get("jobname"), job.get("groupid"), settings], sort_keys=True)
+        together.setdefault(key, (settings, []))[1].append(job)
+    for settings, same in together.values():
+        for direction in ("read", "write", "trim", "mixed"):
+            sides = [job[direction] for job in same if job.get(direction)]
+            # Before 3.0 io_bytes was in KiB, and these two keys were not there.
+            units = [1 if {"io_kbytes", "bw_bytes"} & side.keys() else KIB for side in sides]
+            moved = [_number(side, "io_bytes") * unit for side, unit in zip(sides, units, strict=True)]
+            stated = [_number(side, "bw_bytes") or _number(side, "bw") * KIB for side in sides]
+            bandwidth = _rate(sides, moved, stated)
+            rate = _rate(
+                sides, [_number(side, "total_ios") for side in sides], [_number(side, "iops") for side in sides]
+            )
+            if bandwidth is not None and rate is not None:
+                name = f"{slug(str(same[0].get('jobname', 'job')))}-{direction}"
+                yield ForeignFigure(name, "bytes_per_s", (bandwidth,), settings)
+                yield ForeignFigure(f"{name}-operations", "operations_per_s", (rate,), settings)
+
+
+def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
+    """Return all work over the time of the slowest job, as in fio's own summary; else the sum of the stated rates.
+
+    The amounts are finer than the rates, which are whole numbers of KiB/s and, before 2.2, of operations.
+    """
+    runtimes_ms = [_number(side, "runtime") for side in sides]
+    if sides and all(amounts) and all(runtimes_ms):
+        return sum(amounts) * 1000 / max(runtimes_ms)
+    return sum(stated) or None
+
+
+def _number(side: Mapping[str, Any], key: str) -> float:
+    return number(str(side.get(key, 0))) or 0.0
+
+
+def _settings(options: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Setting]:
+    settings: dict[str, Setting] = {key: str(options[key]) for key in _KEYS if str(options.get(key, ""))}
+    for key, name in _BYTES.items():
+        with suppress(BadInputError, KeyError):
+            settings[name] = parse_bytes(str(settings[key]))
+            del settings[key]
+    return settings | ({"host": str(job["hostname"])} if "hostname" in job else {})

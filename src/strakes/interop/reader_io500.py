@@ -1,0 +1,110 @@
+"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and what the older scripts wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from strakes.base.units import GIB
+from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
+from strakes.interop.reader_blocks import Block, Printed, Result
+
+_RESULT = re.compile(
+    r"[ \t]*\[RESULT(-invalid)?\s*\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
+    r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
+)
+# In 2017: "3/ior-easy-read BW:476671.16 MB/s time: 637s", "1/md-easy-create IOPs:28320.444 time:313s".
+_FIRST = re.compile(r"[ \t]*\d+/(\S+) (?:BW:(\S+) MB/s|IOPs:(\S+)) +time:()(.*)")
+_SCORE = re.compile(r"[ \t]*\[SCORE[^\]]*\]\s*(.*)$")
+_FIRST_SCORE = re.compile(r"IO-500 (?:(?:bw|md) )?score:.*$")
+_SECTION = re.compile(r"\s*\[([A-Za-z0-9-]+)\]\s*$")
+_KEY = re.compile(r"\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
+# The scripts divided IOR's MiB/s by 1024 and called the result GB/s: published summaries until 2019 agree with the
+# output of IOR in the same directory only if read as GiB/s.
+_FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3, "mb/s": 1e6, "iops": 1.0}
+_INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
+_COMMAS = "the numbers in the file have decimal commas"
+
+
+def read_text(block: Block) -> Iterator[Result]:
+    """Read the lines of results and the score. The log of a run has each result twice: when it came, and at the end."""
+    rates: dict[str, tuple[float, str]] = {}
+    stated, invalid, commas, first_score = [], [], False, []
+    for line in block.lines:
+        if match := _RESULT.match(line):
+            name, value, unit, rest = slug(match[2]), match[3], match[4].lower(), f"{match[1] or ''}{match[5]}"
+        elif match := _FIRST.match(line):
+            name, value, unit, rest = slug(match[1]), match[2] or match[3], "mb/s" if match[2] else "iops", match[5]
+        else:
+            if (score := _SCORE.match(line)) and "TOTAL" in score[1]:
+                stated.append(f"IO500 states: {' '.join(score[1].split())}")
+            elif _FIRST_SCORE.match(line):
+                first_score.append(" ".join(line.split()))
+            continue
+        if re.fullmatch(r"\d+,\d+", value):
+            commas, value = True, value.replace(",", ".")
+        if re.search("invalid", rest, re.IGNORECASE) and name not in invalid:
+            invalid.append(name)
+        if (rate := number(value)) is not None and name != "timestamp":
+            found = (rate * _FACTORS[unit], unit)
+            if rates.setdefault(name, found) != found:
+                yield block.line_unread(line, f"another result of {name}")
+    if first_score:
+        stated.append(f"IO500 states: {'; '.join(first_score)}")
+    if not rates:
+        yield block.unread("IO500 measured nothing")
+        return
+    began = re.search(r"^date=(\d{4})\.(\d\d)\.(\d\d)-(\d\d)\.(\d\d)\.(\d\d)$", block.text, re.MULTILINE)
+    yield Foreign(
+        "io500",
+        tuple(_figure(name, rate, is_bandwidth=unit.endswith("b/s")) for name, (rate, unit) in rates.items()),
+        version=block.search(r"IO500 version (\S+)"),
+        when=time_of("{}-{}-{} {}:{}:{}".format(*began.groups())) if began else None,
+        path=block.search(r"^io500_workdir=(\S+)$"),
+        stated=tuple(dict.fromkeys(stated)),
+        notes=(*_validity(block.text, invalid), *([_COMMAS] if commas else [])),
+    )
+
+
+def _validity(text: str, phases: Sequence[str] = ()) -> tuple[str, ...]:
+    named = f": {', '.join(phases)}" if phases else ""
+    return (f"IO500 marks this run as INVALID{named}",) if _INVALID.search(text) else ()
+
+
+def _figure(name: str, value: float, *, is_bandwidth: bool) -> ForeignFigure:
+    return ForeignFigure(name, "bytes_per_s" if is_bandwidth else "operations_per_s", (value,))
+
+
+def read_ini(block: Block) -> Iterator[Result]:
+    """Read result.txt of the C version: a section for each phase, with its score in GiB/s or kIOPS."""
+    head, parts = block.parts(_SECTION.match)
+    sections: dict[str, dict[str, str]] = {}
+    for part in parts:
+        sections.setdefault(part.search(_SECTION.pattern), part.pairs(_KEY))
+    figures = [
+        _figure(name, value * (GIB if name.startswith("ior-") else 1e3), is_bandwidth=name.startswith("ior-"))
+        for name, keys in sections.items()
+        if name != "SCORE" and (value := number(keys.get("score", ""))) is not None
+    ]
+    score = sections.get("SCORE", {})
+    rates = f"bandwidth {score.get('BW', '?')} GiB/s, metadata {score.get('MD', '?')} kIOPS"
+    first = next((keys["t_start"] for keys in sections.values() if "t_start" in keys), "")
+    yield Foreign(
+        "io500",
+        tuple(figures),
+        version=head.pairs(_KEY).get("version", ""),
+        when=time_of(block.search(r"; START (\S+ \S+)") or first),
+        path=block.search(r"\s-o (\S+?)/+ior-easy"),
+        stated=(f"IO500 states: score {score['SCORE']}, {rates}",) if "SCORE" in score else (),
+        notes=_validity(block.text),
+    )
+
+
+TEXT = Printed(
+    "IO500 summary",
+    # The scripts began with the name of the system.
+    opens=re.compile(r"[ \t]*IO500 version |System:\s+\S+\s*$"),
+    table=re.compile(rf"(?:{_RESULT.pattern})|(?:{_FIRST.pattern})"),
+    ends=_SCORE,
+    read=read_text,
+)

@@ -1,0 +1,174 @@
+"""IOR: the text it prints (2.10 to 4.1), its JSON summary, broken or not, and its CSV summary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import MIB, counted, parse_bytes
+from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, time_of
+from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, csv_rows
+from strakes.model.portrait import Setting
+
+# IOR's words for the settings of strakes.
+_SETTINGS = {
+    "api": "api",
+    "access": "layout",
+    "tasks": "ranks",
+    "clients": "ranks",
+    "numtasks": "ranks",
+    "participating tasks": "ranks",
+    "nodes": "nodes",
+    "segments": "segments",
+    "segmentcount": "segments",
+    "xfersize": "transfer_bytes",
+    "transfersize": "transfer_bytes",
+    "blocksize": "block_bytes",
+    "ordering inter file": "ordering",
+    "type": "type",
+}
+_NUMBERS = ("ranks", "nodes", "segments")
+_PAIR = re.compile(r"^\s*([A-Za-z][A-Za-z0-9 /_]*?)\s*[:=]\s*(.*?)\s*$")
+_ROW = re.compile(r"^\s*(write|read)\s+(\S+)(?:\s+\S+){5,}\s*$")
+_BEGINS_ROW = re.compile(r"^\s*(?:write|read)\s+[\d.]")
+_HEADER = re.compile(r"[ \t]*access\s+bw\(MiB/s\)")
+_SUMMARY = re.compile(r"\s*(?:Operation\b|Summary of all tests:)")
+_MAX = re.compile(r"^\s*Max (Write|Read):\s+(\S+) MiB/sec")
+_MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
+_TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
+# In JSON.
+_TEST = re.compile(r'(?="TestID"\s*:\s*\d+\s*,\s*"StartTime")')
+_RESULT = re.compile(r'\{[^{}]*"access"\s*:[^{}]*\}')
+_JSON_OPTIONS, _JSON_PARAMETERS = (
+    re.compile(rf'"{name}"\s*:\s*\{{([^{{}}]*)\}}') for name in ("Options", "Parameters")
+)
+_JSON_PAIR = re.compile(r'"([^"]+)"\s*:\s*(?:"([^"]*)"|([^\s"{}\[\],]+))')
+
+
+def read_text(block: Block) -> Iterator[Result]:
+    """Read each test of a run of IOR; a script of IOR (-f) has several."""
+    first_line = _TEST_ID if any(map(_TEST_ID.match, block.lines)) else _OPTIONS
+    head, tests = block.parts(first_line.match)
+    # Old versions print the header of the table once for all tests.
+    has_header = any(map(_HEADER.match, head.lines))
+    for test in tests or [block]:
+        has_header = has_header or any(map(_HEADER.match, test.lines))
+        pairs = {**head.pairs(_PAIR), **test.pairs(_PAIR), "version": block.search(r"IOR-(\S+?):")}
+        facts = {key.lower(): text for key, text in pairs.items()}
+        yield from _read_test(test, facts, in_table=has_header and bool(tests))
+
+
+def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iterator[Result]:
+    rows: list[tuple[str, str]] = []
+    fastest: list[tuple[str, str]] = []
+    for line in test.lines:
+        if _HEADER.match(line):
+            in_table = True
+        elif _SUMMARY.match(line):
+            in_table = False
+        elif in_table and (row := _ROW.match(line)):
+            rows.append((row[1], row[2]))
+        elif in_table and _BEGINS_ROW.match(line):
+            yield test.line_unread(line, "the row is cut off")
+        elif most := _MAX.match(line):
+            fastest.append((most[1].lower(), most[2]))
+    yield from _test(rows, facts) or _test(fastest, facts, _MAX_ONLY) or [test.unread("the test has no results")]
+
+
+def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: str) -> list[Result]:
+    """Return the test with its repetitions in MiB/s, or nothing if none has a usable rate."""
+    settings = _settings(facts)
+    figures = [
+        ForeignFigure(access, "bytes_per_s", (rate * MIB,), settings)
+        for access, text in rates
+        if (rate := number(text)) is not None
+    ]
+    unusable = len(rates) - len(figures)
+    left_out = f"{counted(unusable, 'repetition')} left out, without usable bandwidth (nan, inf or 0)"
+    machine = facts.get("machine", "").split()
+    test = Foreign(
+        tool="ior",
+        figures=gathered(figures),
+        version=facts.get("version", ""),
+        when=time_of(facts.get("starttime") or facts.get("began") or facts.get("run began") or ""),
+        command=facts.get("command line") or facts.get("command line used") or "",
+        path=_path(facts),
+        host=machine[1] if len(machine) > 1 else "",
+        notes=(*notes, *([left_out] if unusable else [])),
+    )
+    return [test] if figures else []
+
+
+def _path(facts: Mapping[str, str]) -> str:
+    """Return the test file. If its name is relative, return the directory instead, if IOR printed it."""
+    name, directory = facts.get("test filename") or facts.get("testfilename") or "", facts.get("path", "")
+    return name if name.startswith("/") or not directory else directory
+
+
+def _settings(facts: Mapping[str, str]) -> dict[str, Setting]:
+    settings: dict[str, Setting] = {}
+    for key, text in facts.items():
+        name, digits = _SETTINGS.get(key, ""), re.match(r"\d{1,18}(?!\d)", text)
+        if name.endswith("_bytes"):
+            with suppress(BadInputError):
+                settings[name] = parse_bytes(text.replace("bytes", "").strip())
+        elif name in _NUMBERS and digits:
+            settings[name] = int(digits[0])
+        elif name and name not in _NUMBERS and text:
+            settings[name] = text
+    return settings
+
+
+def read_json(documents: Sequence[Document]) -> Iterator[Result]:
+    """Read the tests of JSON summaries result by result, because several versions write invalid JSON."""
+    for document in documents:
+        fault = document.value if isinstance(document.value, str) else ""
+        notes = [f"the JSON is damaged ({fault}); its results were read one by one"] if fault else []
+        head, *tests = _TEST.split(document.text)
+        for test in tests or [head]:
+            options = _JSON_OPTIONS.search(test) or _JSON_PARAMETERS.search(test)
+            facts = {**_json_pairs(head.partition('"tests"')[0]), **_json_pairs(test.partition("{")[0])}
+            facts |= _json_pairs(options[1] if options else "")
+            results = map(_json_pairs, _RESULT.findall(test))
+            rates = [
+                (access, one.get("bwmib", "")) for one in results if (access := one.get("access")) in ("write", "read")
+            ]
+            yield from _test(rates, facts, *notes)
+
+
+def _json_pairs(text: str) -> dict[str, str]:
+    return {key.lower(): string or word for key, string, word in _JSON_PAIR.findall(text)}
+
+
+def read_csv(block: Block) -> Iterator[Result]:
+    """Read the CSV summary: one row for each repetition; the repetitions of each test count from 0."""
+    tests: list[tuple[dict[str, str], list[tuple[str, str]]]] = []
+    seen: set[tuple[str, str]] = set()
+    for row in csv_rows(block):
+        if isinstance(row, Unread):
+            yield row
+        elif row["access"] in ("write", "read"):
+            facts = {
+                "blocksize": f"{row.get('block(KiB)')} KiB",
+                "xfersize": f"{row.get('xfer(KiB)')} KiB",
+                "numtasks": row.get("numTasks", ""),
+            }
+            repetition = (row["access"], row.get("iter") or str(len(seen)))
+            if not tests or tests[-1][0] != facts or repetition in seen:
+                tests.append((facts, []))
+                seen = set()
+            seen.add(repetition)
+            tests[-1][1].append((row["access"], row["bw(MiB/s)"]))
+    for facts, rates in tests:
+        yield from _test(rates, facts)
+
+
+TEXT = Printed(
+    "IOR text",
+    opens=re.compile(r"[ \t]*IOR-\d\S*: "),
+    table=re.compile(rf"{_HEADER.pattern}|{_MAX.pattern}"),
+    ends=re.compile(r"[ \t]*(?:Run f|F)inished\s*: "),
+    read=read_text,
+)

@@ -1,0 +1,95 @@
+"""mdtest: the summary it prints (1.8 to 4.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from strakes.interop.foreign import Foreign, ForeignFigure, number, slug, time_of
+from strakes.interop.reader_blocks import Block, Printed, Result, Unread
+from strakes.model.portrait import Setting
+
+_TABLE = re.compile(r"[ \t]*SUMMARY\b(?!.*\btime\b).*\(of (\d+) iterations\)")
+_TIMES = re.compile(r"[ \t]*SUMMARY time\b")
+_ROW = re.compile(r"[ \t]*((?:Directory|File|Tree) [a-z]+)\s*:?\s+([-+.\dainf]+(?:\s+[-+.\dainf]+)*)\s*$")
+_OLD_TREE = re.compile(r"[ \t]*tree (creation|removal) rate\s*:\s*(\S+)")
+_ITEMS = re.compile(r"[ \t]*(\d+) tasks, (\d+) (?:files/directories|files|directories)")
+
+
+def read_text(block: Block) -> Iterator[Result]:
+    """Read each table of means of a run; mdtest -f prints one for each number of tasks."""
+    launched = re.search(r"mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", block.text)
+    command = block.search(r"^[ \t]*Command line used:\s*(.*)$")
+    settings: dict[str, Setting] = {"ranks": int(launched[2]), "nodes": int(launched[3])} if launched else {}
+    before, tables = block.parts(_TABLE.match)
+    if not tables:
+        times = "mdtest -Z prints times without rates; run it with -P"
+        yield block.unread(times if any(map(_TIMES.match, block.lines)) else "no table of rates")
+    for table in tables:
+        if items := next((found for line in reversed(before.lines) if (found := _ITEMS.match(line))), None):
+            settings |= {"ranks": int(items[1]), "items": int(items[2])}
+        rows = [*_rows(table), *_trees(before, "creation"), *_trees(table, "removal")]
+        before = table
+        rates: dict[str, float] = {}
+        for row in rows:
+            if isinstance(row, Unread):
+                yield row
+            else:
+                rates.setdefault(*row)
+        if not rates:
+            yield table.unread("mdtest measured nothing, or its columns are not known")
+            continue
+        count = int(table.search(r"\(of (\d+) iterations\)"))
+        note = f"each figure is mdtest's mean of {count} iterations; mdtest does not print each iteration"
+        yield Foreign(
+            tool="mdtest",
+            figures=tuple(
+                ForeignFigure(slug(name), "operations_per_s", (rate,), dict(settings)) for name, rate in rates.items()
+            ),
+            version=launched[1] if launched else "",
+            when=time_of(block.search(r"started at (\d+/\d+/\d+ \d+:\d+:\d+)")),
+            command=command,
+            path=_paths(block.text, command),
+            notes=(note,) if count > 1 else (),
+        )
+
+
+def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
+    """Yield the mean rate of each operation that was run, and the lines with other columns than the header."""
+    # Max, Min, Mean, Std Dev; newer versions print them for ranks, then for iterations.
+    columns: list[str] = []
+    for line in table.lines:
+        if _TIMES.match(line):
+            return
+        if line.split()[:1] == ["Operation"]:
+            columns = re.findall(r"Max|Min|Mean|Std Dev", line)
+        elif row := _ROW.match(line):
+            values = row[2].split()
+            mean = len(columns) - 1 - columns[::-1].index("Mean") if "Mean" in columns else 2
+            if len(values) != max(len(columns), 4) and not (len(columns) == 7 and len(values) == 8):
+                yield table.line_unread(line, "it has other columns than the header")
+            elif rate := number(values[mean]):
+                yield row[1], rate
+
+
+def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:
+    """Yield the rate of trees, which older versions print outside of the table."""
+    for found in map(_OLD_TREE.match, block.lines):
+        if found and found[1] == kind and (rate := number(found[2])):
+            yield f"Tree {kind}", rate
+
+
+def _paths(text: str, command: str) -> str:
+    """Return the directories, as mdtest writes several ("a@b"): some versions print only one."""
+    asked = re.search(r"""(?:^|\s)['"]?-d['"]?[ =]*['"]?([^\s'"]+)""", command)
+    paths = dict.fromkeys(re.findall(r"^[ \t]*Path\s*:\s*(\S+)", text, re.MULTILINE))
+    return asked[1] if asked and ("@" in asked[1] or len(paths) < 2) else "@".join(paths)
+
+
+TEXT = Printed(
+    "mdtest text",
+    opens=re.compile(r"[ \t]*`*(?:-- started at |mdtest-\S+ was launched)"),
+    table=_TABLE,
+    ends=re.compile(r"[ \t]*-- finished at "),
+    read=read_text,
+)

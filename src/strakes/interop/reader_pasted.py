@@ -1,0 +1,68 @@
+"""Remove the changes of terminals, launchers, mailers and editors from printed results."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+
+from strakes.interop.reader_blocks import Printed
+
+# Long runs of white space or digits are shortened, because some patterns take quadratic time on them. The node maps
+# of mdtest have a digit for each rank.
+_LONG = re.compile(r"[^\S\n]{65,}|\n{65,}|\d{65,}")
+_LONGEST = 64
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# Colours, cursor movements and window titles (ECMA-48).
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")
+# Rows of IOR and mdtest, the only ones wider than the 72 to 80 columns of mail, and the rest of one on the next line.
+_WRAPPED = re.compile(
+    r"^( *(?:write |read |Operation |(?:File|Directory|Tree) \w+ ).{45,})\n"
+    r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",
+    re.MULTILINE,
+)
+# No prefix of launchers, loggers, quotes or timestamps is longer.
+_LONGEST_PREFIX = 80
+# Look for prefixes only in the first 1 MiB: a live log may have millions of lines.
+_BEGINNING = 1 << 20
+
+
+def plain_text(content: bytes, tools: Iterable[Printed]) -> str:
+    """Return the text of a file with ends of lines, spaces and margins as the tools print them.
+
+    >>> plain_text(b"> \\x1b[1ma\\x1b[0m\\r\\n", ())
+    '> a\\n'
+    """
+    text = content.decode("utf-16" if content.startswith(UTF_16) else "utf-8", errors="replace")
+    text = _ESCAPES.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+    text = text.replace("\t", " ").replace("\N{NO-BREAK SPACE}", " ")
+    text = _LONG.sub(lambda long: long[0][:_LONGEST], text)
+    shapes = dict.fromkeys(_prefixes(text[:_BEGINNING].split("\n"), tools))
+    if shapes:
+        text = re.sub(rf"^(?:{'|'.join(shapes)})", "", text, flags=re.MULTILINE)
+    if any(shape.endswith('" {0,0}') for shape in shapes):
+        # Lines as strings of JSON, as Ansible and notebooks keep them.
+        text = re.sub(r'(?:\\n)?",?$', "", text, flags=re.MULTILINE).replace('\\"', '"')
+    return _WRAPPED.sub(r"\1 \2", text)
+
+
+def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
+    """Yield patterns of prefixes before the first line of a result and, with other digits, most lines below it."""
+    begins = [pattern.pattern for tool in tools for pattern in (tool.opens, tool.table) if pattern]
+    opening = re.compile(rf"(.{{1,{_LONGEST_PREFIX}}}?)(?:{'|'.join([*begins, '{ *$'])})")
+    for index, line in enumerate(lines):
+        if (found := opening.match(line)) and (shape := _shape(found[1])):
+            below = lines[index + 1 : index + 6]
+            if below and 2 * sum(bool(re.match(shape, other)) for other in below) > len(below):
+                yield shape
+
+
+def _shape(prefix: str) -> str:
+    """Return a pattern of the prefix with any digits, and without its trailing spaces in empty lines.
+
+    >>> re.match(_shape("[12] 03:26 "), "[3] 04:01   File stat").end()
+    10
+    """
+    words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in prefix.split()]
+    end = len(prefix) - len(prefix.rstrip())
+    return rf" *{' +'.join(words)} {{0,{end}}}" if words else rf" {{1,{end}}}"

@@ -1,1 +1,0 @@
-"""One module per foreign format: text in, :class:`strakes.interop.foreign.Foreign` out."""

@@ -1,1 +1,0 @@
-"""Measurements handed to a batch system, and what became of them."""

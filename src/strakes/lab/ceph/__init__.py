@@ -1,1 +1,0 @@
-"""CephFS as a lab."""

@@ -1,0 +1,280 @@
+"""CephFS: monitors, object stores, metadata ranks with standbys, a manager (for the free space), a FUSE client."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import counted
+from strakes.lab import ceph_objects as objects
+from strakes.lab import network
+from strakes.lab.ceph_config import CONFIG, CephOptions, check, config_text
+from strakes.lab.ceph_monitor import Monitors
+from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
+from strakes.lab.device import Device, attach, make_file, require_space
+from strakes.lab.kind import CLIENT, Lab
+from strakes.lab.lab_directory import LabDirectory, refuse_long_path, working_in
+from strakes.lab.packages import Package, require_packages
+from strakes.lab.process import is_alive
+from strakes.lab.site import LabSite
+from strakes.lab.state import LabJournal, read_state
+
+FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
+# Placement groups of a pool on one store; more only take memory.
+_GROUPS = 8
+_MANAGER_MODULES = Path("/usr/share/ceph/mgr")
+# All of them together take 300 MiB. This one answers "ceph fs status"; free space needs none.
+_MODULE = "status"
+_FOR_OTHERS_THAN_ROOT = (Package("fuse3", "fusermount"),)
+
+
+class CephLab(Lab[CephOptions]):
+    """CephFS without keys; every daemon is a foreground process in a separate session."""
+
+    options_type = CephOptions
+    needs_root = False
+    packages = (
+        Package("ceph-mon", "ceph-mon"),
+        Package("ceph-mon", "monmaptool"),
+        Package("ceph-osd", "ceph-osd"),
+        Package("ceph-mds", "ceph-mds"),
+        Package("ceph-mgr", "ceph-mgr"),
+        Package("ceph-mgr-modules-core", str(_MANAGER_MODULES / _MODULE)),
+        Package("ceph-fuse", "ceph-fuse"),
+        Package("ceph-common", "ceph"),
+    )
+
+    def __init__(self, site: LabSite, options: CephOptions) -> None:
+        super().__init__(site, options)
+        self._fsid = str(uuid.uuid4())
+        self._config = site.directory / CONFIG
+        listening = (*options.monitors, *([objects.GATEWAY] if options.s3 else []))
+        self._ports = dict(zip(listening, network.free_ports(len(listening)), strict=True))
+        self._devices: dict[int, Device] = {}
+        self._device_groups: dict[int, Group | None] = {}
+        self._cpu_groups: dict[str, Group] = {}
+
+    @classmethod
+    def packages_for(cls, options: CephOptions) -> tuple[Package, ...]:
+        """Return the packages that these options need."""
+        return (*cls.packages, *(objects.PACKAGES if options.s3 else ()))
+
+    @classmethod
+    def check(cls, options: CephOptions, directory: Path) -> None:
+        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
+        check(options)
+        refuse_long_path(directory)
+        if os.geteuid() != 0:
+            require_packages("ceph", _FOR_OTHERS_THAN_ROOT, install=False, say=lambda _text: None)
+        if options.slow_osd:
+            require("blkio", "--slow-osd")
+        if options.mds_cpu or options.slow_mds:
+            require("cpu", "--mds-cpu" if options.mds_cpu else "--slow-mds")
+        if options.store == "bluestore":
+            require_space(directory, options.osds * options.osd_size, "--osd-size")
+
+    def up(self) -> None:
+        """Start everything."""
+        self._prepare()
+        self._start_monitors()
+        self._make_stores()
+        self._start_servers()
+        self._make_file_system()
+        if self.options.s3:
+            objects.start_gateway(self.site, self._config, self._ports[objects.GATEWAY])
+        self._mount()
+
+    def ready(self) -> str:
+        """Return why the file system cannot be used yet, or an empty text."""
+        return self._lacking_until_space("the free space is not known yet")
+
+    def slow_down(self) -> None:
+        """Set the requested limits."""
+        slow = self._slow_servers()
+        for name, group in self._cpu_groups.items():
+            limit = slow.get(name, self.options.mds_cpu)
+            if limit is not None:
+                limit_cpu(group, limit)
+        for number, device in self._devices.items():
+            device.slow_down(self._device_groups[number])
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the addresses, files and commands by which programs reach it."""
+        return {
+            "ceph_conf": str(self._config),
+            "keyring": str(self.site.directory / "keyring"),
+            "environment": {"CEPH_CONF": str(self._config)},
+            "fsid": self._fsid,
+            "file_system": FILE_SYSTEM,
+            "pools": {"metadata": METADATA_POOL, "data": DATA_POOL},
+            "monitors": [f"{network.LOOPBACK}:{self._ports[name]}" for name in self.options.monitors],
+            "admin_sockets": str(self.site.directory / "run"),
+            "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
+            "pools_by_store": {f"osd.{number}": _pool_of(number) for number in self._stores_with_pools()},
+            **({"s3_environment": str(self.site.directory / objects.KEYS)} if self.options.s3 else {}),
+        }
+
+    def _prepare(self) -> None:
+        for name in ("run", "log", "mgr", "mgr-modules", "mnt"):
+            self.site.make_directory(name)
+        for source in (_MANAGER_MODULES / _MODULE, *_MANAGER_MODULES.glob("*.py")):
+            (self.site.directory / "mgr-modules" / source.name).symlink_to(source)
+        for number, iops in self.options.slow_osd:
+            self.site.step(f"a slow device for osd.{number}")
+            image = make_file(self.site.directory / f"osd.{number}.image", self.options.osd_size)
+            self._devices[number] = attach(self.site, image, iops)
+        self.site.write("keyring", "")
+        paths = {number: device.path for number, device in self._devices.items()}
+        self.site.write(
+            self._config.name, config_text(self.site.directory, self._fsid, self._ports, self.options, paths)
+        )
+
+    def _start_monitors(self) -> None:
+        self.site.step(f"{self.options.mons} monitor(s)")
+        monmap = self.site.directory / "monmap"
+        addresses = [
+            word
+            for name in self.options.monitors
+            for word in ("--addv", name, f"[v2:{network.LOOPBACK}:{self._ports[name]}]")
+        ]
+        self.site.run("monmaptool", "--create", "--clobber", "--fsid", self._fsid, *addresses, monmap)
+        for name in self.options.monitors:
+            self.site.make_directory("mon")
+            self.site.run(*self._daemon("ceph-mon", name), "--mkfs", "--monmap", monmap)
+            self.site.start(f"mon.{name}", *self._daemon("ceph-mon", name), "-f")
+        listening = [self._ports[name] for name in self.options.monitors]
+        self.site.wait_until(
+            "the monitors", lambda: "" if all(map(network.is_listening, listening)) else "not all listen yet"
+        )
+
+    def _make_stores(self) -> None:
+        self.site.step(f"{self.options.osds} object store(s)")
+        stores = {number: str(uuid.uuid4()) for number in range(self.options.osds)}
+        with Monitors(self._config) as monitors:
+            for store in stores.values():
+                monitors.command("osd new", uuid=store)
+        commands = {}
+        for number, store in stores.items():
+            self.site.make_directory("osd", str(number))
+            words = self._daemon("ceph-osd", str(number))
+            commands[f"mkfs.osd.{number}"] = (*words, "--mkfs", "--osd-uuid", store, "--no-mon-config")
+        self.site.run_together(commands)
+
+    def _start_servers(self) -> None:
+        self.site.step(f"{self.options.mds} metadata server(s), {self.options.standby} standby")
+        slow = dict(self.options.slow_osd)
+        for number in range(self.options.osds):
+            join: list[Path] = []
+            if number in slow:
+                self._device_groups[number], procs = device_group(self.site.id, f"osd.{number}")
+                join.append(procs)
+            self.site.start(f"osd.{number}", *self._daemon("ceph-osd", str(number)), "-f", join=join)
+        for name in self.options.metadata_servers:
+            self.site.make_directory("mds", name)
+            join = []
+            # Any of them may get the slow rank.
+            if self.options.mds_cpu or self.options.slow_mds:
+                self._cpu_groups[name] = make_group("cpu", self.site.id, f"mds.{name}")
+                join.append(self._cpu_groups[name].procs)
+            self.site.start(f"mds.{name}", *self._daemon("ceph-mds", name), "-f", join=join)
+        self.site.start("mgr.x", *self._daemon("ceph-mgr", "x"), "-f")
+
+    def _make_file_system(self) -> None:
+        with Monitors(self._config) as monitors:
+            # Stores must be up before the pools, or the first objects would have to move.
+            self.site.wait_until("the object stores", lambda: _lacking_stores(monitors, self.options.osds))
+            for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
+                monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
+            monitors.command("fs new", fs_name=FILE_SYSTEM, metadata=METADATA_POOL, data=DATA_POOL)
+            for number in self._stores_with_pools():
+                self._make_pool_on(monitors, number)
+            monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
+            if self.options.standby_replay:
+                monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
+            # The modules that are left out on purpose.
+            monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
+            self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
+            self.site.wait_until("the placement groups", lambda: _unclean(monitors))
+
+    def _stores_with_pools(self) -> range:
+        return range(self.options.osds if self.options.pool_per_osd else 0)
+
+    def _make_pool_on(self, monitors: Monitors, number: int) -> None:
+        """Make a data pool with one copy on this store alone, by a CRUSH rule for a separate device class."""
+        pool, own_class = _pool_of(number), f"only{number}"
+        monitors.command("osd crush rm-device-class", ids=[str(number)])
+        monitors.command("osd crush set-device-class", **{"class": own_class}, ids=[str(number)])
+        monitors.command(
+            "osd crush rule create-replicated", name=pool, root="default", type="osd", **{"class": own_class}
+        )
+        monitors.command("osd pool create", pool=pool, pg_num=_GROUPS, pgp_num=_GROUPS, rule=pool, size=1)
+        monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
+
+    def _slow_servers(self) -> dict[str, int]:
+        """Return the daemons of the slow ranks, with their shares of a processor in percent."""
+        if not self.options.slow_mds:
+            return {}
+        with Monitors(self._config) as monitors:
+            daemons = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
+        holding = {daemon["rank"]: daemon["name"] for daemon in daemons if daemon["state"] == "up:active"}
+        return {holding[rank]: percent for rank, percent in self.options.slow_mds}
+
+    def _lacking_ranks(self, monitors: Monitors) -> str:
+        file_system = monitors.command("fs dump")["filesystems"][0]["mdsmap"]
+        states = [daemon["state"] for daemon in file_system["info"].values()]
+        active = states.count("up:active")
+        if active < self.options.mds:
+            return f"active: {active} of {counted(self.options.mds, 'metadata rank')}"
+        following = states.count("up:standby-replay")
+        wanted = min(self.options.mds, self.options.standby) if self.options.standby_replay else 0
+        return "" if following >= wanted else f"{following} of {wanted} standbys follow the journal"
+
+    def _mount(self) -> None:
+        self.site.step("client")
+        self.site.start(CLIENT, "ceph-fuse", "-c", self._config, "-n", "client.admin", "-f", self.mount_point)
+
+    def _daemon(self, program: str, name: str) -> tuple[str | Path, ...]:
+        return (program, "-c", self._config, "-i", name)
+
+
+def _pool_of(number: int) -> str:
+    """Return the data pool that is on one store alone."""
+    return f"{DATA_POOL}.osd{number}"
+
+
+def _lacking_stores(monitors: Monitors, wanted: int) -> str:
+    there = monitors.command("osd stat")["num_up_osds"]
+    return "" if there >= wanted else f"{there} of {wanted} object stores are up"
+
+
+def _unclean(monitors: Monitors) -> str:
+    groups = monitors.command("status")["pgmap"]
+    clean = sum(state["count"] for state in groups["pgs_by_state"] if state["state_name"] == "active+clean")
+    return (
+        ""
+        if groups["num_pgs"] and clean == groups["num_pgs"]
+        else f"{clean} of {groups['num_pgs']} placement groups are clean"
+    )
+
+
+def start_metadata_server(directory: Path, name: str) -> None:
+    """Start it where it does not run. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
+    state = read_state(directory)
+    if state is None or not state.this_boot or state.kind != "ceph":
+        raise BadInputError("the CephFS lab no longer exists", where=str(directory))
+    with working_in(LabDirectory(state.name, directory), make=False) as there:
+        role = f"mds.{name}"
+        if not there or any(process.role == role and is_alive(process) for process in state.processes):
+            return
+        journal = LabJournal.reopen(directory)
+        try:
+            journal.ended(role)
+            site = LabSite(directory, state.name, state.id, journal, lambda _text: None)
+            join = [make_group("cpu", state.id, role).procs] if state.options.get("mds_cpu") else []
+            site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f", join=join)
+        finally:
+            journal.close()

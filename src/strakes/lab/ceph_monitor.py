@@ -1,0 +1,83 @@
+"""Commands to the monitors over one connection: every call of the ceph program would cost half a second."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from pathlib import Path
+from typing import Any, Self
+
+from strakes.base.errors import EnvironmentLacksError
+
+_LIBRARY = "librados.so.2"
+_LIMIT_S = 30
+
+
+class Monitors:
+    """A connection to the monitors that ``config`` names. Every call ends within half a minute."""
+
+    def __init__(self, config: Path) -> None:
+        """Connect. Raises EnvironmentLacksError when they do not answer."""
+        try:
+            self._rados = ctypes.CDLL(_LIBRARY)
+        except OSError as error:
+            raise EnvironmentLacksError("librados cannot be loaded", where=_LIBRARY, why=str(error)) from error
+        self._cluster = ctypes.c_void_p()
+        self._check(self._rados.rados_create(ctypes.byref(self._cluster), b"admin"), "rados_create")
+        try:
+            self._check(
+                self._rados.rados_conf_read_file(self._cluster, os.fsencode(config)), "reading the configuration"
+            )
+            for name in (b"client_mount_timeout", b"rados_mon_op_timeout"):
+                self._rados.rados_conf_set(self._cluster, name, str(_LIMIT_S).encode())
+            self._check(self._rados.rados_connect(self._cluster), "connecting")
+        except BaseException:
+            self.close()
+            raise
+
+    def command(self, prefix: str, **arguments: object) -> Any:
+        """Return the answer, parsed. Raises EnvironmentLacksError with the monitors' message if they refuse."""
+        text = json.dumps({"prefix": prefix, "format": "json", **arguments}).encode()
+        commands = (ctypes.c_char_p * 1)(text)
+        output, status = ctypes.c_void_p(), ctypes.c_void_p()
+        output_length, status_length = ctypes.c_size_t(), ctypes.c_size_t()
+        result = self._rados.rados_mon_command(
+            self._cluster,
+            commands,
+            ctypes.c_size_t(1),
+            b"",
+            ctypes.c_size_t(0),
+            ctypes.byref(output),
+            ctypes.byref(output_length),
+            ctypes.byref(status),
+            ctypes.byref(status_length),
+        )
+        answer, words = self._take(output, output_length), self._take(status, status_length)
+        if result < 0:
+            raise EnvironmentLacksError(
+                f"the monitors refuse: {prefix}", why=words.decode(errors="replace") or os.strerror(-result)
+            )
+        return json.loads(answer) if answer.strip() else None
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        if self._cluster.value:
+            self._rados.rados_shutdown(self._cluster)
+            self._cluster = ctypes.c_void_p()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take(self, buffer: ctypes.c_void_p, length: ctypes.c_size_t) -> bytes:
+        content = ctypes.string_at(buffer, length.value) if buffer.value else b""
+        if buffer.value:
+            self._rados.rados_buffer_free(buffer)
+        return content
+
+    def _check(self, result: int, what: str) -> None:
+        if result < 0:
+            raise EnvironmentLacksError("the monitors cannot be reached", where=what, why=os.strerror(-result))

@@ -1,0 +1,192 @@
+"""Two nodes with real Corosync, Pacemaker and ``fence_ipmilan`` against software BMCs that really cut their power."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import secrets
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from strakes.base.files import write_kept
+from strakes.failover.plan import alert_files, corosync_file
+from strakes.lab.ha_configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
+from strakes.lab.ha_machines import PACKAGES as MACHINE_PACKAGES
+from strakes.lab.ha_machines import READY_LIMIT_S, Machines
+from strakes.lab.ha_namespaces import ADMIN, DISKS, Namespaces, Nodes, put_file
+from strakes.lab.ha_pair import lacking
+from strakes.lab.ha_receiver import PORT as RECEIVER_PORT
+from strakes.lab.kind import Lab
+from strakes.lab.options import LabOptions, option
+from strakes.lab.packages import Package
+
+_OWNER, _GROUP = "hacluster", "haclient"
+# The mail command of a node: it passes each message to the receiver of alerts.
+_MAIL = """\
+#!/bin/sh
+exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-binary @- http://{}:{}/mail
+"""
+
+
+@dataclass(frozen=True)
+class HaOptions(LabOptions):
+    """Options of the pair: what its nodes are made of, and how long one may be silent (``token``, in seconds)."""
+
+    token: float = option(
+        "seconds",
+        "Time without messages after which a node counts as dead; at least 5s with --uml.",
+        1.0,
+        least=0.5,
+        most=30.0,
+    )
+    uml: bool = option(
+        "flag", "Use machines of User-mode Linux with real DRBD and private disks instead of namespaces.", False
+    )
+
+
+class HaLab(Lab[HaOptions]):
+    """Two servers of a journal, on a memory file system, or with ``uml`` on DRBD."""
+
+    options_type = HaOptions
+    packages = (
+        Package("corosync", "corosync"),
+        Package("pacemaker", "pacemakerd"),
+        Package("pacemaker-cli-utils", "crm_mon"),
+        Package("resource-agents", "/usr/lib/ocf/resource.d/heartbeat/anything"),
+        Package("fence-agents", "fence_ipmilan"),
+        Package("openipmi", "ipmi_sim"),
+        Package("ipmitool", "ipmitool"),
+        Package("iproute2", "ip"),
+        Package("curl", "curl"),
+    )
+
+    @classmethod
+    def packages_for(cls, options: HaOptions) -> tuple[Package, ...]:
+        """Return the packages that a pair with these options needs."""
+        return (*cls.packages, *(MACHINE_PACKAGES if options.uml else ()))
+
+    @classmethod
+    def check(cls, options: HaOptions, directory: Path) -> None:
+        """Raise BadInputError and EnvironmentLacksError where the machines cannot run."""
+        if options.uml:
+            Machines.check(directory)
+
+    @property
+    def ready_limit_s(self) -> float:
+        """Longest time in seconds until the pair is ready; machines take longer than namespaces."""
+        return READY_LIMIT_S if self.options.uml else super().ready_limit_s
+
+    def up(self) -> None:
+        """Start the networks, the BMCs and both nodes with Pacemaker."""
+        site = self.site
+        kind = Machines if self.options.uml else Namespaces
+        self._nodes: Nodes = kind(site)
+        self._script = put_file(site, f"scripts/{self._nodes.program}", "ha.sh")
+        put_file(site, "scripts/common.sh", "common.sh")
+        for name in ("journal.py", "receiver.py", "agent.py"):
+            put_file(site, f"ha_{name}", name)
+        for name in ("mnt", "log", "bin"):
+            site.make_directory(name)
+        site.run("mount", "-t", "tmpfs", "-o", "size=64m,mode=0755", f"strakes-lab-{site.name}", site.mount_point)
+        for name in ("bmc.log", "alerts.jsonl"):
+            site.write(name, "")
+        site.step("networks: two heartbeat links and one for management")
+        self._connect()
+        planned = self._nodes.plan(self.options.token)
+        site.step("two BMCs, and a receiver of alerts")
+        for number, name in enumerate(NODES, 1):
+            self._start_bmc(number, name)
+        self._listen()
+        for file in alert_files(planned):
+            site.write(Path(file.path).name, file.text, file.mode)
+        site.write(
+            "hosts",
+            "127.0.0.1 localhost\n" + "".join(f"10.1.0.{number} mds-{name}\n" for number, name in enumerate(NODES, 1)),
+        )
+        key, configuration, cib = secrets.token_bytes(256), corosync_file(planned).text, self._nodes.cib(planned)
+        for name in NODES:
+            self._make_disks(name, key, configuration, cib)
+        self._nodes.furnish(planned)
+        site.step("two nodes")
+        self._nodes.start()
+
+    def ready(self) -> str:
+        """Return what the cluster still lacks, as node a says; empty when it is whole and serves."""
+        time.sleep(self._nodes.look_every_s)
+        return lacking([str(self._script), "enter", "a"], self.site.id)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the commands, files and addresses by which the nodes, links and BMCs are reached."""
+        directory, script = self.site.directory, str(self._script)
+        return {
+            "nodes": [f"mds-{name}" for name in NODES],
+            "commands": {f"mds-{name}": [script, "enter", name] for name in NODES},
+            "process_of": {f"mds-{name}": str(directory / f"{name}.pid") for name in NODES},
+            "links": {str(number): [script, "link", str(number)] for number in range(2)},
+            "power": {f"mds-{name}": [script, "ipmi", name] for name in NODES},
+            "journals": {f"mds-{name}": [script, "journal", name] for name in NODES},
+            "clients": [
+                "nsenter",
+                f"--net={directory / 'net.hub'}",
+                "/usr/bin/python3",
+                str(directory / "journal.py"),
+                "ask",
+            ],
+            "addresses": [f"10.9.{number}.1" for number, _ in enumerate(NODES, 1)],
+            "bmc_log": str(directory / "bmc.log"),
+            "alerts": str(directory / "alerts.jsonl"),
+            "look_every_s": self._nodes.look_every_s,
+            **self._nodes.facts(),
+        }
+
+    def _connect(self) -> None:
+        hub = self.site.directory / "net.hub"
+        write_kept(hub, "")
+        self.site.run("unshare", f"--net={hub}", "ip", "link", "set", "lo", "up")
+        self._nodes.connect()
+        for number, name in enumerate(NODES, 1):
+            self._nodes.hub("address", "add", f"10.9.{number}.254/24", "dev", f"to-{name}")
+            self._nodes.hub("address", "add", f"10.9.0.{number}/32", "dev", "lo")
+        self._nodes.hub("address", "add", f"{ADMIN}/32", "dev", "lo")
+
+    def _start_bmc(self, number: int, name: str) -> None:
+        configuration = self.site.write(f"bmc-{name}.conf", bmc_text(number, name, self._script))
+        emulation = self.site.write("bmc.emu", BMC_EMULATION)
+        self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n", 0o700)
+        state = self.site.make_directory(f"bmc-{name}")
+        self.site.start(
+            f"bmc.{name}", *self._at_hub, "ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state
+        )
+
+    def _listen(self) -> None:
+        directory = self.site.directory
+        self.site.write("bin/mail", _MAIL.format(ADMIN, RECEIVER_PORT), 0o755)
+        address = self.site.write(WEBHOOK, f"http://{ADMIN}:{RECEIVER_PORT}/webhook\n", 0o400)
+        # Pacemaker runs its alerts as this user.
+        shutil.chown(address, _OWNER)
+        self.site.start(
+            "alerts", *self._at_hub, "/usr/bin/python3", directory / "receiver.py", ADMIN, directory / "alerts.jsonl"
+        )
+
+    @property
+    def _at_hub(self) -> tuple[str, ...]:
+        return ("nsenter", f"--net={self.site.directory / 'net.hub'}")
+
+    def _make_disks(self, name: str, key: bytes, configuration: str, cib: str) -> None:
+        for part in DISKS:
+            self.site.make_directory(name, part)
+        disk = self.site.directory / name
+        write_kept(disk / "etc/corosync/authkey", key, mode=0o400)
+        write_kept(disk / "etc/corosync/corosync.conf", configuration, mode=0o644)
+        known = disk / "var/lib/pacemaker/cib/cib.xml"
+        write_kept(known, cib)
+        owner, group = pwd.getpwnam(_OWNER).pw_uid, grp.getgrnam(_GROUP).gr_gid
+        for path in (disk / "var/lib/pacemaker", *(disk / "var/lib/pacemaker").rglob("*")):
+            os.chown(path, owner, group)
+        shutil.chown(disk / "var/log", group=_GROUP)
+        (disk / "var/log").chmod(0o775)

@@ -1,0 +1,162 @@
+"""Nodes as User-mode Linux: kernels as processes, with real DRBD, private disks, and this machine's files."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.files import open_directory, write_kept
+from strakes.base.units import MIB
+from strakes.failover.cluster import Cluster
+from strakes.failover.plan import drbd_files
+from strakes.lab.device import make_file, require_space
+from strakes.lab.ha_configuration import NODES, cluster, machine_cib
+from strakes.lab.ha_namespaces import Nodes, put_file
+from strakes.lab.packages import Package
+from strakes.lab.process import run
+
+PACKAGES = (
+    Package("user-mode-linux", "linux.uml"),
+    Package("gcc", "cc"),
+    Package("drbd-utils", "drbdadm"),
+    Package("e2fsprogs", "mkfs.ext4"),
+    Package("kmod", "modprobe"),
+)
+_MODULES = ("overlay", "drbd", "hmac")
+_KERNELS = Path("/usr/lib/uml/modules")
+_SIZES = {"own": 256 * MIB, "replicated": 256 * MIB, "plain": 256 * MIB}
+# The study replication-cost makes 100,000 files, and leaves half of the inodes free. ext4 would make 65,536.
+_INODES = 262_144
+_COMMAND_S = 300.0
+# Tenths of a second (the first two) and seconds: on a busy machine an answer may take longer than the usual 0.5 s, and
+# the connection would end.
+_PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
+# After a power cut some 40 MiB are copied again; as fast as it goes, for the pair is not whole before.
+_QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
+# Where a machine mounts the replicated device and the other one.
+JOURNAL, PLAIN = "/srv/journal", "/srv/plain"
+# The pair needs 20 s on an idle machine. A lower limit fails at a load of 40.
+READY_LIMIT_S = 900.0
+
+
+class Machines(Nodes):
+    """Two machines that share the files of this one read-only; kernel, disks and networks are their own."""
+
+    program = "machines.sh"
+    look_every_s = 2.0
+
+    @classmethod
+    def check(cls, directory: Path) -> None:
+        """Check the options. Raises BadInputError and EnvironmentLacksError for what cannot be."""
+        require_space(directory, len(NODES) * sum(_SIZES.values()), "--at")
+        if not Path("/dev/net/tun").exists():
+            raise EnvironmentLacksError(
+                "User-mode Linux cannot be connected here",
+                where="/dev/net/tun",
+                why="it does not exist",
+                remedy="modprobe tun; a container must be given the device.",
+            )
+
+    def plan(self, token_s: float) -> Cluster:
+        """Return the pair with DRBD 8.4 on its own disks; a token of less than 5 s is raised to 5 s."""
+        # On a busy machine a node may be silent for seconds.
+        return cluster(self.site.directory, max(5.0, token_s), device="/dev/vdb", mount=JOURNAL, drbd="8.4")
+
+    def cib(self, planned: Cluster) -> str:
+        """Return Pacemaker's configuration for machines, with the lab's programs in it."""
+        return machine_cib(planned, self.site.directory)
+
+    def connect(self) -> None:
+        """Make the bridges of both heartbeat links and of management, with a tap device for each machine."""
+        put_file(self.site, "scripts/user_mode.sh", "user_mode.sh")
+        for ring in ("ring0", "ring1"):
+            self.hub("link", "add", ring, "type", "bridge")
+            self.hub("link", "set", ring, "up")
+        for name in NODES:
+            for link in ("ring0", "ring1", "to"):
+                self.hub("tuntap", "add", "dev", f"{link}-{name}", "mode", "tap")
+                self.hub("link", "set", f"{link}-{name}", "up", *(("master", link) if link != "to" else ()))
+
+    def furnish(self, planned: Cluster) -> None:
+        """Make the kernel and the disks of both machines, with DRBD's files and secret on them."""
+        site = self.site
+        self.make_kernel()
+        secret = secrets.token_hex(16)
+        for name in NODES:
+            own = site.directory / name
+            for file in drbd_files(planned):
+                path = own / file.path
+                os.close(open_directory(path.parent, make=0o755))
+                write_kept(path, file.text, mode=0o644)
+            authentication = own / "etc/drbd.d/authentication.secret"
+            net = f'cram-hmac-alg sha1; shared-secret "{secret}"; {_PATIENT_NET}'
+            write_kept(authentication, f"common {{ net {{ {net} }} disk {{ {_QUICK_RESYNC} }} }}\n")
+            (own / "var/lib/drbd").mkdir()
+            write_kept(own / "etc/hosts", (site.directory / "hosts").read_bytes(), mode=0o644)
+            for what, size in _SIZES.items():
+                make_file(site.directory / f"{name}.{what}", size)
+            site.run("mkfs.ext4", "-q", "-d", own, site.directory / f"{name}.own")
+            site.run("mkfs.ext4", "-q", "-E", "nodiscard", "-N", str(_INODES), site.directory / f"{name}.plain")
+
+    def make_kernel(self) -> None:
+        """Take a kernel's DRBD modules, and compile a helper. Raises EnvironmentLacksError where none has them."""
+        site = self.site
+        site.step("modules of User-mode Linux")
+        kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
+        if not kernels:
+            raise EnvironmentLacksError(
+                "no kernel for the machines is installed", where=str(_KERNELS), why="none there has a DRBD module"
+            )
+        # modprobe looks below lib/modules of the directory that it is given.
+        root = site.make_directory("uml", "lib")
+        (root / "modules").symlink_to(_KERNELS)
+        words = ("--dirname", root.parent, "--set-version", kernels[-1], "--all", "--show-depends", *_MODULES)
+        listed = site.run("modprobe", *words)
+        paths = dict.fromkeys(line.split()[1] for line in listed.splitlines() if line.startswith("insmod"))
+        site.write("modules", "".join(f"{path}\n" for path in paths))
+        put_file(site, "scripts/user_mode_init.sh", "init")
+        source = put_file(site, "scripts/xstate.c", "xstate.c")
+        site.run("cc", "-O2", "-shared", "-fPIC", "-o", site.directory / "xstate.so", source)
+        for part in ("own", "node"):
+            site.make_directory("machine", part)
+
+    def start(self) -> None:
+        """Start both machines, DRBD with a file system on it, and the cluster."""
+        site = self.site
+        for name in NODES:
+            site.start(f"node.{name}", site.directory / "ha.sh", "node", name)
+        site.wait_until("the machines to start", self._silent, limit_s=_COMMAND_S)
+        site.step("DRBD")
+        for name in NODES:
+            self._on(name, f"mount /dev/vdc {PLAIN} && drbdadm create-md --force journal && drbdadm up journal")
+        first = NODES[0]
+        # Both disks are empty, and so the same: nothing has to be copied at first.
+        self._on(
+            first,
+            "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0"
+            " && drbdadm primary journal"
+            # DRBD counts discarded blocks as written, and copies all of them again after a power cut.
+            f" && mkfs.ext4 -q -E nodiscard -N {_INODES} /dev/drbd0 && drbdadm secondary journal",
+        )
+        site.step("the cluster")
+        for name in NODES:
+            self._on(name, f"touch /var/lib/drbd/made && sync && {site.directory}/ha.sh cluster")
+
+    def facts(self) -> Mapping[str, object]:
+        """Return where the replicated file system and the plain one are mounted."""
+        return {"replicated": JOURNAL, "plain": PLAIN}
+
+    def _silent(self) -> str:
+        time.sleep(1.0)
+        silent = [name for name in NODES if run(self._enter(name, "true"), limit_s=30.0).status != 0]
+        return f"not started yet: {', '.join(f'mds-{name}' for name in silent)}" if silent else ""
+
+    def _on(self, name: str, script: str) -> None:
+        self.site.run(*self._enter(name, "sh", "-c", script), limit_s=_COMMAND_S)
+
+    def _enter(self, name: str, *words: str) -> list[str]:
+        return [str(self.site.directory / "ha.sh"), "enter", name, *words]

@@ -1,0 +1,113 @@
+"""Nodes as namespaces of this machine: up in seconds; their journal is on a memory file system that both see."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from strakes.base.files import write_kept
+from strakes.failover.cluster import Cluster
+from strakes.lab.ha_configuration import NODES, cluster, namespace_cib
+from strakes.lab.site import LabSite
+
+ADMIN = "10.9.0.100"
+# Private directories of each node; they survive a power cut.
+DISKS = (
+    "etc/corosync/uidgid.d",
+    "var/lib/corosync",
+    *(f"var/lib/pacemaker/{part}" for part in ("cib", "cores", "blackbox", "pengine")),
+    "var/log",
+)
+
+
+class Nodes(ABC):
+    """The two nodes while they are being started; ``program`` is the script that everything calls."""
+
+    program: str
+    # How often the cluster is asked how it is: machines answer more slowly than namespaces.
+    look_every_s: float
+
+    def __init__(self, site: LabSite) -> None:
+        self.site = site
+
+    @abstractmethod
+    def plan(self, token_s: float) -> Cluster:
+        """Return the pair as it is planned."""
+
+    @abstractmethod
+    def cib(self, planned: Cluster) -> str:
+        """Return the planned configuration of Pacemaker, with stand-ins for what the nodes cannot have."""
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Heartbeat links and the network of the BMCs, whose hub is there."""
+
+    @abstractmethod
+    def furnish(self, planned: Cluster) -> None:
+        """Write the files that only this kind of node has on its disks."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Switch both on."""
+
+    def facts(self) -> Mapping[str, object]:
+        """Return the facts that only this kind of node has."""
+        return {}
+
+    def hub(self, *words: str | Path) -> None:
+        """``ip`` in the network of the BMCs."""
+        self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)
+
+
+def put_file(site: LabSite, source: str, name: str) -> Path:
+    """One of this package's programs, in the directory of the lab."""
+    return site.write(name, resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8"), 0o755)
+
+
+class Namespaces(Nodes):
+    """No DRBD and no mount: a promotable resource without a device stands in for them."""
+
+    program = "namespaces.sh"
+    look_every_s = 0.2
+
+    def plan(self, token_s: float) -> Cluster:
+        """Return the pair without a replicated device."""
+        return cluster(self.site.directory, token_s, device="/dev/null", mount="/none", drbd="9")
+
+    def cib(self, planned: Cluster) -> str:
+        """Return Pacemaker's configuration for namespaces, with a stand-in for DRBD."""
+        return namespace_cib(planned, self.site.directory, str(self.site.mount_point))
+
+    def connect(self) -> None:
+        """Make a network namespace for each node, joined by two heartbeat links and one to the BMCs."""
+        site = self.site
+        net = {name: site.directory / f"net.{name}" for name in NODES}
+        for path in net.values():
+            write_kept(path, "")
+            site.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
+
+        def ip(where: str, *words: str | Path) -> None:
+            site.run("nsenter", f"--net={net[where]}", "ip", *words)
+
+        first, second = NODES
+        for ring in range(2):
+            ip(first, "link", "add", f"ring{ring}", "type", "veth", "peer", "name", f"ring{ring}", "netns", net[second])
+            for number, name in enumerate(NODES, 1):
+                ip(name, "address", "add", f"10.{ring + 1}.0.{number}/24", "dev", f"ring{ring}")
+                ip(name, "link", "set", f"ring{ring}", "up")
+        for number, name in enumerate(NODES, 1):
+            self.hub("link", "add", f"to-{name}", "type", "veth", "peer", "name", "management", "netns", net[name])
+            ip(name, "address", "add", f"10.9.{number}.1/24", "dev", "management")
+            ip(name, "link", "set", "management", "up")
+            self.hub("link", "set", f"to-{name}", "up")
+            ip(name, "route", "add", "10.9.0.0/24", "via", f"10.9.{number}.254")
+
+    def furnish(self, planned: Cluster) -> None:
+        """Do nothing; namespaces do not replicate."""
+
+    def start(self) -> None:
+        """Start both nodes in their namespaces."""
+        for name in NODES:
+            self.site.start(f"node.{name}", self.site.directory / "ha.sh", "node", name)

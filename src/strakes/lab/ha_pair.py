@@ -1,0 +1,281 @@
+"""A running pair: its faults, its power and its state."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+from strakes.base.errors import MeasurementError
+from strakes.failover.split_brain import JournalRecord
+from strakes.lab.process import LabCompleted, run
+
+_ASK_S = 30.0
+_COMMAND_S = 60.0
+_TICK_S = 0.2
+# For a fencing that is under way: as long as Pacemaker gives it, and a second try.
+_FENCING_S = 240.0
+_ROLES = ("Started", "Promoted", "Unpromoted")
+
+
+@dataclass(frozen=True)
+class Button:
+    """A command that the BMC of a node received: ``set power 0`` cuts its power."""
+
+    at_s: float
+    node: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An alert that arrived ``by`` mail or webhook."""
+
+    at_s: float
+    by: str
+    text: str
+
+
+class Pair:
+    """Take the ``facts`` of the lab's status.
+
+    Every method raises MeasurementError if the pair does not follow a command.
+    """
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
+        self.nodes: tuple[str, ...] = tuple(facts["nodes"])
+        self._look_every_s = float(facts["look_every_s"])
+
+    def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> LabCompleted:
+        """Run a command on a node."""
+        return run([*self._facts["commands"][node], *words], limit_s=limit_s)
+
+    def power_off(self, node: str) -> None:
+        """Cut the power of a node by its BMC."""
+        self._do([*self._facts["power"][node], "off"])
+
+    def power_on(self, node: str) -> None:
+        """Switch a node on by its BMC, and return when it says so: a node that is starting is not started twice."""
+        self._do([*self._facts["power"][node], "on"])
+        self.wait_until(f"the power of {node}", lambda: self.has_power(node), _COMMAND_S)
+
+    def has_power(self, node: str) -> bool:
+        """Whether a node is switched on, as its BMC says."""
+        return self._do([*self._facts["power"][node], "status"]).rstrip().endswith("is on")
+
+    def cut(self, link: int) -> None:
+        """Pull the cable of one heartbeat link (0 or 1)."""
+        self._do([*self._facts["links"][str(link)], "down"])
+
+    def cut_all(self) -> None:
+        """Pull the cables of all heartbeat links."""
+        for link in self._facts["links"]:
+            self.cut(int(link))
+
+    def connect(self, link: int) -> None:
+        """Plug the cable of one heartbeat link in again."""
+        self._do([*self._facts["links"][str(link)], "up"])
+
+    def hang_service(self, node: str) -> None:
+        """Stop the journal's process there: it keeps its connections and does not answer."""
+        self._signal_service(node, "STOP")
+
+    def _signal_service(self, node: str, name: str) -> None:
+        # Words of a command line are separated by NUL, which no pattern matches; the brackets leave this shell out.
+        words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
+        finds = f"{words} | grep -q '[j]ournal.py serve'"
+        script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
+        self.on(node, "sh", "-c", script)
+
+    def restore(self) -> None:
+        """Connect all links, continue the service, and switch on nodes that are off once no fencing is under way."""
+        for link in self._facts["links"]:
+            self.connect(int(link))
+        off = []
+        for node in self.nodes:
+            if self.has_power(node):
+                self._signal_service(node, "CONT")
+            else:
+                off.append(node)
+        deadline = time.monotonic() + _FENCING_S
+        while off:
+            late = time.monotonic() > deadline
+            ready = [node for node in off if late or not self._is_being_fenced(node)]
+            for node in ready:
+                self.power_on(node)
+            off = [node for node in off if node not in ready]
+            if off:
+                time.sleep(self._look_every_s)
+
+    def _is_being_fenced(self, node: str) -> bool:
+        """Return whether the other node is fencing this one, or is about to.
+
+        Fencing ends when the BMC confirms that the power is off. A node that is switched on meanwhile delays it, and
+        the service with it.
+        """
+        statuses = (self._status(name) for name in self.nodes)
+        return any(is_being_fenced(status, node) for status in statuses if status is not None)
+
+    def active(self) -> str:
+        """Which node serves; empty where none is known to."""
+        for node in self.nodes:
+            status = self._status(node)
+            if status is None:
+                continue
+            for resource in status.iter("resource"):
+                places = [place.get("name", "") for place in resource.iterfind("./node")]
+                if resource.get("id") == "journal" and resource.get("role") == "Started" and places:
+                    return places[0]
+        return ""
+
+    def wait_whole(self, limit_s: float) -> None:
+        """Until both nodes see each other and everything runs that should."""
+        self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
+
+    def make_whole(self, limit_s: float) -> None:
+        """Put everything right, and wait. A node that is being fenced is switched on when that is over."""
+        self.restore()
+
+        def is_whole(lacking: Callable[[str], str]) -> bool:
+            if not any(map(lacking, self.nodes)):
+                return True
+            for node in self.nodes:
+                # In this order: what cut the power just now may still be under way.
+                if not self.has_power(node) and not self._is_being_fenced(node):
+                    self.power_on(node)
+            return False
+
+        self.wait_until(
+            "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
+        )
+        # Pacemaker counts failures long after they are mended: the third one moves the service.
+        self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
+        self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
+
+    def lacking(self, node: str) -> str:
+        """Return the first fault that a node reports: a copy that is being brought up to date cannot take over yet."""
+        why = lacking(self._facts["commands"][node])
+        if why or "replicated" not in self._facts:
+            return why
+        asked = self.on(node, "cat", "/proc/drbd")
+        return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not the same yet"
+
+    def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
+        """Wait until a condition holds, asked every ``tick_s``. Raises MeasurementError after ``limit_s`` seconds."""
+        deadline = time.monotonic() + limit_s
+        while not condition():
+            if time.monotonic() > deadline:
+                raise MeasurementError(
+                    f"waited {limit_s:.0f} s for {what}",
+                    where="the pair",
+                    remedy="Look at it: strakes lab status; or start a new one.",
+                )
+            time.sleep(tick_s)
+
+    def buttons(self, since_s: float) -> tuple[Button, ...]:
+        """Read what the BMCs wrote down."""
+        lines = [line.split(" ", 2) for line in Path(self._facts["bmc_log"]).read_text().splitlines()]
+        buttons = [Button(float(at), node, what) for at, node, what in lines]
+        return tuple(button for button in buttons if button.at_s >= since_s)
+
+    def alerts(self, since_s: float) -> tuple[Alert, ...]:
+        """Return the alerts that arrived since a time."""
+        alerts = [Alert(**json.loads(line)) for line in Path(self._facts["alerts"]).read_text().splitlines()]
+        return tuple(alert for alert in alerts if alert.at_s >= since_s)
+
+    def journal(self, node: str) -> tuple[JournalRecord, ...]:
+        """Read the node's own copy, from its disk if the node is off."""
+        return read_journal(self._do(self._facts["journals"][node]))
+
+    def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
+        """Return the command that is ``count`` clients until its standard input ends; their names end with ``name``."""
+        return [*self._facts["clients"], name, str(count), f"{rate_per_s:g}", *self._facts["addresses"]]
+
+    def _status(self, node: str) -> Xml.Element | None:
+        return _status(self._facts["commands"][node])
+
+    def _do(self, argv: Sequence[str]) -> str:
+        done = run(argv, limit_s=_COMMAND_S)
+        if done.status != 0:
+            raise MeasurementError("the pair did not follow a command", where=" ".join(argv), why=done.complaint)
+        return done.stdout
+
+
+def read_journal(text: str) -> tuple[JournalRecord, ...]:
+    """Read the complete records of a journal; a record torn by a power cut is omitted.
+
+    >>> records = read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
+    >>> [(record.term, record.node, record.client, record.number) for record in records]
+    [(1, 'mds-a', 'start', 0), (1, 'mds-a', 'c0', 7)]
+    """
+    complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
+    return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
+
+
+def is_being_fenced(status: Xml.Element, node: str) -> bool:
+    """Return whether ``crm_mon`` of either node shows a fencing that is pending or under way."""
+    coordinator = status.find("./summary/current_dc")
+    # Without a coordinator, or without quorum, nobody is fenced: a node that has just started knows nobody yet.
+    decides = coordinator is not None and coordinator.get("with_quorum") == "true"
+    unclean = any(
+        seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")
+    )
+    return node in _fencing_under_way(status) or (decides and unclean)
+
+
+def _fencing_under_way(status: Xml.Element) -> list[str]:
+    events = status.iterfind("./fence_history/fence_event")
+    return [str(event.get("target")) for event in events if event.get("status") == "pending"]
+
+
+def lacking(command: Sequence[str], lab_id: str = "") -> str:
+    """Return what a cluster still lacks, as the node of ``command`` says; empty when it is whole and serves."""
+    status = _status(command, lab_id)
+    if why := _absent(status):
+        return why
+    assert status is not None
+    idle = [
+        str(resource.get("id"))
+        for resource in status.iter("resource")
+        if resource.get("role") not in _ROLES or resource.get("pending")
+    ]
+    roles = (str(resource.get("role")) for resource in status.iter("resource"))
+    copies = sorted(role for role in roles if role in ("Promoted", "Unpromoted"))
+    if idle:
+        return f"not started: {', '.join(idle)}"
+    return "" if copies == ["Promoted", "Unpromoted"] else f"the copies are: {', '.join(copies) or 'none'}"
+
+
+def _absent(status: Xml.Element | None) -> str:
+    """Return which nodes do not take part yet; empty when both do, and neither is being fenced."""
+    if status is None:
+        return "the cluster does not answer yet"
+    offline = [
+        str(node.get("name"))
+        for node in status.iterfind("./nodes/node")
+        if node.get("online") != "true" or node.get("pending") == "true" or node.get("unclean") == "true"
+    ]
+    if offline or len(status.findall("./nodes/node")) < 2:
+        return f"not online: {', '.join(offline) or 'both'}"
+    # Until then the coordinator may show resources of a lost node as running.
+    if fenced := _fencing_under_way(status):
+        return f"the fencing of {', '.join(fenced)} is not over"
+    history = status.find("./fence_history")
+    if history is not None and history.get("status", "0") != "0":
+        return "the fencer does not answer yet"
+    return ""
+
+
+def _status(command: Sequence[str], lab_id: str = "") -> Xml.Element | None:
+    asked = run(
+        [*command, "crm_mon", "--one-shot", "--output-as=xml", "--fence-history=3"], limit_s=_ASK_S, lab_id=lab_id
+    )
+    try:
+        return Xml.fromstring(asked.stdout) if asked.status == 0 else None
+    except Xml.ParseError:
+        return None

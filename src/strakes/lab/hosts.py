@@ -1,0 +1,172 @@
+"""Several hosts on one machine, reached by ssh: each with processes, network, name and /tmp, and a shared directory."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from strakes.base.files import write_kept
+from strakes.base.units import counted
+from strakes.lab.kind import Lab
+from strakes.lab.options import LabOptions, option
+from strakes.lab.packages import Package
+
+LOGIN = "login"
+# Nothing else is in this network, and no way leads out of it.
+_NETWORK = ipaddress.ip_network("10.77.0.0/24")
+_FIRST_HOST_NUMBER = 10
+_BURST_BYTES = 1 << 18
+
+
+@dataclass(frozen=True)
+class HostsOptions(LabOptions):
+    """Options of ``lab up hosts``."""
+
+    hosts: int = option(
+        "count", "Number of hosts to measure from (n1, n2, ...). There is also a login host.", 4, least=1, most=64
+    )
+    size: int = option("size", "Capacity of the shared directory, which is in memory.", "2GiB", least="1MiB")
+    link: int | None = option(
+        "size",
+        "Bandwidth of each host's link in each direction, in bytes per second, such as 100MiB.  [default: unlimited]",
+        least="1MiB",
+    )
+
+
+HostsOptionsT = TypeVar("HostsOptionsT", bound=HostsOptions)
+
+
+class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
+    """Hosts with namespaces (process, network, mount, IPC, host name), an sshd, and a link to a switch."""
+
+    packages: ClassVar[tuple[Package, ...]] = (
+        Package("openssh-server", "/usr/sbin/sshd"),
+        Package("openssh-client", "ssh"),
+        Package("iproute2", "tc"),
+        Package("util-linux", "nsenter"),
+    )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the hosts that are measured from."""
+        return tuple(f"n{number}" for number in range(1, self.options.hosts + 1))
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The host to log in to first."""
+        return {name: str(_NETWORK[_FIRST_HOST_NUMBER + number]) for number, name in enumerate((LOGIN, *self.names))}
+
+    def up(self) -> None:
+        """Start everything."""
+        site = self.site
+        self._script = site.write(
+            "host.sh", resources.files("strakes").joinpath("lab/scripts/host.sh").read_text(encoding="utf-8")
+        )
+        self._script.chmod(0o755)
+        for directory in ("mnt", "log", "etc/ssh"):
+            site.make_directory(directory)
+        site.run(
+            "mount",
+            "-t",
+            "tmpfs",
+            "-o",
+            f"size={self.options.size},mode=0755",
+            f"strakes-lab-{site.name}",
+            site.mount_point,
+        )
+        site.write(
+            "etc/hosts",
+            "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.addresses.items()),
+        )
+        site.write("kept", "".join(f"{path}\n" for path in _outermost(site.directory, Path(sys.prefix), *_sources())))
+        self._prepare_ssh()
+        site.step("a switch with a link for each host")
+        self._connect()
+        site.step(f"{counted(len(self.names), 'host')}, and one to log in to")
+        for name, address in self.addresses.items():
+            site.start(f"host.{name}", self._script, "host", name, address)
+
+    def ready(self) -> str:
+        """Return why the file system cannot be used yet, or an empty text."""
+        absent = [name for name in self.addresses if not (self.site.directory / f"{name}.up").exists()]
+        return f"not up yet: {', '.join(absent)}" if absent else ""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Return the addresses, files and commands by which programs reach it."""
+        script = str(self._script)
+        return {
+            "hosts": list(self.names),
+            "commands": {name: [script, "enter", name] for name in self.addresses},
+            "power": {name: [script, "power", name] for name in self.addresses},
+            "links": {name: [script, "link", name] for name in self.addresses},
+        }
+
+    def on(self, host: str) -> tuple[str | Path, ...]:
+        """Return what a command is prefixed with to run there."""
+        return (self._script, "enter", host)
+
+    def _prepare_ssh(self) -> None:
+        directory = self.site.directory / "etc/ssh"
+        for key in ("host", "user"):
+            self.site.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", directory / key)
+        self.site.write(
+            "sshd_config",
+            f"HostKey {directory}/host\nAuthorizedKeysFile {directory}/user.pub\nStrictModes no\nUsePAM no\n"
+            "PermitRootLogin prohibit-password\nPidFile none\nAcceptEnv *\nMaxStartups 200\n",
+        )
+        self.site.write(
+            "etc/ssh/ssh_config",
+            f"Host *\n  IdentityFile {directory}/user\n  IdentitiesOnly yes\n  StrictHostKeyChecking no\n"
+            "  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n",
+        )
+
+    def _connect(self) -> None:
+        """Every host has one link, to a switch that is nobody's host."""
+        net = {name: self.site.directory / f"net.{name}" for name in ("hub", *self.addresses)}
+        for path in net.values():
+            write_kept(path, "")
+            self.site.run("unshare", f"--net={path}", "true")
+        lines = ["link add switch type bridge", "link set switch up"]
+        for name in self.addresses:
+            lines.append(f"link add {name} type veth peer name eth0 netns {net[name]}")
+            lines.append(f"link set {name} master switch up")
+        inside = ("nsenter", f"--net={net['hub']}")
+        self.site.run(*inside, "ip", "-batch", self.site.write("switch.ip", "\n".join(lines) + "\n"))
+        if self.options.link is None:
+            return
+        for name in self.addresses:
+            for where, link in (("hub", name), (name, "eth0")):
+                slow = (
+                    "tbf",
+                    "rate",
+                    f"{self.options.link}bps",
+                    "burst",
+                    str(max(_BURST_BYTES, self.options.link // 100)),
+                    "latency",
+                    "50ms",
+                )
+                self.site.run("nsenter", f"--net={net[where]}", "tc", "qdisc", "add", "dev", link, "root", *slow)
+
+
+class PlainHostsLab(HostsLab[HostsOptions]):
+    """The hosts alone."""
+
+    options_type = HostsOptions
+
+
+def _sources() -> tuple[Path, ...]:
+    """Return the directory that strakes is imported from, and the checkout that it belongs to, if it does."""
+    # Not by importlib.resources: an editable installation answers with several places at once.
+    source = Path(__file__).resolve().parents[3]
+    return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
+
+
+def _outermost(*paths: Path) -> list[Path]:
+    """Return the paths, leaving out any inside another of them."""
+    resolved = sorted({path.resolve() for path in paths})
+    return [path for path in resolved if not any(other != path and path.is_relative_to(other) for other in resolved)]

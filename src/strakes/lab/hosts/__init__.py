@@ -1,1 +1,0 @@
-"""Several hosts on one machine, and a batch system on them."""

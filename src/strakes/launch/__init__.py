@@ -1,1 +1,0 @@
-"""Starting engines and supervising them, one module per launcher."""

@@ -1,1 +1,0 @@
-"""Tables and figures of the published studies, each given once."""

@@ -1,0 +1,108 @@
+"""A cell: one setting of a study's factors, its plan, and the figures taken from the plan's phases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from strakes.model.place import PLAIN, Place
+from strakes.model.plan import Plan
+from strakes.model.portrait import Setting
+from strakes.model.record import Record
+from strakes.targets.description import Layout
+
+Metric = Literal[
+    "bytes_per_s",
+    "operations_per_s",
+    "seconds_per_item",
+    "elapsed_s",
+    "recovery_first_s",
+    "recovery_median_s",
+    "recovery_last_s",
+    "device_busy",
+    "iowait",
+    "memory_available",
+    "servers_memory",
+    "utilisation",
+]
+
+UNITS: Mapping[Metric, str] = {
+    "bytes_per_s": "B/s",
+    "operations_per_s": "op/s",
+    "seconds_per_item": "s",
+    "elapsed_s": "s",
+    "recovery_first_s": "s",
+    "recovery_median_s": "s",
+    "recovery_last_s": "s",
+    "device_busy": "%",
+    "iowait": "%",
+    "memory_available": "B",
+    "servers_memory": "B",
+    "utilisation": "%",
+}
+# A phase has at most one of these metrics, and any number of the others.
+_ONE_OF_A_PHASE: tuple[Metric, ...] = ("bytes_per_s", "operations_per_s", "seconds_per_item")
+# Load of the machine, and use of accelerators in training. They accompany the rates, and are no reason to
+# repeat a cell.
+SIDE_METRICS: tuple[Metric, ...] = (
+    "device_busy",
+    "iowait",
+    "memory_available",
+    "servers_memory",
+    "utilisation",
+)
+
+# The plan of another tool's figures, whose phases are unknown.
+NO_PLAN = Plan(0, ())
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One figure of one phase of a cell's plan. ``settings`` are added to the cell's settings."""
+
+    phase: str
+    metric: Metric
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+
+    @property
+    def is_side(self) -> bool:
+        """Whether it only accompanies the rate of its phase."""
+        return self.metric in SIDE_METRICS
+
+    @property
+    def suffix(self) -> str:
+        """The part of the measure's id after the cell's key."""
+        return self.phase if self.metric in _ONE_OF_A_PHASE else f"{self.phase}:{self.metric}"
+
+
+@dataclass(frozen=True)
+class Cell(Record):
+    """One combination of the levels of a study's factors: its plan and the measures of the plan.
+
+    ``priority``: cells of priority 1 are measured unless the budget is very short, others if time allows. ``layout``:
+    required layout of its files, None for the default. ``precision``: relative half-width to reach, None for the run's.
+    ``fingerprint``: of the plan; for an ``imported`` cell, which has no plan, of the settings that must agree to
+    compare two runs. ``knobs``: settings of the file system during its visits, restored afterwards.
+    """
+
+    study: str
+    key: str
+    settings: Mapping[str, Setting]
+    plan: Plan = NO_PLAN
+    measures: tuple[Measure, ...] = ()
+    priority: int = 1
+    layout: Layout | None = None
+    place: Place = PLAIN
+    precision: float | None = None
+    fingerprint: str = field(default="", compare=False)
+    imported: bool = False
+    knobs: Mapping[str, str] = field(default_factory=dict)
+
+    def always_written(self) -> Sequence[str]:
+        """Return the fields that are stored even if they have their defaults."""
+        return ("measures", "priority")
+
+    def measure_id(self, phase: str) -> str:
+        """Return the id in findings of a measured phase of this cell."""
+        return f"{self.key}:{phase}"

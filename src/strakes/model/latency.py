@@ -1,0 +1,76 @@
+"""Latencies of a phase from the engine's histograms, whose buckets ``docs/reference/engine.md`` defines."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from strakes.model.sample import Sample
+
+SHARES: Mapping[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+# Histograms of waits between calls.
+_WAITS = ("gather", "lag")
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Percentiles of the latencies of ``calls`` calls, in seconds, by name (``SHARES``)."""
+
+    calls: int
+    percentiles: Mapping[str, float]
+
+
+def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
+    """Return the latencies of each kind of call over several samples of a phase, empty without histograms.
+
+    >>> buckets = {"unit": "ns", "sub_bits": 6, "buckets": [[100, 99], [250, 1]]}
+    >>> found = latencies_by_call([Sample("stat", histograms={"file-stat": buckets})])
+    >>> found["file-stat"].calls, round(found["file-stat"].percentiles["p50"], 9)
+    (100, 1e-07)
+    """
+    counts: dict[str, Counter[float]] = {}
+    for sample in samples:
+        for call, histogram in sample.histograms.items():
+            if call not in _WAITS:
+                seconds = counts.setdefault(call, Counter())
+                for bucket, count in histogram["buckets"]:
+                    seconds[_seconds_of(bucket, histogram["sub_bits"])] += count
+    return {call: _latencies(seconds) for call, seconds in counts.items() if seconds}
+
+
+def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
+    """Return the latencies of all calls of several samples of a phase, or None without histograms."""
+    merged: list[Sample] = []
+    for sample in samples:
+        merged += [
+            Sample("", histograms={"": histogram})
+            for call, histogram in sample.histograms.items()
+            if call not in _WAITS
+        ]
+    return latencies_by_call(merged).get("")
+
+
+def _seconds_of(bucket: int, sub_bits: int) -> float:
+    """Return the middle of a bucket in seconds."""
+    if bucket < 1 << sub_bits:
+        return bucket * 1e-9
+    shift = (bucket >> sub_bits) - 1
+    lowest = ((bucket & ((1 << sub_bits) - 1)) + (1 << sub_bits)) << shift
+    return (lowest + ((1 << shift) - 1) / 2) * 1e-9
+
+
+def _latencies(seconds: Counter[float]) -> Latencies:
+    """Return the percentiles by the nearest-rank method."""
+    calls = seconds.total()
+    ordered = sorted(seconds)
+    percentiles = {}
+    for name, share in SHARES.items():
+        left = math.ceil(share * calls)
+        for value in ordered:
+            left -= seconds[value]
+            if left <= 0:
+                percentiles[name] = value
+                break
+    return Latencies(calls, percentiles)

@@ -1,0 +1,418 @@
+"""Phases as frozen values, a class for each kind, and when they end; ``schemas/plan.json`` says what keys mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+# The schema lists the names for each kind of phase; the engine refuses all others.
+Backend = str
+StopRule = Literal["amount", "stonewall", "seconds", "wear-out"]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a phase ends: its amount, a number of seconds, or both (stonewall, wear-out)."""
+
+    rule: StopRule = "amount"
+    seconds: float | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Return the form of a plan's JSON."""
+        return {"rule": self.rule} if self.seconds is None else {"rule": self.rule, "seconds": self.seconds}
+
+
+AMOUNT = Stop()
+
+
+Value = TypeVar("Value")
+
+
+def usually(value: Value) -> Value:
+    """Make a field of a phase with this default, left out of the canonical form where it has it.
+
+    Such keys came after plans were first stored: the fingerprints of older plans stay.
+    """
+    default: Value = field(default=value, metadata={"left_out": True})
+    return default
+
+
+def usual_keys(phase: DataclassInstance) -> list[str]:
+    """Return the keys of ``phase`` that its canonical form leaves out.
+
+    >>> from strakes.model.phases import MetadataPhase
+    >>> usual = usual_keys(MetadataPhase("make", "file-create", "unique", 10, fsync=True, order="random"))
+    >>> "open_mode" in usual, "fsync" in usual, "order" in usual
+    (True, False, False)
+    """
+    return [
+        key.name for key in fields(phase) if key.metadata.get("left_out") and getattr(phase, key.name) == key.default
+    ]
+
+
+TransferOperation = Literal["write", "read", "rewrite", "mixed"]
+Sharing = Literal["file-per-process", "shared-file", "file-per-writer"]
+Access = Literal["segmented", "strided", "random", "whole", "random-whole", "draws", "zipf", "pareto", "hotspot"]
+Sync = Literal["none", "close", "fsync", "fsync-each"]
+
+
+@dataclass(frozen=True)
+class SizeShare:
+    """``percent`` of all calls move ``bytes`` bytes each."""
+
+    bytes: int
+    percent: int
+
+
+@dataclass(frozen=True)
+class TransferPhase:
+    """Moving data: every rank does segments x block_bytes in calls of transfer_bytes. ``hints`` by name."""
+
+    name: str
+    operation: TransferOperation
+    layout: Sharing
+    access: Access
+    transfer_bytes: int
+    block_bytes: int
+    segments: int = 1
+    writers: int = 0
+    grouping: Literal["node", "global"] = "node"
+    backend: Backend = "posix"
+    queue_depth: int = 1
+    files: str = "data"
+    direct: bool = False
+    sync: Sync = "close"
+    time_open: bool = True
+    pattern: Literal["stamped", "once"] = "stamped"
+    compressible_percent: int = 0
+    duplicate_percent: int = 0
+    verify: bool = False
+    preallocate: bool = False
+    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
+    rank_shift: int = 0
+    read_percent: int | None = usually(None)
+    read_sizes: tuple[SizeShare, ...] = usually(())
+    write_sizes: tuple[SizeShare, ...] = usually(())
+    own_directory: bool = usually(False)
+    first_ranks: int = usually(0)
+    delay_ns: int = usually(0)
+    collective: bool = usually(False)
+    hints: tuple[tuple[str, str], ...] = usually(())
+    chunk_bytes: int = usually(0)
+    sqpoll: bool = usually(False)
+    iopoll: bool = usually(False)
+    stop: Stop = AMOUNT
+    kind: Literal["transfer"] = field(default="transfer", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Count the calls of all ranks when nothing stops the phase early."""
+        per_rank = self.segments * self.block_bytes // self.transfer_bytes
+        return (self.first_ranks or ranks) * per_rank * (ranks if self.access == "whole" else 1)
+
+
+@dataclass(frozen=True)
+class StreamPhase:
+    """Like dd: every rank writes or reads one file by ``count`` calls of ``block_bytes`` each."""
+
+    name: str
+    operation: Literal["write", "read"]
+    block_bytes: int
+    count: int
+    backend: Backend = "posix"
+    files: str = "stream"
+    direct: bool = False
+    sync: Sync = "close"
+    pattern: Literal["stamped", "once"] = "stamped"
+    verify: bool = False
+    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
+    rank_shift: int = 0
+    stop: Stop = AMOUNT
+    kind: Literal["stream"] = field(default="stream", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Count the calls of all ranks when nothing stops the phase early."""
+        return ranks * self.count
+
+
+MetadataOperation = Literal[
+    "dir-create",
+    "dir-stat",
+    "dir-rename",
+    "dir-remove",
+    "file-create",
+    "file-stat",
+    "file-open-close",
+    "file-read",
+    "file-rename",
+    "file-remove",
+    "file-chmod",
+    "file-link",
+    "file-truncate",
+    "file-setxattr",
+    "file-getxattr",
+    "list",
+    "list-stat",
+    "find",
+]
+
+
+@dataclass(frozen=True)
+class MetadataPhase:
+    """One operation on ``items`` items per rank."""
+
+    name: str
+    operation: MetadataOperation
+    directory: Literal["unique", "shared"]
+    items: int
+    backend: Backend = "posix"
+    queue_depth: int = 1
+    files: str = "items"
+    depth: int = 0
+    branch: int = 1
+    file_bytes: int = 0
+    create_with: Literal["open", "mknod"] = "open"
+    paths: Literal["relative", "absolute", "mdtest"] = usually("relative")
+    open_mode: Literal["least", "read-write"] = usually("least")
+    fsync: bool = usually(False)
+    rank_shift: int = 0
+    share: Literal["own", "all"] = "own"
+    order: Literal["in-order", "random"] = usually("in-order")
+    truncate_bytes: int = usually(0)
+    xattr_bytes: int = usually(64)
+    find_name: str = usually("")
+    find_bytes: int | None = usually(None)
+    find_all: bool = usually(False)
+    delay_ns: int = usually(0)
+    stop: Stop = AMOUNT
+    kind: Literal["metadata"] = field(default="metadata", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Operations of all ranks when nothing stops the phase early."""
+        return ranks * self.items * (ranks if self.share == "all" else 1)
+
+
+FlowCall = Literal["create", "open", "write", "append", "read", "stat", "fsync", "close", "delete"]
+SmallFilesMode = Literal["accumulate", "transactions", "remove", "flow"]
+
+
+@dataclass(frozen=True)
+class FlowOperation:
+    """One step of a flow. ``bytes`` 0: the whole file; ``unit_bytes`` 0: the unit of the phase."""
+
+    op: FlowCall
+    bytes: int = 0
+    unit_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class SmallFilesPhase:
+    """Each rank works on its own pool of small files, as in Postmark (Katcher 1997).
+
+    >>> SmallFilesPhase("fill", "accumulate", 2048, 6144, files_per_rank=10).operations(ranks=2)
+    20
+    """
+
+    name: str
+    mode: SmallFilesMode
+    size_low_bytes: int
+    size_high_bytes: int
+    backend: Backend = "posix"
+    files: str = "pool"
+    files_per_rank: int = 0
+    subdirectories: int = 0
+    read_unit_bytes: int = 4096
+    write_unit_bytes: int = 4096
+    transactions: int = 0
+    read_percent: int = 50
+    create_percent: int = 50
+    first_item: int = 0
+    verify: bool = False
+    flow: tuple[FlowOperation, ...] = ()
+    stop: Stop = AMOUNT
+    kind: Literal["small-files"] = field(default="small-files", init=False)
+
+    @property
+    def operation(self) -> SmallFilesMode:
+        """Operation name in samples."""
+        return self.mode
+
+    def operations(self, ranks: int) -> int:
+        """Count the operations of all ranks when nothing stops the phase early; 0 where the pool decides."""
+        if self.mode == "accumulate":
+            return ranks * self.files_per_rank
+        return ranks * self.transactions * len(self.flow) if self.mode == "flow" else 0
+
+    def most_files_added(self) -> int:
+        """Largest number of files of one rank; transactions at most double the pool."""
+        if self.mode == "flow":
+            created = self._count("create")
+            return created + self.transactions * max(0, created - self._count("delete"))
+        return self.files_per_rank + self.transactions
+
+    def most_bytes_added(self) -> int:
+        """Largest number of bytes of one rank, with every file at its largest size."""
+        appended = sum(step.bytes or self.size_high_bytes for step in self.flow if step.op == "append")
+        written = max((step.bytes for step in self.flow if step.op == "write"), default=0)
+        return self.most_files_added() * max(self.size_high_bytes, written) + self.transactions * appended
+
+    def _count(self, op: FlowCall) -> int:
+        return sum(step.op == op for step in self.flow)
+
+
+_READ_PIECES = 256  # as the engine
+
+
+@dataclass(frozen=True)
+class ProbePhase:
+    """One operation of every rank at each moment of a schedule, whatever became of those before it.
+
+    >>> ProbePhase("watch", "file-create", rate_per_s=10, seconds=2.5).operations(ranks=2)
+    50
+    """
+
+    name: str
+    operation: Literal["file-create", "file-cycle", "file-stat", "file-read", "file-fsync", "write-fsync"]
+    rate_per_s: float
+    seconds: float
+    backend: Backend = "posix"
+    files: str = "probe"
+    file_bytes: int = 0
+    log: bool = False
+    kind: Literal["probe"] = field(default="probe", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Count the operations of all ranks, acknowledged or not."""
+        return ranks * self.operations_per_rank()
+
+    def operations_per_rank(self) -> int:
+        """Return how many operations one rank is to do."""
+        return max(1, int(self.rate_per_s * self.seconds))
+
+    def bytes_added(self) -> int:
+        """Bytes of one rank."""
+        most = {"file-cycle": 1, "file-read": _READ_PIECES}.get(self.operation, self.operations_per_rank())
+        return most * self.file_bytes
+
+    def inodes_added(self) -> int:
+        """Files of one rank, including its directory."""
+        return 1 + {
+            "file-create": self.operations_per_rank(),
+            "file-fsync": self.operations_per_rank(),
+            "file-stat": 100,
+        }.get(self.operation, 1)
+
+
+@dataclass(frozen=True)
+class StagePhase:
+    """Every rank gets the whole of a shared file.
+
+    ``readers_per_node`` ranks of a node read it (0: all), the others take it from them.
+    """
+
+    name: str
+    transfer_bytes: int
+    backend: Backend = "posix"
+    files: str = "data"
+    readers_per_node: int = 0
+    broadcast: bool = False
+    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
+    verify: bool = False
+    kind: Literal["stage"] = field(default="stage", init=False)
+
+    @property
+    def operation(self) -> Literal["read"]:
+        """Operation name in samples."""
+        return "read"
+
+    def operations(self, ranks: int) -> int:
+        """0: how many calls there are depends on the size of the file and on the nodes."""
+        return 0
+
+
+@dataclass(frozen=True)
+class TrainingPhase:
+    """Every rank is an accelerator, which takes batches of samples that its readers read ahead.
+
+    >>> epoch = TrainingPhase("epoch", "train", file_count=10, sample_bytes=4096, samples_per_file=5, batch_samples=4)
+    >>> epoch.operations(ranks=3), epoch.bytes_added()
+    (48, 0)
+    """
+
+    name: str
+    operation: Literal["generate", "train"]
+    file_count: int
+    sample_bytes: int
+    samples_per_file: int = 1
+    sample_stdev_bytes: int = 0
+    backend: Backend = "posix"
+    files: str = "dataset"
+    subdirectories: int = 0
+    transfer_bytes: int = 262144
+    batch_samples: int = 1
+    readers: int = 1
+    prefetch_batches: int = 2
+    compute_ns: int = 0
+    compute_stdev_ns: int = 0
+    steps: int = 0
+    shuffle: Literal["none", "files", "samples"] = "none"
+    cache: Literal["as-is", "drop", "drop-system"] = "as-is"
+    verify: bool = False
+    kind: Literal["training"] = field(default="training", init=False)
+
+    def operations(self, ranks: int) -> int:
+        """Count the samples of all ranks."""
+        samples = self.file_count * self.samples_per_file
+        if self.operation == "generate":
+            return samples
+        return (self.steps or samples // self.batch_samples // ranks) * self.batch_samples * ranks
+
+    def bytes_added(self) -> int:
+        """Bytes of all ranks; the expected value if sizes are drawn at random."""
+        return self.file_count * self.samples_per_file * self.sample_bytes if self.operation == "generate" else 0
+
+    def inodes_added(self) -> int:
+        """Files of all ranks, including directories."""
+        return self.file_count + 1 + self.subdirectories if self.operation == "generate" else 0
+
+
+PartPhase = TransferPhase | MetadataPhase | StreamPhase | SmallFilesPhase | ProbePhase
+
+
+@dataclass(frozen=True)
+class Part:
+    """Operations of ``ranks`` ranks, numbered after those of the preceding parts."""
+
+    ranks: int
+    phase: PartPhase
+
+    def operations(self, ranks: int) -> int:
+        """Operations of this part in a team of ``ranks`` if nothing stops it early."""
+        return self.phase.operations(ranks) * self.ranks // ranks
+
+
+@dataclass(frozen=True)
+class MixedPhase:
+    """Phases that run at the same time, each on its own ranks.
+
+    >>> from strakes.model.phases import MetadataPhase, StreamPhase
+    >>> dump, make = StreamPhase("dump", "write", 4096, 8), MetadataPhase("make", "file-create", "unique", 10)
+    >>> MixedPhase("both", (Part(3, dump), Part(1, make))).operations(ranks=4)
+    34
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    stop: Stop = AMOUNT
+    kind: Literal["mixed"] = field(default="mixed", init=False)
+
+    @property
+    def operation(self) -> Literal["mixed"]:
+        """Operation name in samples."""
+        return "mixed"
+
+    def operations(self, ranks: int) -> int:
+        """Operations of all parts if nothing stops them early."""
+        return sum(part.operations(ranks) for part in self.parts)

@@ -1,0 +1,276 @@
+"""The plan as frozen values; ``schemas/plan.json`` is its definition and says what every key means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, get_args
+
+from strakes.model.phases import (
+    FlowOperation,
+    MixedPhase,
+    Part,
+    PartPhase,
+    ProbePhase,
+    SizeShare,
+    SmallFilesPhase,
+    StagePhase,
+    Stop,
+    StreamPhase,
+    TrainingPhase,
+    TransferPhase,
+    usual_keys,
+)
+
+WholePhase = PartPhase | StagePhase | TrainingPhase
+Phase = WholePhase | MixedPhase
+# Phases without a stop rule.
+_ENDS_BY_AMOUNT = (ProbePhase, StagePhase, TrainingPhase)
+
+# Keys of the team that place ranks and their buffers, with the values that the canonical form omits.
+PLACEMENT: Mapping[str, str] = {"processors": "", "numa_nodes": "", "buffer_pages": "normal"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A team of ``ranks`` and the phases it runs in order, with a barrier between them.
+
+    >>> from strakes.model.phases import MetadataPhase
+    >>> plan = Plan(ranks=2, phases=(MetadataPhase("create", "file-create", "unique", items=10),))
+    >>> plan.to_json()["team"], len(plan.fingerprint())
+    ({'ranks': 2}, 16)
+    """
+
+    ranks: int
+    phases: tuple[Phase, ...]
+    seed: int = 0
+    ranks_per_node: int | None = None
+    memory_hog_bytes: int = 0
+    processors: str = ""
+    numa_nodes: str = ""
+    buffer_pages: str = "normal"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the canonical form: every key spelled out, as the schema and the engine take it."""
+        team: dict[str, object] = {"ranks": self.ranks}
+        if self.ranks_per_node is not None:
+            team["ranks_per_node"] = self.ranks_per_node
+        if self.memory_hog_bytes:
+            team["memory_hog_bytes"] = self.memory_hog_bytes
+        team |= {key: value for key, usual in PLACEMENT.items() if (value := getattr(self, key)) != usual}
+        return {
+            "schema": 1,
+            "seed": self.seed,
+            "team": team,
+            "phases": [_phase_to_json(phase) for phase in self.phases],
+        }
+
+    def fingerprint(self) -> str:
+        """16 hex digits of the canonical form without the seed: runs compare only where these agree."""
+        canonical = self.to_json()
+        del canonical["seed"]
+        text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def made_elsewhere(self, phase_name: str) -> bool:
+        """Return whether each rank uses files in that phase that a rank of another node made."""
+        shifts = [getattr(phase, "rank_shift", 0) for phase in self.phases if phase.name == phase_name]
+        each = self.ranks_per_node or self.ranks
+        return any(each <= shift <= self.ranks - each for shift in shifts)
+
+    def inside_ceph(self) -> bool:
+        """Return whether all phases use a Ceph file system without a mount (libcephfs); plans do not mix both."""
+        return next(self.each())[0].backend == "cephfs"
+
+    def each(self) -> Iterator[tuple[WholePhase, int]]:
+        """Yield the phases with the number of ranks of each; a mixed phase is replaced by its parts."""
+        for phase in self.phases:
+            if isinstance(phase, MixedPhase):
+                yield from ((part.phase, part.ranks) for part in phase.parts)
+            else:
+                yield phase, self.ranks
+
+    def stop_seconds(self) -> float:
+        """Return the sum of the time limits of all phases; phases that end by their amount count as 0."""
+        stops = (phase.stop for phase in self.phases if not isinstance(phase, _ENDS_BY_AMOUNT))
+        return sum(stop.seconds or 0.0 for stop in stops)
+
+    def bytes_on_target(self) -> int:
+        """Most bytes the plan has on the target at once."""
+        return self._peak(_phase_bytes)
+
+    def inodes_on_target(self) -> int:
+        """Most files and directories the plan has on the target at once, directories of trees included."""
+        return 1 + self._peak(_phase_inodes)
+
+    def _peak(self, cost: Callable[[WholePhase, int], int]) -> int:
+        """Return the largest sum over the file sets of one time; a set is there from its creation to its removal."""
+        there: dict[tuple[str, object], int] = {}
+        peak = 0
+        for phase, ranks in self.each():
+            if isinstance(phase, SmallFilesPhase):
+                key = (phase.files, "pool")
+                before, added = there.get(key, 0), cost(phase, ranks)
+                # Transactions at most double a pool.
+                there[key] = before + (min(before, added) if phase.mode == "transactions" else added)
+                peak = max(peak, sum(there.values()))
+                if phase.mode == "remove":
+                    del there[key]
+                continue
+            if isinstance(phase, ProbePhase):
+                there[phase.files, "probe"] = cost(phase, ranks)
+                peak = max(peak, sum(there.values()))
+                continue
+            directories = phase.operation.startswith("dir-")
+            if phase.operation in ("write", "file-create", "dir-create", "generate"):
+                there[phase.files, directories] = cost(phase, ranks)
+            elif phase.operation in ("file-remove", "dir-remove"):
+                there.pop((phase.files, directories), None)
+            peak = max(peak, sum(there.values()))
+        return peak
+
+
+def _phase_bytes(phase: WholePhase, ranks: int) -> int:
+    if isinstance(phase, TransferPhase):
+        return (phase.first_ranks or ranks) * phase.segments * phase.block_bytes
+    if isinstance(phase, StreamPhase):
+        return ranks * phase.count * phase.block_bytes
+    if isinstance(phase, SmallFilesPhase):
+        return ranks * phase.most_bytes_added()
+    if isinstance(phase, ProbePhase):
+        return ranks * phase.bytes_added()
+    if isinstance(phase, TrainingPhase):
+        return phase.bytes_added()
+    if isinstance(phase, StagePhase):
+        return 0
+    return ranks * phase.items * phase.file_bytes if phase.operation == "file-create" else 0
+
+
+def _phase_inodes(phase: WholePhase, ranks: int) -> int:
+    if isinstance(phase, TransferPhase):
+        files = 1 if phase.layout == "shared-file" else phase.first_ranks or ranks
+        return 2 * files if phase.own_directory else files
+    if isinstance(phase, StreamPhase):
+        return ranks
+    if isinstance(phase, SmallFilesPhase):
+        return ranks * (phase.most_files_added() + (1 + phase.subdirectories if phase.mode == "accumulate" else 0))
+    if isinstance(phase, ProbePhase):
+        return ranks * phase.inodes_added()
+    if isinstance(phase, TrainingPhase):
+        return phase.inodes_added()
+    if isinstance(phase, StagePhase):
+        return 0
+    trees = ranks if phase.directory == "unique" else 1
+    directories = sum(int(phase.branch**level) for level in range(phase.depth + 1))
+    return ranks * phase.items + trees * directories
+
+
+def _phase_to_json(phase: Phase) -> dict[str, object]:
+    """Without the keys that schemas/plan.json says are left out."""
+    body: dict[str, object] = asdict(phase)
+    if isinstance(phase, TransferPhase):
+        body["hints"] = dict(phase.hints)
+    for key in usual_keys(phase):
+        del body[key]
+    if isinstance(phase, TransferPhase) and not phase.writers:
+        del body["writers"]
+        if phase.grouping == "node":
+            del body["grouping"]
+    if isinstance(phase, MixedPhase):
+        body["parts"] = [{"ranks": part.ranks, "phase": _phase_to_json(part.phase)} for part in phase.parts]
+    if not isinstance(phase, _ENDS_BY_AMOUNT):
+        body["stop"] = phase.stop.to_json()
+    if isinstance(phase, SmallFilesPhase):
+        body["flow"] = [asdict(step) for step in phase.flow]
+    return body
+
+
+def plan_from_json(document: Mapping[str, object]) -> Plan:
+    """Make a plan from its JSON form; the inverse of :meth:`Plan.to_json`.
+
+    Raises BadInputError that names the first key at fault.
+    """
+    from strakes.model.plan_validate import validate_plan_document
+
+    validate_plan_document(document)
+    return plan_from_record(document)
+
+
+def plan_from_record(document: Mapping[str, object]) -> Plan:
+    """As :func:`plan_from_json` for a document that was a plan before (from the store): not validated again."""
+    team = document["team"]
+    phases = document["phases"]
+    seed = document["seed"]
+    assert isinstance(team, Mapping) and isinstance(phases, list) and isinstance(seed, int | float)
+    return Plan(
+        ranks=int(team["ranks"]),
+        phases=tuple(_phase_from_json(phase) for phase in phases),
+        seed=int(seed),
+        ranks_per_node=int(team["ranks_per_node"]) if "ranks_per_node" in team else None,
+        memory_hog_bytes=int(team.get("memory_hog_bytes", 0)),
+        **{key: str(team.get(key, usual)) for key, usual in PLACEMENT.items()},
+    )
+
+
+def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
+    """Return the plan with these keys of its team, which are of PLACEMENT.
+
+    Raises BadInputError for a value that the schema does not take.
+
+    >>> from strakes.model.phases import MetadataPhase
+    >>> placed(Plan(2, (MetadataPhase("create", "file-create", "unique", items=10),)), {"processors": "0-1"}).processors
+    '0-1'
+    """
+    if not placement:
+        return plan
+    return plan_from_json(replace(plan, **placement).to_json())  # type: ignore[arg-type]
+
+
+# Keys of a phase that need not be whole numbers.
+_REALS = ("rate_per_s", "seconds")
+
+
+def _number(key: str, value: object) -> object:
+    if key in _REALS and isinstance(value, int):
+        return float(value)
+    return int(value) if isinstance(value, float) and key not in _REALS else value
+
+
+def _phase_from_json(body: Mapping[str, object]) -> Phase:
+    # JSON Schema takes 4.0 for an integer; equal plans must have equal fingerprints.
+    arguments = {key: _number(key, value) for key, value in body.items() if key not in ("kind", "stop")}
+    stop = body.get("stop", {"rule": "amount"})
+    assert isinstance(stop, Mapping)
+    for key in _NESTED.keys() & arguments.keys():
+        arguments[key] = _NESTED[key](arguments[key])
+    if body["kind"] not in ("probe", "stage", "training"):
+        arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
+    # Validated against the schema before: the kind is one of these and the keys are the fields'.
+    kinds: dict[object, Callable[..., Phase]] = {kind.kind: kind for kind in get_args(Phase)}
+    return kinds[body["kind"]](**arguments)
+
+
+def _part(body: Mapping[str, Any]) -> Part:
+    phase = _phase_from_json(body["phase"])
+    assert not isinstance(phase, StagePhase | TrainingPhase | MixedPhase)
+    return Part(int(body["ranks"]), phase)
+
+
+def _step(body: Mapping[str, Any]) -> FlowOperation:
+    return FlowOperation(body["op"], int(body.get("bytes", 0)), int(body.get("unit_bytes", 0)))
+
+
+def _sizes(shares: Sequence[Mapping[str, Any]]) -> tuple[SizeShare, ...]:
+    return tuple(SizeShare(int(share["bytes"]), int(share["percent"])) for share in shares)
+
+
+# Keys of a phase whose values are objects.
+_NESTED: Mapping[str, Callable[[Any], object]] = {
+    "hints": lambda hints: tuple(sorted(hints.items())),
+    "read_sizes": _sizes,
+    "write_sizes": _sizes,
+    "flow": lambda steps: tuple(map(_step, steps)),
+    "parts": lambda bodies: tuple(map(_part, bodies)),
+}

@@ -1,0 +1,93 @@
+"""A plan as people write it: TOML with the keys of ``schemas/plan.json``, sizes and times in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import BadInputError
+from strakes.base.files import read_regular
+from strakes.base.toml_file import read_toml
+from strakes.base.units import parse_bytes, parse_seconds
+from strakes.model.plan import PLACEMENT, Plan, plan_from_json
+
+_MOST_HINT_BYTES = 1 << 20
+_MOST_PHASES = 1000
+_TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
+_TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
+
+
+def plan_from_toml(path: Path, seed: int) -> tuple[str, Plan]:
+    r"""Return title and plan of a file; ``seed`` is used where the file names none.
+
+    Raises BadInputError that names the file and the key at fault.
+
+    >>> import tempfile
+    >>> text = 'ranks = 2\n[[phase]]\nkind = "metadata"\nname = "make"\noperation = "file-create"\n'
+    >>> text += 'directory = "unique"\nitems = 10'
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     file = Path(place) / "make-files.toml"
+    ...     _ = file.write_text(text)
+    ...     plan_from_toml(file, seed=1)[1].ranks
+    2
+    """
+    document = read_toml(path, "the plan", "phase").values
+    unknown = sorted(set(document) - set(_TOP_KEYS))
+    if unknown:
+        raise BadInputError(
+            f"unknown key {unknown[0]!r}", where=str(path), remedy=f"The keys are: {', '.join(_TOP_KEYS)}."
+        )
+    phases = document.get("phase", [])
+    if not isinstance(phases, list) or not phases:
+        raise BadInputError(
+            "the plan has no phase", where=str(path), remedy="Add at least one [[phase]] table; examples/ has some."
+        )
+    if len(phases) > _MOST_PHASES:
+        raise BadInputError("the plan has too many phases", where=str(path), why=f"it has more than {_MOST_PHASES}")
+    phases = [_with_hints(phase, path.parent) if isinstance(phase, Mapping) else phase for phase in phases]
+    team = {key: document[key] for key in _TEAM_KEYS if key in document}
+    body = {"schema": 1, "seed": document.get("seed", seed), "team": team, "phases": phases}
+    try:
+        return str(document.get("title", path.stem)), plan_from_json(_in_units(body, ""))
+    except BadInputError as error:
+        raise BadInputError(
+            error.what, where=": ".join(filter(None, (str(path), error.where))), why=error.why, remedy=error.remedy
+        ) from error
+
+
+def _with_hints(phase: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Hints may be the name of a file of them, as ROMIO reads it: a name and a value to a line; numbers become text."""
+    hints = phase.get("hints")
+    if isinstance(hints, str):
+        file = folder / hints
+        try:
+            text = read_regular(file, _MOST_HINT_BYTES, "the hints file cannot be read").decode()
+        except UnicodeDecodeError as error:
+            raise BadInputError("the hints file cannot be read", where=str(file), why=str(error)) from error
+        lines = [line.split("#")[0].split() for line in text.splitlines()]
+        if wrong := [index for index, words in enumerate(lines, start=1) if len(words) not in (0, 2)]:
+            raise BadInputError(
+                "a line of the hints file is not a name and a value",
+                where=f"{file}, line {wrong[0]}",
+                remedy="Write, for example: cb_nodes 4",
+            )
+        return {**phase, "hints": dict(words for words in lines if words)}
+    if isinstance(hints, Mapping):
+        return {**phase, "hints": {name: str(value) if type(value) is int else value for name, value in hints.items()}}
+    return phase
+
+
+def _in_units(value: Any, key: str) -> Any:
+    """Sizes and times written as text become bytes and seconds; everything else stays for the schema to judge."""
+    if key == "hints":  # for the library to understand
+        return value
+    if isinstance(value, Mapping):
+        return {name: _in_units(member, name) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_in_units(member, key) for member in value]
+    if isinstance(value, str) and (key == "bytes" or key.endswith("_bytes")):
+        return parse_bytes(value)
+    if isinstance(value, str) and key == "seconds":
+        return parse_seconds(value)
+    return value

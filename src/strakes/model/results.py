@@ -1,0 +1,112 @@
+"""The measured values of a run by cell, phase and block, for studies and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from strakes.model.portrait import CellEstimate, Setting
+from strakes.model.sample import Sample
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One measured phase of one visit: its value in the measure's unit, and its sample.
+
+    ``asked``: number of operations in the plan; fewer were done if the time ran out. ``servers``: counters of servers
+    and targets over all phases of the visit. ``at_s``: begin of the visit in Unix time.
+    """
+
+    block: int
+    purpose: str
+    value: float
+    asked: int
+    sample: Sample
+    servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    at_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measure of one cell with all its observations in time order.
+
+    ``settings``: of the cell and of the measure. ``elsewhere``: another node wrote the data that this phase read.
+    """
+
+    id: str
+    study: str
+    settings: Mapping[str, Setting]
+    unit: str
+    observations: tuple[Observation, ...]
+    estimate: CellEstimate | None
+    elsewhere: bool = False
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether smaller values are better, as for times."""
+        return self.unit == "s"
+
+    @property
+    def is_side(self) -> bool:
+        """Whether it is a load of the machine, not a result of the file system."""
+        return self.unit in ("%", "B")
+
+    def by_block(self, purpose: str = "measure") -> dict[int, float]:
+        """Return the value of each block."""
+        return {seen.block: seen.value for seen in self.observations if seen.purpose == purpose}
+
+
+@dataclass(frozen=True)
+class Results:
+    """All measured cells of one study (or of a whole survey)."""
+
+    measured: tuple[Measured, ...]
+    confidence: float
+    facts: Mapping[str, Any]
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Measured]:
+        return {cell.id: cell for cell in self.measured}
+
+    def get(self, measure_id: str) -> Measured:
+        """Return the measure with that id. Raises KeyError."""
+        return self._by_id[measure_id]
+
+    def of_study(self, study: str) -> Results:
+        """Return the results of one study."""
+        return replace(self, measured=tuple(cell for cell in self.measured if cell.study == study))
+
+    def where(self, **settings: Setting) -> list[Measured]:
+        """Return the estimated rates and times with these settings, in declared order."""
+        return [cell for cell in self._agreeing(settings) if not cell.is_side]
+
+    def beside(self, metric: str, **settings: Setting) -> list[Measured]:
+        """Return the measures of a side metric with these settings.
+
+        Metrics: ``device_busy``, ``iowait``, ``memory_available``, ``servers_memory``, ``utilisation``.
+        """
+        return [cell for cell in self._agreeing(settings) if cell.is_side and cell.id.endswith(f":{metric}")]
+
+    def _agreeing(self, settings: Mapping[str, Setting]) -> list[Measured]:
+        return [
+            cell
+            for cell in self.measured
+            if cell.estimate is not None and all(cell.settings.get(key) == value for key, value in settings.items())
+        ]
+
+    def levels(self, factor: str) -> list[Setting]:
+        """Return the measured levels of a factor, in ascending order."""
+        return sorted(
+            {cell.settings[factor] for cell in self.measured if factor in cell.settings and cell.estimate},
+            key=_sort_key,
+        )
+
+    def ids(self, measured: Iterable[Measured]) -> tuple[str, ...]:
+        """Return the ids of cells, as evidence."""
+        return tuple(cell.id for cell in measured)
+
+
+def _sort_key(value: Setting) -> tuple[int, float, str]:
+    return (1, 0.0, value) if isinstance(value, str) else (0, float(value), "")

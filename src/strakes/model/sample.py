@@ -1,0 +1,159 @@
+"""The engine's message on a finished phase of a plan, defined in ``docs/reference/engine.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from strakes.model.record import Record, Rows
+
+_AMOUNTS = ("phase", "bytes", "operations", "errors", "elapsed_s", "bytes_per_s", "operations_per_s")
+
+
+@dataclass(frozen=True)
+class Beginning(Record):
+    """Start of the ranks of a phase: ``apart_s`` from the first to the last, which is ``last_rank`` on ``last_host``.
+
+    ``crowded``: a machine had fewer processors than ranks.
+    """
+
+    apart_s: float = 0.0
+    last_rank: int = 0
+    last_host: str = ""
+    clock_uncertainty_s: float = 0.0
+    crowded: bool = False
+
+
+# A read does not measure storage if more than this share was in the page cache before it.
+CACHED_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class PageCache(Record):
+    """Bytes of a file in the page cache, before and after a phase.
+
+    ``method``: "none" if the kernel does not report it. ``error_bytes``: possible error if only a sample was checked.
+    """
+
+    method: str = "none"
+    file_bytes: int | None = None
+    resident_before_bytes: int = 0
+    resident_after_bytes: int = 0
+    error_bytes: int = 0
+
+    def always_written(self) -> Sequence[str]:
+        """Return the sizes, if they are known, also if they are 0."""
+        return () if self.method == "none" else ("file_bytes", "resident_before_bytes", "resident_after_bytes")
+
+
+@dataclass(frozen=True)
+class NodeOfPhase(Record):
+    """One node of the team. Its ranks begin with ``first_rank`` and end before the next node's first rank."""
+
+    host: str
+    first_rank: int = 0
+    counters: Mapping[str, Any] = field(default_factory=dict)
+    timeline: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class HeldBack(Record):
+    """Total time in seconds that the ranks of a phase waited because of the limit of the load."""
+
+    held_back_s: float
+
+
+@dataclass(frozen=True)
+class Sample(Record):
+    """One phase: amounts and rates of all ranks; ``ranks`` has a row of ``columns`` for each.
+
+    The figure of another tool has only a name and a rate. ``counters``: of rank 0's node. ``listed``: directories read,
+    and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``latency_timeline``: percentiles
+    for each second. ``parts``: samples of the parts of a mixed phase. The last fields, from ``recovery_first_s`` on,
+    belong to a drill.
+    """
+
+    name: str
+    phase: int = 0
+    kind: str = ""
+    operation: str = ""
+    host: str = ""
+    origin_unix_s: float = 0.0
+    stopped_by: str = ""
+    bytes: int = 0
+    operations: int = 0
+    errors: int = 0
+    elapsed_s: float = 0.0
+    bytes_per_s: float = 0.0
+    operations_per_s: float = 0.0
+    until_first: Mapping[str, Any] = field(default_factory=dict)
+    columns: Sequence[str] = ()
+    ranks: Rows = ()
+    begun: Beginning | None = None
+    impact: HeldBack | None = None
+    histograms: Mapping[str, Any] = field(default_factory=dict)
+    effective: Mapping[str, Any] = field(default_factory=dict)
+    cache: PageCache = PageCache()
+    listed: Mapping[str, int] = field(default_factory=dict)
+    trained: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, Any] = field(default_factory=dict)
+    nodes: tuple[NodeOfPhase, ...] = ()
+    timeline: Mapping[str, Any] = field(default_factory=dict)
+    latency_timeline: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[Sample, ...] = ()
+    recovery_first_s: float = 0.0
+    recovery_median_s: float = 0.0
+    recovery_last_s: float = 0.0
+    acknowledged: int = 0
+    lost: int = 0
+    failed: int = 0
+    repeated: int = 0
+
+    def always_written(self) -> Sequence[str]:
+        """Return the amounts, if an engine measured them."""
+        return _AMOUNTS if self.ranks else ()
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether an engine measured it. For another tool's figure only the rate is known."""
+        return bool(self.ranks)
+
+    def column(self, name: str) -> list[float]:
+        """Return the value of each rank in a column, empty if the engine did not send it.
+
+        >>> Sample("write", columns=["rank", "open_s"], ranks=[[0, 0.25], [1, 0.5]]).column("open_s")
+        [0.25, 0.5]
+        """
+        if name not in self.columns:
+            return []
+        place = self.columns.index(name)
+        return [float(row[place]) for row in self.ranks]
+
+
+def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
+    """Return the sample of the phase with this name, or the part of a mixed phase, with the counters of the phase.
+
+    >>> both = Sample("both", host="n1", bytes=5, parts=(Sample("dump", bytes=4), Sample("watch", bytes=1)))
+    >>> part = sample_named([Sample("fill"), both], "watch")
+    >>> part.name, part.host, part.bytes
+    ('watch', 'n1', 1)
+    """
+    for sample in samples:
+        if sample.name == name:
+            return sample
+        for part in sample.parts:
+            if part.name == name:
+                return replace(
+                    part,
+                    phase=sample.phase,
+                    host=sample.host,
+                    origin_unix_s=sample.origin_unix_s,
+                    until_first=sample.until_first,
+                    columns=sample.columns,
+                    begun=sample.begun,
+                    counters=sample.counters,
+                    nodes=sample.nodes,
+                    timeline=sample.timeline,
+                )
+    return None

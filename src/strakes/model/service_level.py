@@ -1,0 +1,142 @@
+"""Service levels, such as ``p99 of create <= 20 ms in 99 % of minutes``, and the remaining error budget."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import counted, format_seconds, parse_seconds
+
+_LEVEL = re.compile(
+    r"^\s*p(\d+(?:\.\d+)?)\s+of\s+(\S+)\s*(?:<=|≤)\s*(\d+(?:\.\d+)?\s*\S+)\s+in\s+(\d+(?:\.\d+)?)\s*%\s+of\s+minutes\s*$"
+)
+_REMEDY = "Write, for example, 'p99 of create <= 20 ms in 99 % of minutes'"
+
+
+class LatencyCounts(Protocol):
+    """Latencies of one operation in one minute."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of latencies."""
+
+    def percentile(self, share: float) -> float:
+        """Return the latency in seconds that a ``share`` of all do not exceed."""
+
+
+class Minute(Protocol):
+    """Latencies by figure, observed for ``seconds``."""
+
+    @property
+    def time_s(self) -> float:
+        """Return the begin in Unix time."""
+
+    @property
+    def seconds(self) -> float:
+        """Return its length."""
+
+    @property
+    def figures(self) -> Mapping[str, LatencyCounts]:
+        """Return the latencies; names of probe figures end with their operation."""
+
+
+@dataclass(frozen=True)
+class ServiceLevel:
+    """The ``percentile`` of ``operation`` is at most ``most_s`` in the share ``of_minutes`` of all minutes."""
+
+    text: str
+    percentile: float
+    operation: str
+    most_s: float
+    of_minutes: float
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Result for a service level: ``bad`` of ``minutes`` exceeded the limit."""
+
+    level: ServiceLevel
+    minutes: float
+    bad: float
+
+    @property
+    def _allowed(self) -> float:
+        """Return the number of minutes that may be bad: at least one, unless all minutes must be good."""
+        share = 1 - self.level.of_minutes
+        return max(share * self.minutes, 1.0) if share else 0.0
+
+    @property
+    def kept(self) -> bool | None:
+        """Whether the service level is met, or None if no minute was measured."""
+        return None if not self.minutes else self.bad <= self._allowed
+
+    @property
+    def budget_left(self) -> float:
+        """Return the remaining share of the error budget: 1 without bad minutes, negative if overspent."""
+        return 1 - self.bad / self._allowed if self._allowed else float(self.bad == 0)
+
+    @property
+    def budget(self) -> str:
+        """Return the remaining error budget as text."""
+        if self.kept or not self._allowed:
+            return f"{max(0.0, self.budget_left):.0%} of the error budget is left"
+        return f"the error budget is used up {self.bad / self._allowed:.3g} times"
+
+    def __str__(self) -> str:
+        """Return the result as text."""
+        if self.kept is None:
+            return f"{self.level.text}: UNKNOWN, nothing was measured"
+        seen = f"exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}"
+        if self.kept:
+            return f"{self.level.text}: PASS, {seen}, {self.budget}"
+        return f"{self.level.text}: FAIL, {seen}, {self.budget}"
+
+
+def parse_service_level(text: str) -> ServiceLevel:
+    """Parse a service level. Raises BadInputError.
+
+    >>> level = parse_service_level("p99 of create <= 20 ms in 99 % of minutes")
+    >>> level.percentile, level.operation, level.most_s, level.of_minutes
+    (0.99, 'create', 0.02, 0.99)
+    """
+    match = _LEVEL.match(text)
+    if not match:
+        raise BadInputError(f"not a service level: {text!r}", remedy=_REMEDY)
+    percentile, share = float(match[1]) / 100, float(match[4]) / 100
+    if not 0 < percentile < 1 or not 0 < share <= 1:
+        raise BadInputError(f"not a service level: {text!r}", why="shares are between 0 and 100 %", remedy=_REMEDY)
+    if match[3][-1].isdecimal():
+        raise BadInputError(f"not a service level: {text!r}", why=f"{match[3]} has no unit", remedy=_REMEDY)
+    most_s = parse_seconds(match[3].replace(" ", ""))
+    plain = f"p{match[1]} of {match[2]} <= {format_seconds(most_s).replace('.0 ', ' ')} in {match[4]} % of minutes"
+    return ServiceLevel(plain, percentile, match[2], most_s, share)
+
+
+def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
+    """Count the minutes that exceed the level. A row of ten minutes counts ten times, several directories only once."""
+    minutes = bad = 0.0
+    for row in rows:
+        beyond = is_exceeded(level, row)
+        if beyond is not None:
+            minutes += _minutes(row)
+            bad += _minutes(row) * beyond
+    return Kept(level, minutes, bad)
+
+
+def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
+    """Return whether a directory exceeded the level in this minute, or None if none was probed."""
+    histograms = [
+        histogram
+        for name, histogram in row.figures.items()
+        if name.endswith(f"probe {level.operation}") and histogram.count
+    ]
+    return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None
+
+
+def _minutes(row: Minute) -> float:
+    """Return the length of a row in minutes. A minute that took slightly longer than 60 s counts as one."""
+    minutes = row.seconds / 60
+    return min(minutes, max(1.0, round(minutes)))

@@ -1,1 +1,0 @@
-"""Portraits of stored runs of all kinds."""

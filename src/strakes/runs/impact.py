@@ -1,0 +1,101 @@
+"""How much load a plan may be to the file system: what ``--impact`` says, and how a good neighbour lowers it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import KIB, format_bytes, format_value, parse_bytes
+from strakes.model.record import Record
+
+# Slowest supported file system: below this rate no amount of a study fits its time.
+LEAST_BYTES_PER_S = 256 * KIB
+LEAST_OPERATIONS_PER_S = 5.0
+MOST_PER_S = 1e15  # as the engine
+
+
+@dataclass(frozen=True)
+class Impact(Record):
+    """Limits for all ranks together; None: no limit. ``share``: duty cycle of each rank, 0 to 1."""
+
+    bytes_per_s: float | None = None
+    operations_per_s: float | None = None
+    share: float = 1.0
+
+    def with_share(self, share: float) -> Impact:
+        """Return these limits with another share of the time (0 to 1)."""
+        return replace(self, share=share)
+
+    def __str__(self) -> str:
+        """In words.
+
+        >>> str(Impact(bytes_per_s=209715200.0, operations_per_s=5000.0)), str(Impact(share=0.25)), str(Impact())
+        ('200 MiB/s and 5,000 op/s', 'a share of 1/4 of the time', 'no limit')
+        """
+        limits = [] if self.bytes_per_s is None else [format_value(self.bytes_per_s, "B/s")]
+        limits += [] if self.operations_per_s is None else [format_value(self.operations_per_s, "op/s")]
+        limits += [] if self.share == 1.0 else [f"a share of 1/{1 / self.share:.3g} of the time"]
+        return " and ".join(limits) or "no limit"
+
+
+UNLIMITED = Impact()
+
+
+def parse_impact(limits: Sequence[str]) -> Impact:
+    """``200MiB/s`` and ``5000ops/s``, each at most once. Raises BadInputError.
+
+    >>> parse_impact(["200MiB/s", "5000ops/s"])
+    Impact(bytes_per_s=209715200.0, operations_per_s=5000.0, share=1.0)
+    """
+    rates: dict[str, float] = {}
+    for text in (part.strip() for limit in limits for part in limit.split(",")):
+        what, rate = _limit(text)
+        if what in rates:
+            raise BadInputError(
+                "--impact gives the same kind of limit twice",
+                where=text,
+                remedy="Give at most one limit for bytes and one for operations.",
+            )
+        rates[what] = rate
+    return Impact(rates.get("bytes_per_s"), rates.get("operations_per_s"))
+
+
+def _limit(text: str) -> tuple[str, float]:
+    number, slash, per = text.partition("/")
+    if not slash or per.strip().lower() != "s":
+        raise _unreadable(text)
+    word = number.strip().lower()
+    unit = next((ending for ending in ("operations", "iops", "ops", "op") if word.endswith(ending)), "")
+    if unit:
+        return "operations_per_s", _within(
+            _number(word.removesuffix(unit), text), LEAST_OPERATIONS_PER_S, "5 ops/s", text
+        )
+    try:
+        rate = float(parse_bytes(number))
+    except BadInputError:
+        raise _unreadable(text) from None
+    return "bytes_per_s", _within(rate, LEAST_BYTES_PER_S, f"{format_bytes(LEAST_BYTES_PER_S)}/s", text)
+
+
+def _number(digits: str, text: str) -> float:
+    try:
+        number = float(digits)
+    except ValueError:
+        raise _unreadable(text) from None
+    if not math.isfinite(number):
+        raise _unreadable(text)
+    return number
+
+
+def _within(rate: float, least: float, in_words: str, text: str) -> float:
+    if rate < least:
+        raise BadInputError("--impact is too low to measure with", where=text, remedy=f"Give at least {in_words}.")
+    if rate > MOST_PER_S:
+        raise BadInputError("--impact is higher than any file system can do", where=text, remedy="Leave it out.")
+    return rate
+
+
+def _unreadable(text: str) -> BadInputError:
+    return BadInputError(f"not a limit: {text!r}", remedy="Write it like 200MiB/s or 5000ops/s.")

@@ -1,0 +1,143 @@
+"""Messages of the engine as frozen values; ``docs/reference/engine.md`` defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from strakes.base.errors import MeasurementError
+from strakes.model.record import from_record
+from strakes.model.sample import Sample
+
+_OF_A_SAMPLE = (
+    "phase",
+    "operation",
+    "bytes",
+    "operations",
+    "elapsed_s",
+    "bytes_per_s",
+    "operations_per_s",
+    "stopped_by",
+)
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The engine's first message: its version ``engine``, its machine and its abilities."""
+
+    engine: str
+    host: str
+    pid: int
+    backends: tuple[str, ...]
+    kinds: tuple[str, ...]
+    clock: str
+    absent: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Unavailable backends, with ``why`` and ``remedy`` for each."""
+    mpi: str = ""
+    """The version string of the MPI library; empty if the ranks are threads."""
+    nodes: Mapping[str, int] = field(default_factory=dict)
+    """Processes on each host, under MPI."""
+    ranks: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Rank by "HOST PID", under MPI."""
+    clock_uncertainty_s: float = 0.0
+    """Largest possible offset between the clocks of two processes, in seconds."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of the running phase."""
+
+    phase: int
+    name: str
+    elapsed_s: float
+    bytes: int
+    operations: int
+    ranks_done: int
+
+
+@dataclass(frozen=True)
+class EngineError:
+    """One error of the target or of the plan, with the four fields every strakes error has."""
+
+    what: str
+    where: Mapping[str, Any] = field(default_factory=dict)
+    why: str = ""
+    errno: str = ""
+    remedy: str = ""
+
+    def to_exception(self) -> MeasurementError:
+        """As a StrakesError, ``where`` joined into one line."""
+        where = ", ".join(f"{key} {value}" for key, value in self.where.items())
+        return MeasurementError(self.what, where=where, why=self.why, remedy=self.remedy)
+
+
+@dataclass(frozen=True)
+class LoggedOperation:
+    """One operation of a probe; times are seconds since 1970.
+
+    ``errno`` is empty for one that the target acknowledged.
+    """
+
+    phase: str
+    rank: int
+    number: int
+    due_s: float
+    begun_s: float
+    ended_s: float
+    errno: str
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the file system reported success."""
+        return not self.errno
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """Everything an engine said about one plan.
+
+    ``ended``: ok, failed (the target), cancelled, refused (the plan), limit (no answer in time), died (the engine).
+    """
+
+    ended: Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
+    samples: tuple[Sample, ...]
+    errors: tuple[EngineError, ...]
+    cleaned: bool
+    left: tuple[str, ...]
+    log: tuple[LoggedOperation, ...] = ()
+    """Operations of probes with a log, in order for each rank; present even if the plan did not end."""
+
+
+def sample_from_message(message: Mapping[str, Any]) -> Sample:
+    """Read a ``sample`` message. Raises KeyError for a message that is not one."""
+    if missing := [key for key in _OF_A_SAMPLE if key not in message]:
+        raise KeyError(*missing)
+    return from_record(Sample, message)
+
+
+def log_from_message(message: Mapping[str, Any]) -> tuple[LoggedOperation, ...]:
+    """Read the rows of a ``log`` message. Raises KeyError for a message that is not one.
+
+    >>> rows = [[7, 1.0, 1.1, 1.5, ""], [8, 2.0, 2.0, 9.0, "EIO"]]
+    >>> first, second = log_from_message({"phase": "watch", "rank": 3, "origin_unix_s": 1000.0, "rows": rows})
+    >>> first.number, first.ended_s, first.acknowledged, second.errno
+    (7, 1001.5, True, 'EIO')
+    """
+    origin = float(message["origin_unix_s"])
+    return tuple(
+        LoggedOperation(
+            str(message["phase"]), int(message["rank"]), number, origin + due, origin + begun, origin + ended, errno
+        )
+        for number, due, begun, ended, errno in message["rows"]
+    )
+
+
+def hello_from_message(message: Mapping[str, Any]) -> Hello:
+    """Read a ``hello`` message. Raises KeyError for a message that is not one."""
+    nodes = message.get("nodes", ())
+    counts = {node["host"]: len(node["ranks"]) for node in nodes}
+    ranks = {
+        f"{node['host']} {pid}": rank for node in nodes for rank, pid in zip(node["ranks"], node["pids"], strict=True)
+    }
+    return from_record(Hello, {**message, "nodes": counts, "ranks": ranks})

@@ -1,0 +1,184 @@
+"""The engine whose ranks are processes, started by an mpiexec on one host or several."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from strakes.base.errors import EnvironmentLacksError
+from strakes.runs.engine import Engine
+from strakes.runs.messages import Hello, PlanResult
+from strakes.runs.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
+from strakes.runs.process import EngineProcess
+
+# Message of a rank's witness process when a signal has ended the rank; Hydra prints the same for any failed process.
+_NAMED = re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)")
+# MPI's own start takes longer the more ranks there are on a processor.
+_HELLO_S = 30.0
+_HELLO_PER_RANK_S = 0.3
+# Time in seconds for an engine to exit after its last message, unless one of its processes is blocked.
+_LAST_BREATH_S = 1.0
+_TICK_S = 0.02
+_SILENCE = "STRAKES_SILENCE_S"
+# The kernel truncates process names to 15 characters.
+_PROCESS_NAME = "strakes-engine-mpi"[:15]
+
+
+def find_mpiexec(chosen: Path | None = None) -> Path:
+    """Return ``chosen``, or the mpiexec in strakes' environment, or the first on PATH.
+
+    Raises EnvironmentLacksError if none is found.
+    """
+    if chosen is not None:
+        program = shutil.which(str(chosen))
+        if program is None:
+            raise EnvironmentLacksError(
+                "the mpiexec does not exist", where=str(chosen), remedy="Give the path of a program: --mpiexec FILE"
+            )
+        return Path(program)
+    own = Path(sys.executable).parent
+    program = shutil.which("mpiexec", path=f"{own}{os.pathsep}{os.environ.get('PATH', os.defpath)}")
+    if program is None:
+        raise EnvironmentLacksError("mpiexec is missing", where="PATH", why="no program of that name", remedy=GET_MPI)
+    return Path(program)
+
+
+def _silence_s(chosen: str) -> float:
+    """Return the limit in seconds from the value of STRAKES_SILENCE_S, as the engine computes it.
+
+    >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
+    (8.0, 60.0, 3.0, 8.0)
+    """
+    if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 10):
+        return 8.0
+    return float(min(max(int(chosen), 3), 3600))
+
+
+class MpiEngine(Engine):
+    """One process for each rank. ``ranks`` is how many are started; a plan may use fewer.
+
+    ``hosts`` empty: this one. ``options``: further words for mpiexec. ``log`` as Engine's.
+    """
+
+    def __init__(
+        self,
+        ranks: int,
+        hosts: Sequence[str] = (),
+        ranks_per_node: int | None = None,
+        mpiexec: Path | None = None,
+        executable: Path | None = None,
+        log: Callable[[str], None] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        super().__init__(self._hear_launcher)
+        self._tell = log or (lambda _: None)
+        self._named: list[tuple[str, str]] = []
+        self._ranks = ranks
+        self._hosts = tuple(hosts)
+        self._ranks_per_node = ranks_per_node
+        self._mpiexec = mpiexec
+        self._executable = executable
+        self._options = tuple(options)
+
+    def command(self) -> Sequence[str]:
+        """Return the mpiexec command of all ranks. Raises EnvironmentLacksError without mpiexec or its engine."""
+        self._named = []
+        mpiexec = find_mpiexec(self._mpiexec)
+        engine = self._executable or find_mpi_engine(mpiexec)
+        start = [*placed(mpiexec, self._ranks, self._hosts, self._ranks_per_node), *self._options]
+        return [*start, str(engine), "--expect-ranks", str(self._ranks)]
+
+    def patience_s(self) -> float:
+        """Longest time in seconds until it says hello; it grows with the number of ranks."""
+        return _HELLO_S + _HELLO_PER_RANK_S * self._ranks
+
+    @property
+    def silence_s(self) -> float | None:
+        """Return the engine's own limit for silent ranks; its first process sends a heartbeat every second."""
+        return _silence_s(os.environ.get(_SILENCE, ""))
+
+    @property
+    def remedy(self) -> str:
+        """Advice for when mpiexec does not start the engine."""
+        return (
+            "Check that mpiexec belongs to the MPI that strakes-engine-mpi was built with, and that it reaches "
+            "the hosts."
+        )
+
+    def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
+        """Return the process that the launcher names; else the first one, which speaks for all."""
+        if hello is None:
+            return super()._lost(hello)
+        # Launchers also name the witness processes, which are not ranks.
+        host, pid = next(
+            (named for named in self._named if " ".join(named) in hello.ranks), (hello.host, str(hello.pid))
+        )
+        return {"host": host, "rank": hello.ranks[f"{host} {pid}"]}
+
+    def _all_gone(self, hello: Hello | None) -> bool:
+        """Wait until the ranks on this host have exited; one blocked in a file system outlives its launcher."""
+        here = [int(pid) for host, pid in map(str.split, hello.ranks if hello else ()) if host == platform.node()]
+        deadline = time.monotonic() + _LAST_BREATH_S
+        while any(map(_is_rank, here)):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_TICK_S)
+        return True
+
+    def _hear_launcher(self, line: str) -> None:
+        if (named := _NAMED.search(line)) is not None:
+            self._named.append((named["host"], named["pid"]))
+        self._tell(line)
+
+    def _after_an_end_without_cleaning(
+        self, process: EngineProcess, result: PlanResult, directory: Path, name: str
+    ) -> PlanResult:
+        """Return the result and remove the plan's files after the loss of a process, which ends all others.
+
+        A process that does not exit is blocked in the file system; its files are then left in place.
+        """
+        hello = self._hello
+        self._forget()
+        if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):
+            return result
+        left = self._sweep_all(directory, name)
+        return PlanResult(result.ended, result.samples, result.errors, cleaned=not left, left=left, log=result.log)
+
+
+def _is_rank(pid: int) -> bool:
+    """Return whether the process id belongs to a running engine; a zombie does not count."""
+    try:
+        name, state = re.fullmatch(r"\d+ \((.*)\) (\S).*", Path(f"/proc/{pid}/stat").read_text(), re.DOTALL).groups()  # type: ignore[union-attr]
+    except OSError:
+        return False
+    return name == _PROCESS_NAME and state not in "ZX"
+
+
+def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
+    """Return mpiexec with its options. Hydra (MPICH, Intel MPI) and Open MPI spell some of them differently.
+
+    >>> placed(Path("/x/mpiexec"), 4, ["a", "b"], 2)
+    ['/x/mpiexec', '-hosts', 'a,b', '-ppn', '2', '-n', '4']
+    """
+    if family_of_mpiexec(mpiexec) == "openmpi":
+        command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
+        # Processes on other hosts get no variables unless they are named.
+        command += ["-x", _SILENCE] if _SILENCE in os.environ else []
+        if hosts:
+            slots = ranks_per_node or -(-ranks // len(hosts))
+            command += ["--host", ",".join(f"{host}:{slots}" for host in hosts)]
+        if ranks_per_node is not None:
+            command += ["--map-by", f"ppr:{ranks_per_node}:node"]
+        return [*command, "-n", str(ranks)]
+    command = [str(mpiexec)]
+    if hosts:
+        command += ["-hosts", ",".join(hosts)]
+    if ranks_per_node is not None or hosts:
+        command += ["-ppn", str(ranks_per_node or -(-ranks // len(hosts)))]
+    return [*command, "-n", str(ranks)]

@@ -1,0 +1,99 @@
+"""Which engine for MPI belongs to which mpiexec: processes that no MPI joins would each measure alone."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+from strakes.base.errors import EnvironmentLacksError, StrakesError
+from strakes.runs.engine import find_engine
+from strakes.targets.command import run
+
+Family = Literal["mpich", "openmpi"]
+"""MPICH and what descends from it (Intel MPI, Cray MPI, MVAPICH) start processes in one way, Open MPI in another."""
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+_BUILD = "build it for your site's MPI (docs/guide/mpi.md)."
+# ./dev setup installs MPICH in a checkout; elsewhere pip does.
+GET_MPI = (
+    f"run {_CHECKOUT}/dev setup, which installs MPICH and builds the engine for it, or {_BUILD}"
+    if (_CHECKOUT / "dev").is_file()
+    else f"run pip install 'mpich>=5' in the environment of strakes and install strakes again, or {_BUILD}"
+)
+_NAMES: dict[Family, str] = {"mpich": "MPICH, Intel MPI or another relative of MPICH", "openmpi": "Open MPI"}
+_OPEN_MPI = ("Open MPI", "OpenRTE", "PRRTE")
+
+
+def find_mpi_engine(mpiexec: Path | None = None) -> Path:
+    """Return the engine for ``mpiexec``: $STRAKES_ENGINE_MPI, or the installed engine of the same MPI family.
+
+    The engine built for the site's MPI is used with an mpiexec from outside strakes' environment. Without ``mpiexec``,
+    return the first installed engine. Raises EnvironmentLacksError if no engine is installed or none fits ``mpiexec``.
+    """
+    chosen = os.environ.get("STRAKES_ENGINE_MPI")
+    if chosen:
+        candidates = [Path(chosen)]
+    else:
+        abi, site = mpi_engines()
+        candidates = [abi, site] if mpiexec is None or mpiexec.parent == Path(sys.executable).parent else [site, abi]
+    there = [path for path in candidates if path.is_file()]
+    if not there:
+        remedy = "Unset STRAKES_ENGINE_MPI, or set it to the path of the engine." if chosen else GET_MPI
+        why = "no such file" if chosen else "strakes was installed without MPI"
+        raise EnvironmentLacksError("the engine for MPI is missing", where=str(candidates[0]), why=why, remedy=remedy)
+    if mpiexec is None:
+        return there[0]
+    wanted = family_of_mpiexec(mpiexec)
+    for path in there:
+        if family_of_engine(path) == wanted:
+            return path
+    raise EnvironmentLacksError(
+        "no engine fits this mpiexec",
+        where=str(mpiexec),
+        why=f"it belongs to {_NAMES[wanted]}; the engines are "
+        f"{' and '.join(f'{path} ({library_of_engine(path)})' for path in there)}",
+        remedy=_remedy(wanted, chosen),
+    )
+
+
+def mpi_engines() -> tuple[Path, Path]:
+    """Return the paths of the engines for the standard ABI and for the site's MPI, which may not exist."""
+    engine = find_engine()
+    return engine.with_name("strakes-engine-mpi"), engine.with_name("strakes-engine-mpi-site")
+
+
+@functools.cache
+def family_of_mpiexec(mpiexec: Path) -> Family:
+    """Return the MPI family from the name of the resolved file, or from the output of --version."""
+    if mpiexec.resolve().name in ("orterun", "prterun", "mpirun.openmpi", "mpiexec.openmpi"):
+        return "openmpi"
+    return "openmpi" if any(name in _answer(mpiexec, "--version") for name in _OPEN_MPI) else "mpich"
+
+
+def family_of_engine(engine: Path) -> Family:
+    """Return the family of the MPI library that the engine is linked with."""
+    return "openmpi" if "Open MPI" in library_of_engine(engine) else "mpich"
+
+
+@functools.cache
+def library_of_engine(engine: Path) -> str:
+    """Return the version string in the engine's MPI library, without starting the engine; empty if it has none."""
+    return _answer(engine, "--mpi").strip()
+
+
+def _remedy(wanted: Family, chosen: str | None) -> str:
+    if chosen:
+        return "Unset STRAKES_ENGINE_MPI, or choose the mpiexec that belongs to that engine with --mpiexec."
+    if wanted == "openmpi":
+        return "Build strakes for the site's MPI (docs/guide/mpi.md), or choose another mpiexec with --mpiexec."
+    return f"Choose the mpiexec that belongs to the engine with --mpiexec, or {GET_MPI}"
+
+
+def _answer(program: Path, question: str) -> str:
+    try:
+        return run([str(program), question]).stdout
+    except StrakesError:
+        return ""

@@ -1,0 +1,181 @@
+"""A running engine as a process: messages in and out as JSON lines, everything else it says to the log."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from strakes.base.processes import wait_for_end
+
+_VERSION = 1
+_TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
+_LAST_WORDS = 20
+# Longer lines are read in pieces.
+_MOST_MESSAGE_BYTES = 64 << 20
+_MOST_WORDS_BYTES = 64 << 10
+_JOIN_S = 2.0
+_TICK_S = 0.1
+
+# No message of an engine.
+_WAKE: Mapping[str, Any] = {}
+
+Log = Callable[[str], None]
+
+
+class EngineProcess:
+    """An engine process. Threads read its output, so that its pipes never fill, and call ``log``."""
+
+    def __init__(self, command: Sequence[str], log: Log, environment: Mapping[str, str] | None = None) -> None:
+        """Start it. Raises OSError when it cannot be started. ``environment`` is added to ours."""
+        # In a separate process group: we handle Ctrl-C and send the engine a cancel.
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+            env={**os.environ, **(environment or {})},
+        )
+        self._messages: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
+        self._last_words: deque[str] = deque(maxlen=_LAST_WORDS)
+        assert self._process.stdout is not None and self._process.stderr is not None
+        self._readers = (
+            threading.Thread(
+                target=_read_messages,
+                args=(self._process.stdout, self._messages, log),
+                name="strakes-engine-out",
+                daemon=True,
+            ),
+            threading.Thread(
+                target=_read_words,
+                args=(self._process.stderr, self._last_words, log),
+                name="strakes-engine-err",
+                daemon=True,
+            ),
+        )
+        for reader in self._readers:
+            reader.start()
+
+    def is_alive(self) -> bool:
+        """Whether the process has not ended yet."""
+        return self._process.poll() is None
+
+    def send(self, message: Mapping[str, object]) -> bool:
+        """Send a line; False when nobody reads it any more."""
+        assert self._process.stdin is not None
+        data = memoryview(json.dumps({"version": _VERSION, **message}, separators=(",", ":")).encode() + b"\n")
+        try:
+            while data:
+                data = data[os.write(self._process.stdin.fileno(), data) :]
+        except BrokenPipeError:
+            return False
+        return True
+
+    def receive(self, timeout_s: float) -> Mapping[str, Any] | None:
+        """Return the next message, or None at the end of the engine's output.
+
+        Raises queue.Empty at the time-out or when :meth:`wake` is called.
+        """
+        message = self._messages.get(timeout=max(timeout_s, 0.001))
+        if message is _WAKE:
+            raise queue.Empty
+        return message
+
+    def wake(self) -> None:
+        """Let whoever receives look up. Signal handlers may call it."""
+        self._messages.put(_WAKE)
+
+    def remaining(self) -> Iterator[Mapping[str, Any]]:
+        """Yield what an engine that was stopped still said."""
+        while True:
+            try:
+                message = self._messages.get(timeout=_TICK_S)
+            except queue.Empty:
+                return
+            if message is None:
+                return
+            if message is not _WAKE:
+                yield message
+
+    def end_input(self, patience_s: float) -> bool:
+        """Ask it to leave in order, and make it leave after ``patience_s``; False when not even that ends it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if not self._wait(patience_s):
+            return self.stop(patience_s)
+        self._close()
+        return True
+
+    def stop(self, patience_s: float) -> bool:
+        """SIGTERM, then SIGKILL; False when even that does not end it (it waits for a file system that hangs)."""
+        for number, wait_s in ((signal.SIGTERM, patience_s), (signal.SIGKILL, _JOIN_S)):
+            self._process.send_signal(number)
+            if self._wait(wait_s):
+                break
+        self._close()
+        return self._process.returncode is not None
+
+    def how_it_ended(self) -> str:
+        """In words, with the last lines it wrote on standard error."""
+        if not self._wait(_JOIN_S):
+            self.stop(_JOIN_S)
+            return "it closed its output"
+        status = self._process.returncode
+        text = f"killed by {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        self._close()
+        return "; ".join([text, *self._last_words])
+
+    def _wait(self, seconds: float) -> bool:
+        try:
+            wait_for_end(self._process, seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _close(self) -> None:
+        """Give the pipes back once their readers are done with them."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        for reader in self._readers:
+            reader.join(_JOIN_S)
+
+
+def _read_messages(stream: IO[bytes], messages: queue.SimpleQueue[Mapping[str, Any] | None], log: Log) -> None:
+    with stream:
+        while line := stream.readline(_MOST_MESSAGE_BYTES):
+            message = _parse(line)
+            if message is None:
+                log(_words(line))
+            else:
+                messages.put(message)
+    messages.put(None)
+
+
+def _read_words(stream: IO[bytes], last_words: deque[str], log: Log) -> None:
+    with stream:
+        while line := stream.readline(_MOST_WORDS_BYTES):
+            last_words.append(_words(line))
+            log(last_words[-1])
+
+
+def _words(line: bytes) -> str:
+    return line[:_MOST_WORDS_BYTES].decode(errors="replace").rstrip("\n")
+
+
+def _parse(line: bytes) -> Mapping[str, Any] | None:
+    """Parse a message; return None for any other line, such as output of the launcher."""
+    if not line.startswith(b"{"):
+        return None
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    known = str(message.get("type")) in _TYPES and message.get("version") == _VERSION
+    return message if known else None

@@ -1,0 +1,95 @@
+"""A run as one file (``schemas/export.json``), for exchange between users and sites."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import BadInputError
+from strakes.base.file_kinds import OTHER_KINDS, refuse_other_kind
+from strakes.base.files import read_regular
+from strakes.runs.run import Run
+
+_REMEDY = "Write a valid file with: strakes export RUN -o FILE"
+_GZIP_MAGIC = b"\x1f\x8b"
+_MOST_BYTES = 1 << 30
+# One JSON value takes about 100 bytes of memory, so this limits the parser to 1 GB.
+_MOST_VALUES = 10_000_000
+# The message has the most relevant of this many schema errors.
+_MOST_ERRORS = 100
+
+
+@dataclass(frozen=True)
+class PublishedRun(Run):
+    """A run that is read from the file ``path``; nothing can be written to it."""
+
+    @property
+    def id(self) -> str:
+        """The id of the run that was published."""
+        return str(self._document["manifest"]["id"])
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """Return the contents of run.json."""
+        return self.checked_manifest(self._document["manifest"])
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Where it was measured."""
+        environment: dict[str, Any] = self._document["findings"]["environment"]
+        return environment
+
+    @cached_property
+    def findings(self) -> dict[str, Any] | None:
+        """What it found."""
+        findings: dict[str, Any] = self._document["findings"]
+        return findings
+
+    def damaged(self, why: str, name: str = "") -> BadInputError:
+        """Return the error for what strakes does not write; the schema does not describe each setting of each plan."""
+        where = f"{self.path}: {name}" if name else str(self.path)
+        return BadInputError("this is not a run exported by strakes", where=where, why=why, remedy=_REMEDY)
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        return list(self._document[name])
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import best_match
+
+        from strakes.base.schemas import load_schema
+
+        document = _read(self.path)
+        errors = Draft202012Validator(load_schema("export")).iter_errors(document)
+        error = best_match(islice(errors, _MOST_ERRORS))
+        if error is not None:
+            where = f"{self.path}: {error.json_path}"
+            raise BadInputError("this is not a run exported by strakes", where=where, why=error.message, remedy=_REMEDY)
+        whole: dict[str, Any] = document
+        return whole
+
+
+def _read(path: Path) -> Any:
+    """Return the JSON in the file, compressed with gzip or not."""
+    refuse_other_kind(path, "export", OTHER_KINDS["export"].name)
+    try:
+        content = read_regular(path, _MOST_BYTES, "a published run cannot be read", _REMEDY)
+        if content.startswith(_GZIP_MAGIC):
+            with gzip.GzipFile(fileobj=io.BytesIO(content)) as packed:
+                content = packed.read(_MOST_BYTES + 1)
+            if len(content) > _MOST_BYTES:
+                raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MiB when it is unpacked")
+        if sum(map(content.count, (b",", b"[", b"{"))) > _MOST_VALUES:
+            raise ValueError(f"it holds more than {_MOST_VALUES} values")
+        return json.loads(content)
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        why = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise BadInputError("a published run cannot be read", where=str(path), why=why, remedy=_REMEDY) from error

@@ -1,0 +1,253 @@
+"""A run as it is read back from its directory."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
+
+from strakes.base.errors import BadInputError, PerhapsDamagedError, StrakesError
+from strakes.base.files import open_kept
+from strakes.model.cell import Cell
+from strakes.model.record import from_record
+from strakes.runs.records import FactsFound, RunEvent, Visit, event_from_record
+from strakes.runs.store_files import read_json, read_json_lines, write_json
+
+T = TypeVar("T")
+E = TypeVar("E", bound=RunEvent)
+
+FinishedStatus = Literal["complete", "interrupted", "failed", "partial"]
+Status = Literal["running", "complete", "interrupted", "failed", "partial", "damaged"]
+
+# Required fields of run.json and environment.json.
+_MANIFEST = {"id": str, "kind": str, "name": str, "target": str, "options": dict, "created": str, "status": str}
+_ENVIRONMENT = {"mount": dict, "engine": dict, "load_average": list, "cpus": int, "memory_bytes": int}
+_FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line of the list of runs. ``created`` is ISO 8601 in UTC; ``status`` damaged: its run.json cannot be read."""
+
+    id: str
+    kind: str
+    name: str
+    target: str
+    file_system: str
+    status: Status
+    created: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: its directory, read when asked and then kept (a run that grows is opened again to see more)."""
+
+    path: Path
+
+    @property
+    def id(self) -> str:
+        """The name of its directory."""
+        return self.path.name
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """id, kind, name, target, options, created, status, command, strakes_version."""
+        return self.checked_manifest(self._read_document("run.json"))
+
+    def checked_manifest(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Return it. Raises BadInputError where it lacks what every run has."""
+        for key, kind in _MANIFEST.items():
+            if key not in manifest:
+                raise self.damaged(f"{key!r} is missing", "run.json")
+            if not isinstance(manifest[key], kind):
+                raise self.damaged(f"{key!r} has the wrong type", "run.json")
+        try:
+            datetime.fromisoformat(manifest["created"])
+        except ValueError as error:
+            raise self.damaged(f"{'created'!r} has the wrong type", "run.json") from error
+        return manifest
+
+    @property
+    def directories(self) -> str:
+        """Return where it measured: one directory, or all that its ranks took in turn."""
+        beside = self.manifest.get("options", {}).get("beside", ())
+        return ", ".join([str(self.manifest.get("target", "")), *beside])
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Where it is measured."""
+        environment = self._read_document("environment.json")
+        for key, kind in _ENVIRONMENT.items():
+            if not isinstance(environment.get(key, kind()), kind):
+                raise self.damaged(f"{key!r} has the wrong type", "environment.json")
+        if not all(isinstance(load, int | float) for load in environment.get("load_average", ())):
+            raise self.damaged(f"{'load_average'!r} has the wrong type", "environment.json")
+        return environment
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Return the cells in the order of the plan."""
+        return self._each(partial(from_record, Cell), "cells")
+
+    @cached_property
+    def visits(self) -> list[Visit]:
+        """Return the visits in chronological order."""
+        return self._each(partial(from_record, Visit), "visits")
+
+    @cached_property
+    def events(self) -> list[RunEvent]:
+        """Return the events in chronological order."""
+        return self._each(event_from_record, "events")
+
+    def damaged(self, why: str, name: str = "") -> BadInputError:
+        """Return the error for what strakes cannot have written; ``name``: of the file, where it is known."""
+        return BadInputError(
+            "a file of the store is damaged",
+            where=str(self.path / name) if name else f"{self.path} (run {self.id})",
+            why=why,
+            remedy=f"Restore the run {self.id} from a backup, or remove it: rm -r {shlex.quote(str(self.path))}",
+        )
+
+    def require_whole(self) -> None:
+        """Raise BadInputError where what its files say of each other does not fit together."""
+        known = {cell.key for cell in self.cells}
+        strange = next((seen.cell for seen in self.visits if seen.is_measurement and seen.cell not in known), None)
+        if strange is not None:
+            raise self.damaged(f"{strange!r} was measured, but is not in it", "cells.jsonl")
+        if known and self.manifest["status"] == "complete":
+            if not any(visit.is_measurement for visit in self.visits):
+                raise self.damaged("the run is complete, but no measurement is in it", "visits.jsonl")
+            if not self.events_of(FactsFound):
+                raise self.damaged("the run is complete, but no facts of its file system are in it", "events.jsonl")
+
+    def events_of(self, kind: type[E]) -> list[E]:
+        """Return the events of one kind, in order."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Return the facts about the target found before the measurement, empty if none were."""
+        return next((event.facts for event in self.events_of(FactsFound)), {})
+
+    def _each(self, parse: Callable[[dict[str, Any]], T], name: str) -> list[T]:
+        """Parse every row of a file. Raises BadInputError for one that is no record of its kind."""
+        rows = []
+        for number, row in enumerate(self._rows(name), start=1):
+            try:
+                rows.append(parse(row))
+            except (*_FAULTS, BadInputError) as error:
+                why = f"record {number} is not as strakes writes it ({error!r})"
+                raise self.damaged(why, f"{name}.jsonl") from error
+        return rows
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        # Only a writer that was killed leaves half a line, and the cells are replaced as a whole.
+        whole = name == "cells" or self.manifest["status"] == "complete"
+        return read_json_lines(self.path / f"{name}.jsonl", whole=whole)
+
+    def _read_document(self, name: str) -> dict[str, Any]:
+        try:
+            return read_json(self.path / name)
+        except FileNotFoundError as error:
+            raise self.damaged("it is missing", name) from error
+
+    @cached_property
+    def findings(self) -> dict[str, Any] | None:
+        """Return the findings, or None before they are written."""
+        path = self.path / "findings.json"
+        return read_json(path) if path.exists() else None
+
+    def write_findings(self, findings: Mapping[str, object]) -> None:
+        """Keep what the run found, also long after it ended; replaces an earlier document."""
+        write_json(self.path / "findings.json", findings)
+
+    def write_answers(self, answers: Mapping[str, object]) -> None:
+        """Store the verdicts on stated needs; replaces an earlier document."""
+        write_json(self.path / "answers.json", answers)
+
+    def is_being_written(self) -> bool:
+        """Whether a living process writes it: writers lock the run's visits."""
+        try:
+            descriptor = open_kept(self.path / "visits.jsonl", os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # a file system without locks
+            return False
+        finally:
+            os.close(descriptor)
+        return False
+
+
+def summary_of(path: Path) -> RunSummary:
+    """Return one line of the list of runs; a run whose writer was killed is interrupted."""
+    run = Run(path)
+    try:
+        manifest = run.manifest
+    except (StrakesError, OSError):
+        return RunSummary(path.name, "", "", "", "", "damaged", _begun(path.name), path)
+    try:
+        mount = run.environment.get("mount", {})
+    except (StrakesError, OSError):
+        mount = {}
+    status = cast("Status", str(manifest.get("status", "damaged")))
+    return RunSummary(
+        id=run.id,
+        kind=str(manifest.get("kind", "")),
+        name=str(manifest.get("name", "")),
+        target=run.directories,
+        file_system=str(mount.get("file_system", "")),
+        status="interrupted" if status == "running" and not run.is_being_written() else status,
+        created=str(manifest.get("created", "")),
+        path=path,
+    )
+
+
+def _begun(run: str) -> str:
+    """Return the start time in a run's id, or an empty text if it has none.
+
+    >>> _begun("20261121-031339-survey-1f2a"), _begun("mine")
+    ('2026-11-21T03:13:39+00:00', '')
+    """
+    try:
+        return datetime.strptime(run[: len("20261121-031339")], "%Y%m%d-%H%M%S").replace(tzinfo=UTC).isoformat()
+    except ValueError:
+        return ""
+
+
+@contextmanager
+def told_as_damage(run: Run) -> Iterator[None]:
+    """Raise BadInputError if the files of a run contradict each other, PerhapsDamagedError if the body fails.
+
+    Only the fields that every run has are checked beforehand.
+    """
+    run.require_whole()
+    try:
+        yield
+    except _FAULTS as error:
+        raise PerhapsDamagedError(
+            "strakes cannot work with a stored run",
+            where=f"{run.path} (run {run.id})",
+            why=f"{type(error).__name__}: {error}",
+            remedy="Restore its files from a backup if they were damaged.",
+        ) from error

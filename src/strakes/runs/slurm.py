@@ -1,0 +1,175 @@
+"""The engine whose ranks srun starts, on the nodes of the allocation that strakes runs in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.runs import pmi
+from strakes.runs.messages import Hello
+from strakes.runs.mpi import MpiEngine
+from strakes.runs.mpi_family import find_mpi_engine
+from strakes.targets import command
+
+_ASK_S = 20.0
+# srun's message about the first task that failed; for tasks that srun then killed it says "Terminated".
+_NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
+# srun's message about a failed node of the step.
+_NODE = re.compile(r"srun: error: Node failure on (?P<host>[\w.-]+)")
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """The job that strakes runs in. ``tasks``: as many as were asked for, None where the job does not say."""
+
+    job: str
+    nodes: int
+    tasks: int | None
+    cpus_per_node: int
+
+
+def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
+    """Return the allocation of this process.
+
+    Raises BadInputError outside an allocation, EnvironmentLacksError without Slurm.
+
+    >>> job = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_NTASKS": "6"}
+    >>> allocation({**job, "SLURM_JOB_CPUS_PER_NODE": "8(x2),4"})
+    Allocation(job='7', nodes=3, tasks=6, cpus_per_node=4)
+    """
+    job = variables.get("SLURM_JOB_ID", "")
+    if not job:
+        find_srun()
+        raise BadInputError(
+            "--launcher slurm works only inside an allocation",
+            why="SLURM_JOB_ID is not set",
+            remedy="Get an allocation first (salloc -N 4 strakes …), or submit a job with --batch '-N 4'.",
+        )
+    cpus = [
+        int(count)
+        for count in re.findall(
+            r"(\d+)(?:\(x\d+\))?", re.sub(r"\(x\d+\)", "", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))
+        )
+    ]
+    tasks = variables.get("SLURM_NTASKS", "")
+    return Allocation(
+        job, int(variables.get("SLURM_JOB_NUM_NODES", "1")), int(tasks) if tasks else None, min(cpus, default=1)
+    )
+
+
+def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int:
+    """How many ranks where none were asked for: what the job asked for, else one for each processor; at least two."""
+    job = allocation()
+    nodes = len(hosts) or job.nodes
+    if ranks_per_node is not None:
+        return ranks_per_node * nodes
+    return job.tasks if job.tasks is not None and not hosts else max(2, job.cpus_per_node * nodes)
+
+
+class SlurmEngine(MpiEngine):
+    """``options`` are further words for srun."""
+
+    def __init__(
+        self,
+        ranks: int,
+        hosts: Sequence[str] = (),
+        ranks_per_node: int | None = None,
+        options: Sequence[str] = (),
+        executable: Path | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(ranks, hosts, ranks_per_node, executable=executable, log=log, options=options)
+        self._gone: dict[str, str | int] = {}
+
+    def command(self) -> Sequence[str]:
+        """Return the srun command of all ranks.
+
+        Raises EnvironmentLacksError without srun or engine, BadInputError outside of an allocation.
+        """
+        self._gone = {}
+        srun = find_srun()
+        allocation()
+        engine = self._executable or find_mpi_engine()
+        language = _language(srun, engine, self._options)
+        start = [*placed(srun, self._ranks, self._hosts, self._ranks_per_node), *language, *self._options]
+        return [*start, str(engine), "--expect-ranks", str(self._ranks)]
+
+    @property
+    def remedy(self) -> str:
+        """Advice for when srun does not start the engine."""
+        return "Check that srun can start a program on these nodes: srun hostname"
+
+    def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
+        return self._gone or super()._lost(hello)
+
+    def _hear_launcher(self, line: str) -> None:
+        named = _NAMED.match(line)
+        if not self._gone and named is not None:
+            self._gone = {"host": named["host"], "rank": int(named["rank"])}
+        elif not self._gone and (node := _NODE.match(line)) is not None:
+            self._gone = {"host": node["host"]}
+        super()._hear_launcher(line)
+
+
+def find_srun() -> Path:
+    """Return the path of srun. Raises EnvironmentLacksError if it is not on PATH."""
+    srun = shutil.which("srun")
+    if srun is None:
+        raise EnvironmentLacksError(
+            "srun is missing",
+            where="PATH",
+            why="no program of that name",
+            remedy="Load the Slurm client of your site.",
+        )
+    return Path(srun)
+
+
+def placed(srun: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
+    """Return srun with its options: only the first task hears us, and all end with the first that fails.
+
+    >>> " ".join(placed(Path("srun"), 8, ["n1", "n2"], 4))
+    'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'
+    """
+    words = [str(srun), "--input=0", "--kill-on-bad-exit=1", f"--ntasks={ranks}"]
+    if ranks_per_node is not None:
+        words.append(f"--ntasks-per-node={ranks_per_node}")
+    return [*words, f"--nodes={len(hosts)}", f"--nodelist={','.join(hosts)}"] if hosts else words
+
+
+def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
+    """``--mpi`` as the engine's MPI needs it.
+
+    Raises BadInputError where another one was chosen, EnvironmentLacksError where srun lacks it.
+    """
+    spoken = pmi.pmi_of(engine)
+    chosen = pmi.chosen(options)
+    if spoken is None:
+        return []
+    if chosen:
+        if pmi.fits(spoken, chosen):
+            return []
+        raise BadInputError(
+            f"srun is set to use {chosen}, but the engine's MPI uses {spoken}",
+            where=str(engine),
+            why="each process would run alone or fail",
+            remedy=f"Use --mpi={spoken}, or leave out --mpi so that strakes chooses.",
+        )
+    try:
+        listed = command.run([str(srun), "--mpi=list"], _ASK_S)
+    except command.CommandTimeout:
+        return [f"--mpi={spoken}"]
+    there = pmi.offered(listed.stdout + listed.stderr)
+    if there and spoken not in there:
+        raise EnvironmentLacksError(
+            f"srun cannot start the engine, whose MPI uses {spoken}",
+            where=str(srun),
+            why=f"this Slurm supports {', '.join(sorted(there))} (srun --mpi=list)",
+            remedy="Use --launcher mpi inside the allocation, or build the engine for an MPI that this Slurm "
+            "supports (docs/guide/mpi.md).",
+        )
+    return [f"--mpi={spoken}"]

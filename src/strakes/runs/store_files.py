@@ -1,0 +1,183 @@
+"""Crash-safe files of the store: JSON by atomic replacement, JSON lines by appending, with a torn last line ignored."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.files import PlantedFileError, open_kept, read_kept, replace_kept
+from strakes.base.finite import to_json
+
+# Above the size of any run: refuses sparse files that would exhaust the memory.
+MOST_BYTES = 4 << 30
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_WAY_OUT = "Set STRAKES_STORE to a directory you may write to, outside the measured one."
+
+
+def store_error(error: OSError, path: Path) -> StrakesError:
+    """Return the StrakesError for a failed write to the store."""
+    why = error.strerror or str(error)
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return BadInputError("the store is not a directory", where=str(path), why=why, remedy=_WAY_OUT)
+    if error.errno in _FULL:
+        remedy = "Free some space there and continue with --resume, or set STRAKES_STORE to a directory elsewhere."
+        return EnvironmentLacksError("the store is full", where=str(path), why=why, remedy=remedy)
+    return EnvironmentLacksError("the store cannot be written", where=str(path), why=why, remedy=_WAY_OUT)
+
+
+def write_json(path: Path, document: Mapping[str, object]) -> None:
+    """Replace ``path`` atomically: after a crash it has the old document or the new one."""
+    replace_text(path, to_json(document, indent=1) + "\n")
+
+
+def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Replace ``path`` atomically by one line for each row."""
+    replace_text(path, "".join(json_line(row) for row in rows))
+
+
+def json_line(row: Mapping[str, object]) -> str:
+    """Return a row as one line of JSON."""
+    return to_json(row, separators=(",", ":")) + "\n"
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace ``path`` atomically and durably. Raises StrakesError."""
+    try:
+        replace_kept(path, text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise store_error(error, path) from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in ``path``.
+
+    Raises BadInputError if the file has none, FileNotFoundError if it is missing.
+    """
+    return json_document(_read(path), path)
+
+
+def json_document(data: bytes, path: Path) -> dict[str, Any]:
+    """Parse ``data``, read from ``path``, as a JSON object. Raises BadInputError if it is not one."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+    if not isinstance(document, dict):
+        raise _damaged(path, "it does not contain a JSON object")
+    return document
+
+
+def read_json_lines(path: Path, *, whole: bool = False) -> list[dict[str, Any]]:
+    """Return all rows of ``path``, an empty list if it is missing. A last line torn by a crash is ignored.
+
+    Raises BadInputError for any other line that is not a JSON object; with ``whole`` also for a torn last line.
+    """
+    try:
+        data = _read(path)
+    except FileNotFoundError:
+        return []
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate((data if whole else data[: whole_length(data)]).splitlines(), start=1):
+        row = _parse_row(line)
+        if row is None:
+            raise _damaged(path, f"line {number} is not a JSON object")
+        rows.append(row)
+    return rows
+
+
+def of_another_user(error: PermissionError, path: Path) -> StrakesError:
+    """Return the StrakesError for a run without read permission."""
+    remedy = "Ask its owner for a copy: strakes export RUN -o FILE."
+    why = error.strerror or str(error)
+    return EnvironmentLacksError("this run belongs to another user", where=str(path), why=why, remedy=remedy)
+
+
+def _read(path: Path) -> bytes:
+    """Read a file of the store.
+
+    Raises EnvironmentLacksError if it cannot be read, BadInputError if it is not a regular file, FileNotFoundError if
+    it is missing.
+    """
+    try:
+        return read_kept(path, MOST_BYTES)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if isinstance(error, PermissionError) and not isinstance(error, PlantedFileError):
+            raise of_another_user(error, path) from error
+        why = error.strerror or str(error)
+        raise EnvironmentLacksError("a file of the store cannot be read", where=str(path), why=why) from error
+
+
+def whole_length(data: bytes) -> int:
+    """Return the number of bytes up to the end of the last complete row.
+
+    >>> whole_length(b'{"a":1}\\n{"b":')
+    8
+    """
+    end = data.rfind(b"\n") + 1
+    # After a power failure the last line can have its full length but not its data.
+    last = data[data.rfind(b"\n", 0, max(end - 1, 0)) + 1 : end]
+    return end if not last or _parse_row(last) is not None else end - len(last)
+
+
+def _parse_row(line: bytes) -> dict[str, Any] | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) else None
+
+
+def _damaged(path: Path, why: str) -> BadInputError:
+    remedy = "Restore it from a backup, or remove that run's directory."
+    return BadInputError("a file of the store is damaged", where=str(path), why=why, remedy=remedy)
+
+
+class AppendFile:
+    """A file of JSON lines for appending; if ``durable``, :meth:`append` returns after fsync."""
+
+    def __init__(self, path: Path, *, durable: bool) -> None:
+        self._path = path
+        self._durable = durable
+        try:
+            self._descriptor = open_kept(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        except OSError as error:
+            raise store_error(error, path) from error
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._descriptor
+
+    def drop_torn_line(self) -> None:
+        """Truncate an incomplete last row of a killed writer, so that the next row does not join it."""
+        with open(self._descriptor, "rb", closefd=False) as file:
+            file.seek(0)
+            os.ftruncate(self._descriptor, whole_length(file.read()))
+
+    def append(self, *rows: Mapping[str, object]) -> None:
+        """Append all rows, or none if the disk is full. Raises StrakesError."""
+        data = memoryview("".join(map(json_line, rows)).encode())
+        before = os.fstat(self._descriptor).st_size
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            if self._durable:
+                os.fsync(self._descriptor)
+        except BaseException as error:
+            # Also after an interrupt: the next row must not join half of this one.
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, before)
+            if isinstance(error, OSError):
+                raise store_error(error, self._path) from error
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)

@@ -1,0 +1,113 @@
+"""The engine whose ranks any other launcher starts: its command as a template."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from strakes.base.errors import BadInputError
+from strakes.runs.mpi import MpiEngine
+from strakes.runs.mpi_family import find_mpi_engine
+from strakes.runs.pmi import pmi_of
+
+_ENGINE = "{engine}"
+_EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
+
+
+class TemplateEngine(MpiEngine):
+    """A launcher that a command line describes.
+
+    ``template`` has ``{engine}``, and ``{ranks}``, ``{ranks_per_node}``, ``{nodes}``, ``{hosts}`` as far as wanted.
+    """
+
+    def __init__(
+        self,
+        template: str,
+        ranks: int,
+        hosts: Sequence[str] = (),
+        ranks_per_node: int | None = None,
+        executable: Path | None = None,
+        log: Callable[[str], None] | None = None,
+    ) -> None:
+        super().__init__(ranks, hosts, ranks_per_node, executable=executable, log=log)
+        self._template = template
+
+    def command(self) -> Sequence[str]:
+        """Return the user's command with the engine filled in. Raises EnvironmentLacksError without the engine."""
+        self._named = []
+        engine = self._executable or find_mpi_engine()
+        return filled(
+            self._template,
+            [str(engine), "--expect-ranks", str(self._ranks)],
+            self._ranks,
+            self._hosts,
+            self._ranks_per_node,
+        )
+
+    @property
+    def remedy(self) -> str:
+        """Advice for when the user's command does not start the engine, with the PMI that its MPI needs."""
+        spoken = pmi_of(self._executable or find_mpi_engine())
+        speak = f" The engine's MPI uses {spoken}; with srun, that is --mpi={spoken}." if spoken else ""
+        return f"Try the launcher's command without strakes.{speak}"
+
+
+def filled(
+    template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str], ranks_per_node: int | None
+) -> list[str]:
+    """Return the command as a list of arguments. Raises BadInputError if the template lacks a requested option.
+
+    >>> filled("jsrun -n {ranks} -r{ranks_per_node} {engine}", ["/e", "--expect-ranks", "8"], 8, [], 4)
+    ['jsrun', '-n', '8', '-r4', '/e', '--expect-ranks', '8']
+    """
+    try:
+        words = shlex.split(template)
+    except ValueError as error:
+        raise BadInputError(
+            "the launcher's command cannot be read", where=template, why=str(error), remedy=f"Write it like {_EXAMPLE}"
+        ) from error
+    if _ENGINE not in words:
+        raise BadInputError("the launcher's command lacks {engine}", where=template, remedy=f"Write it like {_EXAMPLE}")
+    if hosts and "{hosts}" not in template:
+        raise BadInputError(
+            "--hosts would have no effect",
+            where=template,
+            why="the launcher's command does not contain {hosts}",
+            remedy="Add {hosts} to it.",
+        )
+    nodes = len(hosts) or (-(-ranks // ranks_per_node) if ranks_per_node else None)
+    values: dict[str, object] = {
+        "ranks": ranks,
+        "ranks_per_node": ranks_per_node,
+        "nodes": nodes,
+        "hosts": ",".join(hosts),
+    }
+    command: list[str] = []
+    for word in words:
+        command += engine if word == _ENGINE else [_filled(word, values, template)]
+    return command
+
+
+def _filled(word: str, values: Mapping[str, object], template: str) -> str:
+    try:
+        text = word.format_map(values)
+    except (KeyError, ValueError, IndexError) as error:
+        known = ", ".join(f"{{{name}}}" for name in ("engine", *values))
+        raise BadInputError(
+            "the launcher's command cannot be filled in",
+            where=template,
+            why=f"{word!r}: {error}",
+            remedy=f"The names are {known}.",
+        ) from error
+    if "{ranks_per_node}" in word and values["ranks_per_node"] is None:
+        raise BadInputError(
+            "the launcher's command needs --ranks-per-node", where=template, remedy="Add --ranks-per-node N."
+        )
+    if "{nodes}" in word and values["nodes"] is None:
+        raise BadInputError(
+            "the number of nodes for the launcher's command is unknown",
+            where=template,
+            remedy="Add --ranks-per-node N, or --hosts.",
+        )
+    return text

@@ -1,0 +1,129 @@
+"""Writing one run: every finished visit is on the disk before the next one starts."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from strakes.base.errors import BadInputError
+from strakes.model.cell import Cell
+from strakes.model.record import to_record
+from strakes.runs.records import RunEvent, Visit, event_to_record
+from strakes.runs.run import FinishedStatus, Run
+from strakes.runs.store_files import AppendFile, store_error, write_json, write_json_lines
+
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+_LOCK_PATIENCE_S = 1.0  # a reader holds the lock for microseconds
+
+
+def utc_now() -> datetime:
+    """Return the time now."""
+    return datetime.now(UTC)
+
+
+class RunWriter:
+    """The only writer of a run, held by a lock. ``run`` is the run as it was when the writer opened it.
+
+    Leaving the context without :meth:`finish` keeps the run unfinished, so that it can be resumed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.run = Run(path)
+        self._appending = threading.Lock()  # an engine's reader thread adds events while visits are written
+        self._visits = AppendFile(path / "visits.jsonl", durable=True)
+        try:
+            _lock(self._visits, self.id)
+        except BaseException:
+            self._visits.close()
+            raise
+        self._events = AppendFile(path / "events.jsonl", durable=False)
+        self._visits.drop_torn_line()
+        self._events.drop_torn_line()
+        self._closed = False
+        # Cached now, so that ``run`` does not include rows of this writer.
+        _ = self.run.cells, self.run.visits, self.run.events, self.run.findings
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return self.path.name
+
+    def write_cells(self, cells: Iterable[Cell]) -> None:
+        """Write all cells of the run, replacing an earlier list."""
+        named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
+        write_json_lines(self.path / "cells.jsonl", map(to_record, named))
+
+    def append_visit(self, *visits: Visit) -> None:
+        """Add finished visits; durable on return."""
+        with self._appending:
+            self._visits.append(*map(to_record, visits))
+
+    def append_event(self, event: RunEvent) -> None:
+        """Add an event. Thread-safe."""
+        with self._appending:
+            if not self._closed:
+                self._events.append(event_to_record(event))
+
+    def write_findings(self, findings: Mapping[str, object]) -> None:
+        """Keep what the run found; replaces an earlier document."""
+        self.run.write_findings(findings)
+
+    def finish(self, status: FinishedStatus) -> None:
+        """Set the final status and release the lock."""
+        try:
+            self._set_manifest(status=status, ended=utc_now().isoformat())
+        finally:
+            self.close()
+
+    def mark_running(self) -> None:
+        """Set the status to running and add the present time to the manifest's list of resumptions."""
+        resumed = [*self.run.manifest.get("resumed", []), utc_now().isoformat()]
+        self._set_manifest(status="running", resumed=resumed)
+
+    def close(self) -> None:
+        """Release the lock without changing the status. May be called twice."""
+        with self._appending:
+            if not self._closed:
+                self._closed = True
+                self._events.close()
+                self._visits.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _set_manifest(self, **changes: Any) -> None:
+        manifest = {**Run(self.path).manifest, **changes}
+        write_json(self.path / "run.json", manifest)
+
+
+def _lock(file: AppendFile, run: str) -> None:
+    patience_ends = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > patience_ends:
+                raise BadInputError(
+                    "another strakes process is writing this run",
+                    where=run,
+                    remedy="Wait until it ends, or stop it, then use --resume.",
+                ) from error
+            time.sleep(0.01)
+        except OSError as error:
+            # Some network file systems have no locks; a run there is protected by its unique id alone.
+            if error.errno not in _NO_LOCKS:
+                raise store_error(error, Path(run)) from error
+            return
+        else:
+            return

@@ -1,4 +1,0 @@
-"""Pure statistics over stored samples.
-
-Medians, intervals, contrasts, grades of answers and claims, change points, level shifts, and scalability.
-"""

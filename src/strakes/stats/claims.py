@@ -1,0 +1,133 @@
+"""Test of published claims on ratios by the samples of a run.
+
+A claim has one or more parts, each a range for the ratio of two settings. A claim holds if all its parts hold
+(intersection-union test: Berger, Technometrics 24 (1982) 295), and does not if one of them fails. Grades have the same
+meaning as in ``grades``; claims are a separate family for the family-wise error. All functions are pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from strakes.stats.contrasts import (
+    Contrast,
+    Population,
+    contrast_of,
+    holm,
+    interval,
+    p_value,
+    population_of,
+    shrinkage_of,
+)
+from strakes.stats.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
+
+# Family-wise error of the judgements "sure": of one study at the end of a run, and of all studies at each of two looks.
+FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Claim that the ratio of ``a`` to ``b`` is between ``low`` and ``high``; 0 and infinity mean no bound."""
+
+    a: Values
+    b: Values
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The measured ratio of one part, with a 90 % interval and the number of blocks."""
+
+    ratio: float
+    low: float
+    high: float
+    blocks: int
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Whether a claim holds, with its grade.
+
+    ``holds``: for an undecided claim, the more probable side. ``part``: index of the part that decides.
+    """
+
+    holds: bool
+    grade: Literal["sure", "likely", "undecided"]
+    part: int
+    ratios: tuple[Ratio, ...]
+
+
+def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list[Judgement | None]:
+    """Return a judgement for each claim of a study, or None if too few blocks measured one of its parts.
+
+    >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
+    >>> [(one.holds, one.grade) for one in judge([[Bound(slow, fast, 0.0, 0.9)], [Bound(slow, fast, 0.9, 1.1)]])]
+    [(True, 'sure'), (False, 'sure')]
+    """
+    raw = [[contrast_of(part.a, part.b) for part in parts] for parts in claims]
+    shrinkage = shrinkage_of([one for parts in raw for one in parts if one is not None])
+    measured = {
+        index: [shrinkage.moderate(one) for one in parts if one is not None]
+        for index, parts in enumerate(raw)
+        if parts and all(one is not None for one in parts)
+    }
+    population = population_of([one for parts in measured.values() for one in parts])
+    judged = {index: _judge(claims[index], contrasts, population) for index, contrasts in measured.items()}
+    adjusted = dict(zip(judged, holm([p for _, p in judged.values()]), strict=True))
+    return [
+        None
+        if index not in judged
+        else replace(judged[index][0], grade="sure")
+        if adjusted[index] <= error
+        else judged[index][0]
+        for index in range(len(claims))
+    ]
+
+
+def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Population) -> tuple[Judgement, float]:
+    """Return the judgement without "sure", and the p-value of the side that it takes."""
+    within = [
+        population.posterior(contrast).within(_log(part.low), _log(part.high))
+        for part, contrast in zip(parts, contrasts, strict=True)
+    ]
+    weakest = min(range(len(parts)), key=within.__getitem__)
+    holds = within[weakest] >= 0.5
+    likely = min(within[weakest], 1 - within[weakest]) <= LIKELY_ERROR
+    pairs = list(zip(parts, contrasts, strict=True))
+    # The side was chosen by the data, so the p-value is doubled.
+    p = 2 * (
+        max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
+    )
+    ratios = tuple(map(_ratio, contrasts))
+    return Judgement(holds, "likely" if likely else "undecided", weakest, ratios), min(1.0, p)
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _beyond(contrast: Contrast, bound: float) -> Contrast:
+    return replace(contrast, mean=contrast.mean - math.log(bound))
+
+
+def _p_outside(part: Bound, contrast: Contrast) -> float:
+    """Return the p-value against "the ratio lies outside the bounds"."""
+    below = p_value(_beyond(contrast, part.low)) if part.low > 0 else 0.0
+    above = p_value(_beyond(contrast, part.high).reversed()) if math.isfinite(part.high) else 0.0
+    return max(below, above)
+
+
+def _p_inside(part: Bound, contrast: Contrast) -> float:
+    """Return the p-value against "the ratio lies within the bounds"."""
+    below = p_value(_beyond(contrast, part.low).reversed()) if part.low > 0 else 1.0
+    above = p_value(_beyond(contrast, part.high)) if math.isfinite(part.high) else 1.0
+    return min(1.0, 2 * min(below, above))
+
+
+def _ratio(contrast: Contrast) -> Ratio:
+    low, high = interval(contrast, INTERVAL_CONFIDENCE)
+    return Ratio(math.exp(contrast.mean), math.exp(low), math.exp(high), contrast.blocks)

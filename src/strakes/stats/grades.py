@@ -1,0 +1,219 @@
+"""The best available answer to each question of a run, with one of four grades.
+
+``sure``: all answers of this grade hold together with a family-wise error of 5 % (``LOOKS``, ``FINAL_ERROR``).
+``likely``: the local false-discovery rate of this single answer is at most ``LIKELY_ERROR``. ``alike``: all settings
+are within a factor. ``undecided``: otherwise; the leading setting is named, but not advised. All functions are pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from strakes.stats.contrasts import (
+    Contrast,
+    Population,
+    Posterior,
+    contrast_of,
+    holm,
+    interval,
+    p_value,
+    population_of,
+    shrinkage_of,
+)
+
+Grade = Literal["sure", "likely", "alike", "undecided"]
+# Log values of one setting by block number; larger is better.
+Values = Mapping[int, float]
+
+LIKELY_ERROR = 0.07
+# Blocks after which sure answers end the measurement of their questions, and the error spent at each look; the rest is
+# for the end of the run. Errors are added (union bound), which needs no assumption on the dependence of the looks. With
+# an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
+LOOKS = {6: 0.01, 10: 0.01}
+FINAL_ERROR = 0.03
+# A setting within this factor of the best is good enough: single runs of one system differ by as much.
+GOOD_ENOUGH = 1.1
+# Factors within which settings are called alike, the tightest first.
+ALIKE_WITHIN = (1.05, 1.1)
+# Posterior probability and confidence of an interval that "alike" needs. In simulated surveys 5 to 8 % of such answers
+# are wrong with a probability of 0.95 alone, and 1 to 3 % with both. A confidence of 0.9 halves the number of answers.
+ALIKE_PROBABILITY = 0.97
+ALIKE_CONFIDENCE = 0.7
+# Confidence of each interval that is shown.
+INTERVAL_CONFIDENCE = 0.9
+
+
+@dataclass(frozen=True)
+class Versus:
+    """How many times as good the chosen setting is as another one, with a 90 % interval and its own grade."""
+
+    level: int
+    ratio: float
+    low: float
+    high: float
+    grade: Grade
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one question: the ``chosen`` level, its grade, and the comparison with each other level.
+
+    ``versus``: the comparison with the worst level, which decides the grade. ``within``: for "alike", the factor.
+    """
+
+    chosen: int
+    grade: Grade
+    versus: Versus
+    others: tuple[Versus, ...]
+    within: float | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The values of each level of a question. ``ordered``: levels are sorted, the least demanding one first.
+
+    The first ordered level that is good enough is chosen; without an order, the level with the best mean.
+    """
+
+    levels: tuple[Values, ...]
+    ordered: bool = False
+
+
+def grade(choices: Sequence[Choice]) -> list[Answer | None]:
+    """Return the answer to each question of a run, or None if fewer than two levels share enough blocks.
+
+    >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
+    >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
+    [(1, 'sure')]
+    """
+    settled = settled_at(choices, max((block for choice in choices for block in _blocks(choice)), default=0) - 1)
+    answers = _graded(choices, FINAL_ERROR, settled)
+    return [
+        replace(answer, grade="sure", versus=replace(answer.versus, grade="sure"))
+        if answer is not None and answer.grade == "likely" and index in settled
+        else answer
+        for index, answer in enumerate(answers)
+    ]
+
+
+def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
+    """Return the indices of questions that were sure at the looks up to a block, so that they need no more runs."""
+    settled: set[int] = set()
+    for look, error in LOOKS.items():
+        if look > block:
+            break
+        seen = [
+            replace(choice, levels=tuple({n: v for n, v in level.items() if n <= look} for level in choice.levels))
+            for choice in choices
+        ]
+        answers = _graded(seen, error, settled)
+        settled |= {index for index, answer in enumerate(answers) if answer is not None and answer.grade == "sure"}
+    return settled
+
+
+def _blocks(choice: Choice) -> set[int]:
+    return {block for level in choice.levels for block in level}
+
+
+def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
+    """Grade all questions. Holm's method leaves out the ``settled`` ones."""
+    raw = [_pairs(choice.levels) for choice in choices]
+    shrinkage = shrinkage_of([pair for pairs in raw for pair in pairs.values()])
+    moderated = [{pair: shrinkage.moderate(contrast) for pair, contrast in pairs.items()} for pairs in raw]
+    population = population_of([contrast for pairs in moderated for contrast in pairs.values()])
+    questions = {
+        index: _Question(choice, pairs, population)
+        for index, (choice, pairs) in enumerate(zip(choices, moderated, strict=True))
+        if pairs
+    }
+    tested = [index for index in questions if index not in settled]
+    adjusted = dict(zip(tested, holm([questions[index].p_value for index in tested]), strict=True))
+    return [
+        questions[index].answer(adjusted.get(index, 1.0) <= error) if index in questions else None
+        for index in range(len(choices))
+    ]
+
+
+def _pairs(levels: Sequence[Values]) -> dict[tuple[int, int], Contrast]:
+    pairs = {}
+    for one in range(len(levels)):
+        for other in range(one + 1, len(levels)):
+            contrast = contrast_of(levels[one], levels[other])
+            if contrast is not None:
+                pairs[one, other] = contrast
+    return pairs
+
+
+class _Question:
+    """One question with its moderated comparisons."""
+
+    def __init__(self, choice: Choice, pairs: Mapping[tuple[int, int], Contrast], population: Population) -> None:
+        self._pairs = {**pairs, **{(b, a): contrast.reversed() for (a, b), contrast in pairs.items()}}
+        self._population = population
+        levels = sorted({level for pair in pairs for level in pair})
+        scores = {
+            level: _mean([self._pairs[pair].mean for pair in self._pairs if pair[0] == level]) for level in levels
+        }
+        best = max(levels, key=scores.__getitem__)
+        enough = [
+            level
+            for level in levels
+            if level == best or ((best, level) in self._pairs and self._loss(best, level) <= 1 - ENOUGH_PROBABILITY)
+        ]
+        self._chosen = enough[0] if choice.ordered else best
+        self._others = [level for level in levels if (self._chosen, level) in self._pairs]
+        self._worst = min(self._others, key=scores.__getitem__)
+        # The pair was chosen by the data, so Bonferroni over all directed pairs.
+        self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
+
+    def _loss(self, better: int, level: int) -> float:
+        """Return the probability that one level is better than another by more than is good enough."""
+        return self._posterior(better, level).within(math.log(GOOD_ENOUGH), math.inf)
+
+    def _posterior(self, one: int, other: int) -> Posterior:
+        return self._population.posterior(self._pairs[one, other])
+
+    def answer(self, surely: bool) -> Answer:
+        """Grade the question. ``surely``: the comparison with the worst level is significant among all questions."""
+        loss = max(self._loss(level, self._chosen) for level in self._others)
+        others = tuple(self._versus(level) for level in self._others)
+        worst = next(one for one in others if one.level == self._worst)
+        within = next((factor for factor in ALIKE_WITHIN if self._alike(factor)), None)
+        if within is not None:
+            return Answer(self._chosen, "alike", replace(worst, grade="alike"), others, within)
+        found: Grade = "undecided"
+        if surely and loss <= SURE_LOSS:
+            found = "sure"
+        elif worst.grade != "undecided" and loss <= LIKELY_LOSS:
+            found = "likely"
+        return Answer(self._chosen, found, replace(worst, grade=found), others)
+
+    def _versus(self, level: int) -> Versus:
+        contrast = self._pairs[self._chosen, level]
+        low, high = interval(contrast, INTERVAL_CONFIDENCE)
+        likely = self._posterior(self._chosen, level).worse() <= LIKELY_ERROR
+        found: Grade = "likely" if likely else "undecided"
+        return Versus(level, math.exp(contrast.mean), math.exp(low), math.exp(high), found)
+
+    def _alike(self, factor: float) -> bool:
+        bound = math.log(factor)
+        for level in self._others:
+            low, high = interval(self._pairs[self._chosen, level], ALIKE_CONFIDENCE)
+            if low < -bound or high > bound:
+                return False
+            if self._posterior(self._chosen, level).within(-bound, bound) < ALIKE_PROBABILITY:
+                return False
+        return True
+
+
+# A less demanding level is chosen if it is good enough with this probability.
+ENOUGH_PROBABILITY = 0.9
+# Highest probability that another level is better than the chosen one by more than GOOD_ENOUGH.
+SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
+
+
+def _mean(values: Collection[float]) -> float:
+    return sum(values) / len(values)

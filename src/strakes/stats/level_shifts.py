@@ -1,0 +1,220 @@
+"""Level shifts of a short series of autocorrelated runs, such as nightly benchmarks.
+
+PELT on ranks proposes the shifts (:func:`strakes.stats.change.segments`). Each proposed shift is tested on the two
+adjacent levels with clipped outliers: the largest t statistic of all splits, deflated by the autocorrelation of the
+residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390), is compared with simulated first-order
+autoregressions. A few runs do not determine the autocorrelation, so the p-value is the largest one over several
+autocorrelations. The weakest shift is dropped until all others are significant (Bonferroni).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Fewest runs of a level: a median of five has an interval at 90 %.
+SHORTEST = 5
+# Autocorrelations whose simulations a shift has to exceed. Nightly runs on production systems show up to 0.7.
+_AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
+_SIMULATED = 4000
+# The tail of the simulated statistic is a power law through these two of its quantiles.
+_NEAR, _FAR = 0.05, 0.005
+# Scale units (standard deviations of the noise) at which runs are clipped.
+_CLIP = 3.0
+# Power of the test for a shift of the size `detectable_shift`.
+_POWER = 0.8
+
+
+@dataclass(frozen=True)
+class LevelShift:
+    """The level changes before run ``index``, from the median ``before`` to ``after``, each up to the next shift."""
+
+    index: int
+    before: float
+    after: float
+    p_value: float
+
+
+def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = SHORTEST) -> tuple[LevelShift, ...]:
+    """Return the shifts in the order of time. In a series without shifts, one is found with probability ``error``.
+
+    ``shortest``: least number of runs of a level. Raises ValueError for no values.
+
+    >>> found = level_shifts([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
+    >>> [(shift.index, shift.before, shift.after) for shift in found]
+    [(12, 100.5, 70.5)]
+    """
+    import numpy as np
+
+    if not values:
+        raise ValueError("a series needs at least one value")
+    series = np.asarray(values, dtype=float)
+    if len(series) < 2 * shortest:
+        return ()
+    clipped, proposed = _proposed(series, shortest)
+    p_values: dict[int, float] = {}
+    while proposed:
+        ends = [0, *proposed, len(series)]
+        p_values = {
+            index: _p_value(clipped[begin:end], shortest)
+            for begin, index, end in zip(ends, ends[1:], ends[2:], strict=False)
+        }
+        weakest = max(proposed, key=lambda index: p_values[index])
+        if p_values[weakest] <= error / len(proposed):
+            break
+        proposed.remove(weakest)
+    levels = [float(np.median(level)) for level in np.split(series, proposed)]
+    shifts = zip(proposed, pairwise(levels), strict=True)
+    return tuple(LevelShift(index, before, after, p_values[index]) for index, (before, after) in shifts)
+
+
+def detectable_shift(values: Sequence[float], error: float, shortest: int = SHORTEST) -> float:
+    """Return the size of a shift in the middle of such a series that is found in four of five series.
+
+    Scatter and autocorrelation are estimated from ``values``; the simulation allows for the error of both estimates.
+
+    >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
+    >>> 5 < detectable_shift(level + level, 0.05) < 20
+    True
+    """
+    import numpy as np
+
+    unit = float(_standard_errors(np.asarray(values, dtype=float)[None, :], shortest)[0])
+    return unit * _detectable_units(len(values), error, shortest)
+
+
+def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.float64], list[int]]:
+    """Return the series with outliers clipped, and the indices at which levels may begin."""
+    import numpy as np
+    from scipy.stats import rankdata
+
+    from strakes.stats.change import scale_of, segments
+
+    ranks = rankdata(series)
+    # Differences of neighbours contain the noise, and hardly any shift. The penalty of Schwarz's criterion proposes too
+    # many levels rather than too few.
+    scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
+    proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]
+    levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])
+    # The scale is measured between deciles, so that a second mode of three runs in ten is no outlier. The deciles of
+    # normal noise are 2.56 standard deviations apart.
+    low, high = np.quantile(series - levels, (0.1, 0.9))
+    reach = _CLIP * float(high - low) / 2.56
+    return np.clip(series, levels - reach, levels + reach), proposed
+
+
+def _p_value(series: NDArray[np.float64], shortest: int) -> float:
+    statistic = float(_statistics(series[None, :], shortest)[0])
+    return max(_tail(statistic, near, far) for near, far in _quantiles(len(series), shortest))
+
+
+def _statistics(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
+    """Return the largest t statistic of all splits of each row, deflated by the autocorrelation of the residuals."""
+    import numpy as np
+
+    largest, residuals = _best_split(series, shortest)
+    correlation = _autocorrelation(residuals)
+    return np.asarray(largest * np.sqrt((1 - correlation) / (1 + correlation)))
+
+
+def _best_split(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    import numpy as np
+
+    rows, runs = series.shape
+    centred = series - series.mean(axis=1, keepdims=True)
+    splits = np.arange(shortest, runs - shortest + 1)
+    sums = np.cumsum(centred, axis=1)[:, shortest - 1 : runs - shortest]
+    between = sums**2 * runs / (splits * (runs - splits))
+    within = np.maximum((centred**2).sum(axis=1, keepdims=True) - between, 1e-300)
+    statistics = np.sqrt(between / within * (runs - 2))
+    best = statistics.argmax(axis=1)
+    split, before = splits[best], sums[np.arange(rows), best]
+    is_before = np.arange(runs)[None, :] < split[:, None]
+    fitted = np.where(is_before, (before / split)[:, None], (-before / (runs - split))[:, None])
+    return statistics.max(axis=1), centred - fitted
+
+
+def _autocorrelation(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    power = np.maximum((residuals**2).sum(axis=1), 1e-300)
+    found = (residuals[:, 1:] * residuals[:, :-1]).sum(axis=1) / power
+    return np.asarray(np.clip(found + (1 + 3 * found) / residuals.shape[1], 0.0, 0.95))
+
+
+@lru_cache(maxsize=256)
+def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
+    """Return two quantiles of the statistic without a shift, for each autocorrelation."""
+    import numpy as np
+
+    generator = np.random.default_rng(runs)
+    quantiles = []
+    for correlation in _AUTOCORRELATIONS:
+        statistics = _statistics(_autoregressions(runs, correlation, _SIMULATED, generator), shortest)
+        near, far = np.quantile(statistics, (1 - _NEAR, 1 - _FAR)).tolist()
+        quantiles.append((near, far))
+    return tuple(quantiles)
+
+
+def _tail(statistic: float, near: float, far: float) -> float:
+    power = math.log(_NEAR / _FAR) / math.log(far / near)
+    return min(1.0, float(_FAR * (far / max(statistic, 1e-9)) ** power))
+
+
+def _threshold(error: float, near: float, far: float) -> float:
+    """Return the statistic that has this p-value."""
+    power = math.log(_NEAR / _FAR) / math.log(far / near)
+    return float(far * (_FAR / error) ** (1 / power))
+
+
+def _autoregressions(runs: int, correlation: float, number: int, generator: np.random.Generator) -> NDArray[np.float64]:
+    """Return first-order autoregressions with a variance of 1, one a row."""
+    import numpy as np
+
+    series = np.empty((number, runs))
+    series[:, 0] = generator.standard_normal(number)
+    for run in range(1, runs):
+        fresh = generator.standard_normal(number) * math.sqrt(1 - correlation**2)
+        series[:, run] = correlation * series[:, run - 1] + fresh
+    return series
+
+
+def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
+    """Return the standard error of the difference of two halves, estimated from each row."""
+    import numpy as np
+
+    _, residuals = _best_split(series, shortest)
+    runs = series.shape[1]
+    scatter = np.sqrt((residuals**2).sum(axis=1) / max(1, runs - 2))
+    correlation = _autocorrelation(residuals)
+    return np.asarray(scatter * np.sqrt((1 + correlation) / (1 - correlation)) * 2 / math.sqrt(runs))
+
+
+@lru_cache(maxsize=256)
+def _detectable_units(runs: int, error: float, shortest: int) -> float:
+    """Return the shift that is found in four of five series, in standard errors estimated from another such series."""
+    import numpy as np
+
+    generator = np.random.default_rng(runs)
+    needed = max(_threshold(error, near, far) for near, far in _quantiles(runs, shortest))
+    after = np.arange(runs) >= runs - runs // 2
+    sizes = np.geomspace(1.0, 200.0, 60)
+    largest = 0.0
+    for correlation in _AUTOCORRELATIONS:
+        shown, others = (_autoregressions(runs, correlation, _SIMULATED // 4, generator) for _ in range(2))
+        # The detectable shift is only reported for series without a significant shift.
+        quiet = _statistics(shown, shortest) < needed
+        shifts = _standard_errors(shown[quiet], shortest)[:, None] * after
+        for size in sizes[sizes > largest]:
+            largest = float(size)
+            if (_statistics(others[quiet] + size * shifts, shortest) >= needed).mean() >= _POWER:
+                break
+    return largest

@@ -1,0 +1,161 @@
+"""The universal scalability law: the rate of N clients is X(N) = r N / (1 + c (N - 1) + k N (N - 1)).
+
+r is the rate of one client, c the share of work that queues (contention), k the cost of coherency between clients,
+which makes the rate fall beyond sqrt((1 - c) / k) clients: Gunther, Guerrilla Capacity Planning (2007).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from strakes.stats.interval import Interval, in_order, median
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+FEWEST_LEVELS = 4
+RESAMPLES = 500
+# Largest relative residual with which the law is trusted beyond the measured range.
+_DESCRIBES = 0.05
+
+
+@dataclass(frozen=True)
+class Law:
+    """The coefficients of the law."""
+
+    rate_of_one: float
+    contention: float
+    coherency: float
+
+    def rate(self, clients: float) -> float:
+        """Return the total rate of ``clients`` clients.
+
+        >>> Law(100.0, 0.0, 0.0).rate(8), Law(100.0, 1.0, 0.0).rate(8)
+        (800.0, 100.0)
+        """
+        delay = 1 + self.contention * (clients - 1) + self.coherency * clients * (clients - 1)
+        return self.rate_of_one * clients / delay if delay > 0 else math.inf
+
+    @property
+    def peak(self) -> float:
+        """Number of clients beyond which the rate falls; infinite if it never does.
+
+        >>> Law(100.0, 0.1, 0.001).peak, Law(100.0, 0.1, 0.0).peak
+        (30.0, inf)
+        """
+        if self.contention >= 1:
+            return 1.0
+        return max(1.0, math.sqrt((1 - self.contention) / self.coherency)) if self.coherency > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Scalability:
+    """The law fitted to the medians, and to resampled runs for the intervals.
+
+    Resampled coefficients may be negative; cut at zero they would bias extrapolated rates downwards. The law itself has
+    no negative coefficient, and every interval includes its value. ``worst_residual``: the largest relative distance
+    of a measured median from the fit. If it exceeds the scatter of the runs, the law does not describe this system. If
+    it exceeds 5 %, something else may limit the rate, which may then stay constant beyond the measured range.
+    """
+
+    law: Law
+    resampled: tuple[Law, ...]
+    confidence: float
+    measured_up_to: int
+    worst_residual: float
+
+    @property
+    def rate_of_one(self) -> Interval:
+        """Interval of the rate of one client."""
+        return self._interval([law.rate_of_one for law in self.resampled], self.law.rate_of_one)
+
+    @property
+    def contention(self) -> Interval:
+        """Interval of the share of work that queues."""
+        return self._interval([max(0.0, law.contention) for law in self.resampled], self.law.contention)
+
+    @property
+    def coherency(self) -> Interval:
+        """Interval of the cost of coherency."""
+        return self._interval([max(0.0, law.coherency) for law in self.resampled], self.law.coherency)
+
+    @property
+    def peak(self) -> Interval:
+        """Interval of the peak; its upper end is infinite if the data do not show that the rate falls."""
+        return self._interval([law.peak for law in self.resampled], self.law.peak)
+
+    def rate(self, clients: float) -> Interval:
+        """Return the interval of the rate. Beyond ``measured_up_to`` it is only valid if no new bottleneck appears."""
+        interval = self._interval([law.rate(clients) for law in self.resampled], self.law.rate(clients))
+        if clients <= self.measured_up_to or self.worst_residual <= _DESCRIBES:
+            return interval
+        last = self.law.rate(self.measured_up_to)
+        stays_low, stays_high = last * (1 - self.worst_residual), last * (1 + self.worst_residual)
+        return Interval(min(interval.low, stays_low), max(interval.high, stays_high), self.confidence)
+
+    def _interval(self, values: Sequence[float], of_law: float) -> Interval:
+        ordered = sorted(values)
+        cut = int((1 - self.confidence) / 2 * len(ordered))
+        return Interval(min(of_law, ordered[cut]), max(of_law, ordered[-1 - cut]), self.confidence)
+
+
+def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
+    """Fit the law to the rates with each number of clients. The resampling is deterministic.
+
+    Raises ValueError for fewer than four numbers of clients, or for a rate that is not positive.
+
+    >>> found = fit({clients: [Law(100.0, 0.05, 0.001).rate(clients)] * 5 for clients in (1, 2, 4, 8, 16, 32)})
+    >>> round(found.law.contention, 4), round(found.law.coherency, 5), round(found.law.peak, 1)
+    (0.05, 0.001, 30.8)
+    """
+    import numpy as np
+
+    clients = sorted(rates)
+    if len(clients) < FEWEST_LEVELS or clients[0] < 1:
+        raise ValueError(f"the scalability law needs at least {FEWEST_LEVELS} numbers of clients, from 1 up")
+    if any(in_order(rates[number])[0] <= 0 for number in clients):
+        raise ValueError("the scalability law needs rates above zero")
+    generator = np.random.default_rng(0)
+    medians = np.array([[median(rates[number]) for number in clients]])
+    drawn = [
+        np.median(generator.choice(np.asarray(rates[number]), (RESAMPLES, len(rates[number]))), axis=1)
+        for number in clients
+    ]
+    law = _not_negative(clients, medians)
+    worst = max(abs(law.rate(number) / middle - 1) for number, middle in zip(clients, medians[0].tolist(), strict=True))
+    return Scalability(law, tuple(_fits(clients, np.array(drawn).T, (0, 1, 2))), confidence, clients[-1], worst)
+
+
+def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
+    """Return the best law without negative coefficients, from fits with all sets of non-zero coefficients."""
+
+    def error(law: Law) -> float:
+        return sum(
+            float(rate / law.rate(number) - 1) ** 2 for number, rate in zip(clients, medians[0].tolist(), strict=True)
+        )
+
+    tried = [_fits(clients, medians, used)[0] for used in ((0,), (0, 1), (0, 2), (0, 1, 2))]
+    return min((law for law in tried if law.contention >= 0 and law.coherency >= 0), key=error)
+
+
+def _fits(clients: Sequence[int], rates: NDArray[np.float64], used: tuple[int, ...]) -> list[Law]:
+    """Return a law for each row of rates, with the coefficients ``used``; the others are zero.
+
+    Least squares of the relative error of N / X, which is linear: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
+    """
+    import numpy as np
+
+    number = np.asarray(clients, dtype=float)
+    terms = np.stack([np.ones_like(number), number - 1, number * (number - 1)], axis=1)[:, used]
+    scale = terms.max(axis=0)
+    weighted = terms / scale * (rates / number)[:, :, None]
+    solved = np.linalg.pinv(weighted).sum(axis=2) / scale
+    coefficients = np.zeros((len(rates), 3))
+    coefficients[:, used] = solved
+    # An extreme resample may give the first client a negative time; use a very small one.
+    coefficients[:, 0] = np.maximum(coefficients[:, 0], 1e-6 * np.min(number / rates))
+    return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in coefficients.tolist()]

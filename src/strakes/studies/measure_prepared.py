@@ -1,0 +1,104 @@
+"""Makes the directories of a cell with their placement on servers, and verifies the placement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import MeasurementError, StrakesError
+from strakes.model.phases import SmallFilesPhase
+from strakes.model.place import Place
+from strakes.model.plan import Plan
+from strakes.runs.records import Visit
+from strakes.targets import calls
+from strakes.targets.description import Placement, placement_differences
+from strakes.targets.target import Target
+
+_NEVER_EMPTY = "stays"
+_AT_ONCE = 4
+
+
+def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[str, Any]:
+    """Make ``workspace/name`` as ``place`` describes; return the placements found, for the store.
+
+    Raises UnsupportedError if the target cannot place directories, MeasurementError if a placement differs.
+    """
+    directory = workspace / name
+    given: dict[str, Any] = {}
+    if place.kept and calls.call("there", str(directory)):
+        return given
+    if place.placement is not None:
+        given["placement"] = asdict(_make_placed(target, workspace, name, place.placement))
+    else:
+        calls.call("mkdir", str(directory))
+    placed = {entry: wanted for entry, wanted in place.entries.items() if wanted.kind != "inherit"}
+    # Each placement takes several calls that mostly wait.
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda one: _make_placed(target, directory, *one), placed.items())
+        given |= {entry: asdict(placement) for entry, placement in zip(placed, found, strict=True)}
+    if others := [str(directory / entry) for entry in place.entries if entry not in placed]:
+        calls.call("mkdir", *others)
+    if place.kept and place.entries:
+        # CephFS hands an empty pinned directory back to its parent's rank.
+        calls.call("create", *(str(directory / entry / _NEVER_EMPTY) for entry in place.entries))
+    return given
+
+
+def try_place(target: Target, workspace: Path, name: str, place: Place) -> str:
+    """Try the placement with temporary directories; return the reason why it fails, or an empty text."""
+    wanted = dict.fromkeys((place.placement or Placement("inherit"), *place.entries.values()))
+    directory = workspace / name
+    calls.call("mkdir", str(directory))
+    try:
+        for number, one in enumerate(wanted):
+            if one.kind != "inherit":
+                _make_placed(target, directory, str(number), one)
+    except StrakesError as error:
+        return ": ".join(filter(None, (error.what, error.why)))
+    finally:
+        calls.call("empty", str(directory))
+    return ""
+
+
+def grown(plan: Plan, rounds: int) -> Plan:
+    """Return the plan for a pool after ``rounds`` earlier rounds, with file names that none of them used.
+
+    >>> from strakes.studies.pools import pool_phase
+    >>> grown(Plan(2, (pool_phase("fill", "accumulate", files=50),)), 3).phases[0].first_item
+    150
+    """
+    phases = tuple(
+        replace(one, first_item=rounds * one.files_per_rank) if isinstance(one, SmallFilesPhase) else one
+        for one in plan.phases
+    )
+    return replace(plan, phases=phases)
+
+
+def rounds_begun(visits: Sequence[Visit], kept: str, resumed: int) -> int:
+    """Return the number of rounds that may have made files: the recorded ones and one for each interruption."""
+    return sum(visit.kept == kept for visit in visits) + resumed
+
+
+def files_kept(visits: Sequence[Visit], kept: str) -> int:
+    """Return the number of files in the kept place, from the samples of successful rounds."""
+    there = [visit for visit in visits if visit.kept == kept and visit.ended_well]
+    return sum(sample.operations for visit in there for sample in visit.samples)
+
+
+def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> Placement:
+    found = target.make_directory(parent, name, wanted)
+    _refuse(placement_differences(wanted, found), parent / name)
+    return found
+
+
+def _refuse(differences: tuple[str, ...], directory: Path) -> None:
+    if differences:
+        raise MeasurementError(
+            "the file system did not place a file or directory as asked",
+            where=str(directory),
+            why="; ".join(differences),
+            remedy="strakes target DIR shows the supported placements.",
+        )

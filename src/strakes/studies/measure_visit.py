@@ -1,0 +1,172 @@
+"""A visit: runs a cell's plan once in its directory and reads the servers' counters before and after."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.model.cell import Cell
+from strakes.model.plan import Plan
+from strakes.runs.engine import Engine, sweep
+from strakes.runs.messages import EngineError, PlanResult, Progress
+from strakes.runs.records import Visit
+from strakes.studies.layout_directories import Places
+from strakes.studies.measure_client import time_client
+from strakes.studies.measure_prepared import prepare
+from strakes.studies.measure_watch import TargetWatch
+from strakes.targets.target import Target
+from strakes.targets.workspace import Workspace
+
+# End of a visit during which servers were unavailable; it is repeated.
+INTERRUPTED = "interrupted"
+MOST_INTERRUPTED = 3
+# The engine's reason for refusing a plan that contradicts itself.
+_CONTRADICTION = "the request breaks the contract"
+# The engine's reason for refusing a plan that needs another machine.
+_NODE_LACKS = "this node cannot do what the plan asks for; others may"
+# The engine's message, and the load per processor above which the machine is blamed for a slow plan.
+_OVER_LIMIT = "the plan took longer than its limit"
+_OVERLOAD = 3.0
+_HANGS = (
+    "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."
+)
+
+
+class RunPlan(Protocol):
+    """Runs a plan in ``workspace/name`` for studies that do more than hand it to the engine."""
+
+    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
+        """Run ``plan`` and return its result."""
+        ...
+
+
+@dataclass(frozen=True)
+class Site:
+    """A measured file system with its workspace, engine and counters."""
+
+    engine: Engine
+    target: Target
+    workspace: Workspace
+    places: Places
+    watch: TargetWatch
+
+
+def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:
+    """Return whether to keep the visit's files. Only the last visit's are kept; remove the previous visit's now."""
+    # The sweep of the workspace does not reach objects in S3, so they are never kept.
+    if not workspace.keep or any(phase.backend == "s3" for phase, _ in plan.each()):
+        return False
+    if workspace.kept is not None:
+        sweep(workspace.kept.parent, workspace.kept.name)
+    workspace.kept = visit
+    return True
+
+
+def make_visit(
+    site: Site,
+    cell: Cell,
+    planned: Visit,
+    limit_s: float,
+    *,
+    conditions: AbstractContextManager[object] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    run_plan: RunPlan | None = None,
+) -> Visit:
+    """Run the cell's plan once, under ``conditions``; return ``planned`` with the result, also after a failure."""
+    directory, place = site.places.of(cell.layout), cell.place
+    assert directory is not None
+    name = place.name_in(planned.block) or f"v{planned.visit}"
+    # The budget includes the time to make the directories.
+    started_unix_s, started = time.time(), time.monotonic()
+    with conditions or nullcontext():
+        given = {} if place.is_plain() else prepare(site.target, directory, name, place)
+        # With --servers, counters are read at least once for each cell.
+        first = planned.purpose == "measure" and planned.block == 1
+        site.watch.begin(needed=first and site.target.servers is not None)
+        if run_plan is not None:
+            result = run_plan(site.engine, cell.plan, directory, name, limit_s)
+        else:
+            kept = not place.is_left_empty() or _stays(site.workspace, directory / name, cell.plan)
+            prepared = not place.is_plain()
+            result = site.engine.run(cell.plan, directory, name, limit_s, on_progress, keep=kept, prepared=prepared)
+        if place.drawn and result.ended == "ok":
+            prepare(site.target, directory, place.name_in(planned.block + 1), place)
+    elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
+    servers_busy = site.watch.busy(result.samples)
+    servers, disturbed = site.watch.end() if result.ended == "ok" else ({}, ())
+    answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
+    if not answers:
+        site.workspace.leave_alone()
+    # A study with run_plan interrupts the service on purpose.
+    lost = site.watch.interruptions(started_unix_s, ended_unix_s) if run_plan is None else ()
+    # A growing pool of files cannot repeat a round, and a dead file system cannot repeat anything. In kept directories
+    # that are placed on servers, a complete plan has removed its files.
+    repeatable = place.is_left_empty() or (place.placement is not None and result.ended == "ok")
+    again = bool(lost) and answers and result.ended != "cancelled" and repeatable
+    return replace(
+        planned,
+        cell=cell.key,
+        started_unix_s=started_unix_s,
+        ended_unix_s=ended_unix_s,
+        elapsed_s=elapsed_s,
+        client_s=time_client(),
+        ended=INTERRUPTED if again else result.ended,
+        interruptions=lost,
+        samples=result.samples,
+        # The engine suggests a longer limit, which does not help while the servers are dead.
+        errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
+        servers=servers,
+        servers_disturbed=disturbed,
+        servers_busy=servers_busy,
+        given=given,
+        kept=place.kept,
+        impact=site.engine.impact,
+    )
+
+
+def require_end(visit: Visit, site: Site) -> None:
+    """Raise KeyboardInterrupt for a cancelled visit, MeasurementError for an interrupted or failed one."""
+    if visit.ended == "cancelled":
+        raise KeyboardInterrupt
+    if visit.ended == INTERRUPTED:
+        raise MeasurementError(
+            f"the service was interrupted in each of {MOST_INTERRUPTED} runs",
+            where=f"{site.workspace.path} (cell {visit.cell})",
+            why=" ".join([*map(str, visit.interruptions), *site.target.trouble()]),
+            remedy="Find out why the servers fail over. When they are stable, --resume continues the run.",
+        )
+    if not visit.ended_well:
+        raise failure(visit.ended, visit.errors, f"{site.workspace.path} (cell {visit.cell})", site.target)
+
+
+def failure(ended: str, errors: Sequence[EngineError], place: str, target: Target) -> StrakesError:
+    """Return the exception for a failed visit, with the engine's error and the servers in trouble.
+
+    A time-out while this machine is overloaded does not count as a failure of the file system.
+    """
+    trouble = " ".join(target.trouble())
+    load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if errors and errors[0].what.startswith(_OVER_LIMIT) and not trouble and load > _OVERLOAD * cpus:
+        return EnvironmentLacksError(
+            "this machine is too busy to measure",
+            where=place,
+            why=f"{errors[0].what} while the load average was {load:.0f} on {cpus} processors",
+            remedy="Repeat when fewer other programs run here, or with fewer ranks: --ranks 2.",
+        )
+    if not errors:
+        remedy = "The log of the run in the store has the engine's output."
+        return MeasurementError(f"the run ended as {ended!r}", where=place, why=trouble, remedy=remedy)
+    error = errors[0].to_exception()
+    error.where = ", ".join(filter(None, (place, error.where)))
+    if ended == "refused" and error.why == _CONTRADICTION:
+        return BadInputError(error.what, where=error.where, why="the plan contradicts itself", remedy=error.remedy)
+    if ended == "refused" and error.why == _NODE_LACKS:
+        return EnvironmentLacksError(error.what, where=error.where, why=error.why, remedy=error.remedy)
+    error.why = f"{error.why.rstrip('.')}. {trouble}" if trouble else error.why
+    return error

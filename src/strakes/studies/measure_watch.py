@@ -1,0 +1,139 @@
+"""Server counters of each visit: read before and after, stored as differences, at a bounded share of the time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from strakes.model.sample import Sample
+from strakes.studies.measure_busy import ProcessorWatch
+from strakes.targets.description import (
+    CLIENT,
+    NOW,
+    Interruption,
+    Observation,
+    TargetRecovery,
+    difference,
+    disturbed,
+    lost_between,
+)
+from strakes.targets.target import Target
+
+# Largest share of the elapsed time that reading counters may take; slow counters are read less often.
+_SHARE = 0.05
+# Between two plans we cause no load, so a reading after one plan is reused before the next for this time.
+_FRESH_S = 0.25
+# A slow reading is reused for this multiple of its duration.
+_FRESH_SHARE = 0.5
+# File systems record times in whole seconds.
+_WHOLE_SECONDS_S = 1.0
+
+
+class TargetWatch:
+    """The counters of a target around each visit."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._began = time.monotonic()
+        self._spent_s = 0.0
+        self._look_s = 0.0
+        self._recall_s = 0.0
+        self._counts = True
+        self._before: Observation | None = None
+        self._lost: tuple[str, ...] = ()
+        self._last: tuple[float, Observation] | None = None
+        self._processors: ProcessorWatch | None = None
+
+    def begin(self, *, needed: bool = False) -> None:
+        """Read the counters before a visit; with ``needed`` also if that exceeds the share of the time."""
+        self._before, self._lost = None, ()
+        self._observe_before(needed=needed)
+        if self._processors is not None:
+            self._processors.end()
+        self._processors = None
+        if processes := self._target.server_processes():
+            self._processors = ProcessorWatch(processes)
+            self._processors.begin()
+
+    def busy(self, samples: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
+        """Return by phase the share of its processors that each server on this machine used during the visit."""
+        if self._processors is None:
+            return {}
+        self._processors.end()
+        return self._processors.shares(samples)
+
+    def _observe_before(self, *, needed: bool) -> None:
+        dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
+        if not self._counts or (dear and not needed):
+            return
+        age_s = math.inf if self._last is None else time.monotonic() - self._last[0]
+        fresh = age_s < max(_FRESH_S, _FRESH_SHARE * self._look_s)
+        self._before = self._last[1] if fresh and self._last is not None else self._look()
+        # A target without counters now, for example without --servers, will not have any later.
+        self._counts = bool(self._before)
+
+    def end(self) -> tuple[Observation, tuple[str, ...]]:
+        """Return the counters' differences over the visit and the disturbed counters; both empty if not read."""
+        if not self._before:
+            return {}, ()
+        before, after = self._before, self._look()
+        self._last = (time.monotonic(), after)
+        self._lost = lost_between(before, after)
+        counted = {name: _worth_keeping(counters) for name, counters in difference(before, after).items()}
+        return {name: counters for name, counters in counted.items() if counters}, disturbed(before, after)
+
+    def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
+        """Return when servers were unavailable to this client, from the file system's records or its counters."""
+        remembered = [
+            interruption
+            for interruption in self._remembered(ended_unix_s - began_unix_s)
+            if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
+            and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
+        ]
+        # The client may not have noticed the loss of a server; the server's own times are better than the visit's.
+        counted = {recovery.target: recovery for recovery in self._target.recoveries()} if self._lost else {}
+        with_counts = [_as_counted(interruption, counted.get(interruption.target)) for interruption in remembered]
+        known = {interruption.target for interruption in remembered}
+        others = [
+            _as_counted(Interruption(name, began_unix_s, ended_unix_s), counted.get(name), whole=True)
+            for name in self._lost
+            if name not in known
+        ]
+        return (*with_counts, *others)
+
+    def _remembered(self, took_s: float) -> tuple[Interruption, ...]:
+        """Ask the file system for interruptions; if that is slow, only after a loss or a much longer visit."""
+        if not self._lost and self._recall_s > _SHARE * took_s:
+            return ()
+        began = time.monotonic()
+        remembered = self._target.interruptions()
+        self._recall_s = time.monotonic() - began
+        return remembered
+
+    def _look(self) -> Observation:
+        began = time.monotonic()
+        seen = self._target.observe()
+        self._look_s = time.monotonic() - began
+        self._spent_s += self._look_s
+        return seen
+
+
+def _worth_keeping(counters: dict[str, float]) -> dict[str, float]:
+    """Return the counters with names common to all file systems, including zeros, which show an unused target."""
+    return {
+        name: value for name, value in counters.items() if name.removeprefix(CLIENT).startswith(("md.", "data.", NOW))
+    }
+
+
+def _as_counted(interruption: Interruption, recovery: TargetRecovery | None, *, whole: bool = False) -> Interruption:
+    """Add the clients that the server evicted; with ``whole`` also the times that the server recorded."""
+    if recovery is None or (recovery.started_unix_s or 0.0) < interruption.began_unix_s - _WHOLE_SECONDS_S:
+        return interruption  # the recovery belongs to an earlier interruption
+    if interruption.evicted_clients is None:
+        interruption = replace(interruption, evicted_clients=recovery.evicted)
+    if not whole or recovery.started_unix_s is None:
+        return interruption
+    ended_unix_s = None if recovery.duration_s is None else recovery.started_unix_s + recovery.duration_s
+    return replace(interruption, began_unix_s=recovery.started_unix_s, ended_unix_s=ended_unix_s)

@@ -1,0 +1,141 @@
+"""Amounts of work in phases, and warnings on amounts that are too small. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from strakes.base.language import gettext, ngettext
+from strakes.base.units import format_bytes, format_seconds, typed_bytes
+from strakes.model.portrait import RunWarning
+from strakes.model.results import Measured, Results
+from strakes.model.sample import Sample
+from strakes.stats.interval import median
+from strakes.studies.compose import from_memory
+from strakes.survey.analysis_warning_texts import warning
+
+# Seconds below which a phase is a burst: it ends before write-back, servers or devices reach a steady state.
+_BURST_S = 0.5
+# Data of this many times the memory do not fit into caches (S3).
+_TIMES_MEMORY = 2
+_LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
+
+
+def amounts_of(results: Results) -> str:
+    """Return the length of phases, the data that each rank moved and the files that it worked on, as text."""
+    samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
+    if not samples:
+        return gettext("nothing was measured")
+    seconds = sorted(sample.elapsed_s for sample in samples)
+    short, long = format_seconds(seconds[len(seconds) // 20]), format_seconds(seconds[-1 - len(seconds) // 20])
+    parts = [gettext("9 of 10 phases took {shortest} to {longest}", shortest=short, longest=long)]
+    data = sorted(sample.bytes / len(sample.ranks) for sample in samples if _moves_data(sample))
+    files = sorted(sample.operations / len(sample.ranks) for sample in samples if sample.kind == "metadata")
+    amount = _span(format_bytes(data[0]), format_bytes(data[-1])) if data else ""
+    numbers = _span(f"{files[0]:,.0f}", f"{files[-1]:,.0f}") if files else ""
+    if amount:
+        parts.append(gettext("each rank moved {amount}", amount=amount))
+    if numbers:
+        message = "and worked on {numbers} files" if amount else "each rank worked on {numbers} files"
+        parts.append(gettext(message, numbers=numbers))
+    return gettext(", ").join(parts) + _of_bursts(results)
+
+
+def _of_bursts(results: Results) -> str:
+    """Return the number of figures from phases that are too short for a sustained rate, as text, or ""."""
+    short = len(bursts(results))
+    if not short:
+        return ""
+    told = ngettext(
+        "{count} of {figures} figures comes from phases shorter than {limit}, which show bursts, not sustained rates",
+        "{count} of {figures} figures come from phases shorter than {limit}, which show bursts, not sustained rates",
+        short,
+        figures=_figures(results),
+        limit=format_seconds(_BURST_S),
+    )
+    return f"; {told}"
+
+
+def bursts(results: Results) -> dict[str, float]:
+    """Return the figures from phases that are too short for a sustained rate, with the median length in seconds.
+
+    Figures that this node's memory answered are left out, because they say nothing about the file system.
+    """
+    lengths = {
+        cell.id: median([sample.elapsed_s for sample in samples])
+        for cell in results.measured
+        if not cell.is_side and not from_memory(cell, results.facts) and (samples := _samples(cell))
+    }
+    return {name: seconds for name, seconds in lengths.items() if seconds < _BURST_S}
+
+
+def amount_warnings(results: Results) -> list[RunWarning]:
+    """Return warnings on short phases, on data that fit into memory, and on names that memory answered."""
+    facts = results.facts
+    return [*_cached_names(results), *_short(results), *_fits_memory(results, facts)]
+
+
+def _samples(cell: Measured) -> list[Sample]:
+    return [seen.sample for seen in cell.observations if seen.purpose == "measure" and seen.sample.ranks]
+
+
+def _figures(results: Results) -> int:
+    return sum(not cell.is_side and bool(_samples(cell)) for cell in results.measured)
+
+
+def _moves_data(sample: Sample) -> bool:
+    return bool(sample.bytes) and sample.kind != "metadata"
+
+
+def _cached_names(results: Results) -> list[RunWarning]:
+    cells = [cell for cell in results.measured if not cell.is_side and from_memory(cell, results.facts)]
+    if not cells:
+        return []
+    quick = max(cells, key=lambda cell: cell.estimate.median if cell.estimate and cell.unit == "op/s" else 0.0)
+    operation = quick.settings.get("operation", quick.id)
+    return [warning("names-from-memory", [cell.id for cell in cells], operation=operation)]
+
+
+def _short(results: Results) -> list[RunWarning]:
+    short = bursts(results)
+    if not short:
+        return []
+    values = {"short": len(short), "figures": _figures(results), "limit": format_seconds(_BURST_S)}
+    found = warning("short-phases", list(short), **values, shortest=format_seconds(min(short.values())))
+    if all(cell.study == "plan" for cell in results.measured):
+        return [replace(found, remedy=gettext(_LONGER_PLAN))]
+    return [found]
+
+
+def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
+    """Warn if the moved data fit into the memory of a server with as much memory as this node.
+
+    A battery-backed cache may absorb writes with fsync, and reads follow recent writes.
+    """
+    memory = int(facts.get("memory_bytes", 0))
+    moving = [
+        cell for cell in results.measured if cell.settings.get("operation") in ("write", "read") and not cell.is_side
+    ]
+    moved = {
+        cell.id: (sample.bytes, len(sample.ranks))
+        for cell in moving
+        for sample in _samples(cell)
+        if _moves_data(sample)
+    }
+    if not facts.get("remote") or not memory or not moved:
+        return []
+    most, ranks = max(moved.values())
+    if most >= _TIMES_MEMORY * memory:
+        return []
+    each = typed_bytes(_TIMES_MEMORY * memory // ranks)
+    return [warning("fits-servers-memory", list(moved), most=format_bytes(most), each=each)]
+
+
+def _span(low: str, high: str) -> str:
+    """Return both ends as text, or one if they are equal.
+
+    >>> _span("8 MiB", "8 MiB"), _span("1", "2")
+    ('8 MiB', '1 to 2')
+    """
+    return low if low == high else gettext("{low} to {high}", low=low, high=high)

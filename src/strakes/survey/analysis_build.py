@@ -1,0 +1,156 @@
+"""Build the portrait of a stored run. Pure: reads the run, accesses neither target nor store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from strakes.base.foreign_text import for_shell
+from strakes.base.language import gettext
+from strakes.model.begun import begun_together
+from strakes.model.portrait import Portrait, RunWarning, SkippedCell
+from strakes.model.results import Results
+from strakes.runs.records import AmountsChosen, CellSkipped, NeighbourFelt, PopulationRemoved
+from strakes.runs.run import Run, told_as_damage
+from strakes.studies.imported import imported_scope, imported_warnings
+from strakes.studies.registry import study_named
+from strakes.survey.analysis_amounts import amounts_of
+from strakes.survey.analysis_answers import answers_of, judged, questions_of
+from strakes.survey.analysis_collect import collect, fresh_rates
+from strakes.survey.analysis_held_back import gave_way
+from strakes.survey.analysis_scope import scope_of
+from strakes.survey.analysis_servers import server_counts, told_of_servers
+from strakes.survey.analysis_warnings import dropped_cells, run_warnings
+
+
+def results_of(run: Run) -> Results:
+    """Return all results of a run, with the facts of its file system. Raises BadInputError for a damaged run."""
+    with told_as_damage(run):
+        return _results_of(run)
+
+
+def _results_of(run: Run) -> Results:
+    facts = dict(run.facts)
+    for removal in run.events_of(PopulationRemoved)[:1]:
+        facts["clean_up"] = {"files": removal.files, "elapsed_s": removal.elapsed_s}
+    return collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), facts)
+
+
+def study_portrait(run: Run) -> Portrait:
+    """Return the portrait of a run of studies: estimates, figures, findings, answers, warnings."""
+    options = run.manifest["options"]
+    results = results_of(run)
+    facts = results.facts
+    studies = [study_named(name) for name in options["studies"]]
+    imported = options.get("imported")
+    warnings = imported_warnings(imported) if imported else run_warnings(run, results)
+    fresh = fresh_rates(run.visits, results)
+    cells = tuple(
+        replace(
+            figure.estimate,
+            warnings=tuple(dict.fromkeys(warning.code for warning in warnings if figure.id in warning.cells)),
+            fresh=fresh.get(figure.id),
+        )
+        for figure in results.measured
+        if figure.estimate is not None
+    )
+    ranks = [
+        int(figure.settings["ranks"]) for figure in results.measured if "ranks" in figure.settings and figure.estimate
+    ]
+    of_each = [(study, results.of_study(study.name)) for study in studies]
+    return Portrait(
+        run=_run_facts(run),
+        target=facts,
+        environment=run.environment,
+        scope=imported_scope(imported)
+        if imported
+        else (
+            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}"
+            f"{told_of_servers(run.visits, remote=bool(facts.get('remote')))}{_left_out(run)}"
+        ),
+        headlines=tuple(line for study, own in of_each for line in study.headlines(own)),
+        cells=cells,
+        findings=tuple(
+            finding for study, own in of_each for finding in (*study.findings(own), *judged(study.claims(own), own))
+        ),
+        answers=answers_of(questions_of(studies, results), results),
+        figures=tuple(
+            figure
+            for study, own in of_each
+            for figure in study.figures(own)
+            if any(series.points for series in figure.series)
+        ),
+        warnings=tuple(_merged(warnings)),
+        skipped=tuple(_skipped(run)),
+        reproduce=(for_shell(options["command"]), f"strakes report {run.id}"),
+        servers=server_counts(run.cells, run.visits),
+    )
+
+
+def _left_out(run: Run) -> str:
+    """Return the number of cells that need a larger budget, as text, or "" if all were measured."""
+    waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
+    measured = len(run.cells) - len(dropped_cells(run))
+    planned = len(run.cells) + waiting
+    if measured == planned:
+        return ""
+    message = "{measured} of {planned} cells measured, the others need a larger --budget"
+    return f"; {gettext(message, measured=measured, planned=planned)}"
+
+
+def _run_facts(run: Run) -> Mapping[str, Any]:
+    spent_s = sum(visit.elapsed_s for visit in run.visits)
+    measured = sum(1 for visit in run.visits if visit.is_measurement)
+    felt = _felt_by_others(run)
+    keys = ("id", "kind", "name", "created", "status", "command")
+    return {
+        **{key: run.manifest[key] for key in keys if key in run.manifest},
+        "options": run.manifest["options"],
+        **({"neighbour": felt} if felt else {}),
+        **(
+            {"begun_together": begun}
+            if (begun := begun_together(sample for visit in run.visits for sample in visit.samples))
+            else {}
+        ),
+        "visits": len(run.visits),
+        "measured_visits": measured,
+        "measuring_s": spent_s,
+        "blocks": max((visit.block for visit in run.visits), default=0),
+    }
+
+
+def _felt_by_others(run: Run) -> Mapping[str, Any]:
+    """Return the latencies of the probe of --neighbour before and during the measurement, and how often it yielded.
+
+    The result is empty without a probe.
+    """
+    parts = run.events_of(NeighbourFelt)
+    if not parts:
+        return {}
+    yielded, slowed = gave_way(run.visits)
+    # Of a resumed run, show the part that disturbed others most.
+    most = max(parts, key=lambda part: part.during.get("p99_s", 0.0))
+    about = {"limit_s": most.limit_s, "before": most.before, "during": most.during}
+    return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}
+
+
+def _skipped(run: Run) -> list[SkippedCell]:
+    cells = {cell.key: cell for cell in run.cells}
+    dropped = [(cells[key], reason) for key, reason in dropped_cells(run).items()]
+    return [
+        *(SkippedCell(event.study, event.settings, event.reason) for event in run.events_of(CellSkipped)),
+        *(SkippedCell(cell.study, cell.settings, reason) for cell, reason in dropped),
+    ]
+
+
+def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
+    """Merge equal warnings on several cells into one with all these cells."""
+    merged: dict[tuple[str, str, str], RunWarning] = {}
+    for warning in warnings:
+        key = (warning.code, warning.text, warning.remedy)
+        before = merged.get(key)
+        merged[key] = (
+            warning if before is None else replace(warning, cells=tuple(dict.fromkeys((*before.cells, *warning.cells))))
+        )
+    return list(merged.values())

@@ -1,0 +1,173 @@
+"""Collect the results of a run from its stored visits. Pure, so that any run can be analysed again years later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from strakes.model.cell import SIDE_METRICS, UNITS, Cell, Measure, Metric
+from strakes.model.phases import MixedPhase
+from strakes.model.plan import Plan
+from strakes.model.portrait import CellEstimate
+from strakes.model.results import Measured, Observation, Results
+from strakes.model.sample import Sample, sample_named
+from strakes.runs.records import Visit
+from strakes.stats.interval import figure_interval, median
+from strakes.stats.pooled import pooled_rate
+from strakes.survey.analysis_held_back import under_one_limit
+
+
+def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
+    """Return the value of a metric in its unit. ``device``: the file system's device on this node, or ""."""
+    if metric == "seconds_per_item":
+        items_per_rank = sample.operations / len(sample.ranks)
+        return sample.elapsed_s / items_per_rank if items_per_rank else float("nan")
+    if metric in SIDE_METRICS:
+        return _side_value(metric, sample, device)
+    return float(getattr(sample, metric))
+
+
+def _side_value(metric: Metric, sample: Sample, device: str) -> float:
+    """Return a side metric of the node or of the accelerators in training.
+
+    These are the utilisation of accelerators, free memory, the utilisation of the device (or of the busiest one), and
+    the share of processor time spent waiting for I/O.
+    """
+    counters = sample.counters
+    if metric == "utilisation":
+        return float(sample.trained["utilisation_percent"])
+    if metric == "memory_available":
+        return float(counters.get("memory_available_bytes", 0))
+    if metric == "device_busy":
+        devices = counters.get("devices", {})
+        own = [devices[device]] if device in devices else devices.values()
+        busiest = max((float(counts["busy_s"]) for counts in own), default=0.0)
+        return min(100.0, 100 * busiest / sample.elapsed_s) if sample.elapsed_s else 0.0
+    spent = [float(counters.get(f"cpu_{what}_s", 0.0)) for what in ("iowait", "user", "system", "idle")]
+    return 100 * spent[0] / sum(spent) if sum(spent) else 0.0
+
+
+def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
+    """Return the memory of all servers that report it in bytes, or None if no server does."""
+    told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
+    return sum(told) if told else None
+
+
+def collect(
+    cells: Sequence[Cell],
+    visits: Sequence[Visit],
+    confidence: float,
+    facts: Mapping[str, Any],
+) -> Results:
+    """Return the results of all cells, without visits that failed or that had another limit than most visits."""
+    by_cell: dict[str, list[Visit]] = {}
+    for visit in under_one_limit(visits):
+        by_cell.setdefault(visit.cell, []).append(visit)
+    measured = [
+        _measured(cell, measure, by_cell.get(cell.key, []), confidence, _device(cell, facts))
+        for cell in cells
+        for measure in cell.measures
+    ]
+    return Results(tuple(measured), confidence, facts)
+
+
+def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
+    """Return the local device of the cell's file system, or ""."""
+    side = facts.get("against", {}) if cell.place.target == "against" else facts
+    return str((side.get("block_device") or {}).get("name", ""))
+
+
+def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence: float, device: str) -> Measured:
+    asked = 0 if cell.imported else _asked(cell.plan, measure.phase)
+    observations = []
+    for visit in visits:
+        sample = sample_named(visit.samples, measure.phase)
+        if sample is None:
+            continue
+        of_servers = measure.metric == "servers_memory"
+        value = _memory_of(visit.servers) if of_servers else metric_value(measure.metric, sample, device)
+        if value is not None and math.isfinite(value):
+            at_s = visit.started_unix_s or 0.0
+            observations.append(Observation(visit.block, visit.purpose, value, asked, sample, visit.servers, at_s))
+    identifier = cell.measure_id(measure.suffix)
+    settings = {**cell.settings, **measure.settings}
+    estimate = _estimate(identifier, cell.study, settings, measure.metric, observations, confidence)
+    if cell.imported and estimate is not None:
+        # It is unknown how another tool made its repetitions, so they get no interval.
+        estimate = replace(estimate, low=None, high=None, imported=True)
+    elsewhere = cell.plan.made_elsewhere(measure.phase)
+    unit = UNITS[measure.metric]
+    return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
+
+
+def _asked(plan: Plan, phase_name: str) -> int:
+    parts = [part for phase in plan.phases if isinstance(phase, MixedPhase) for part in phase.parts]
+    asked = {part.phase.name: part.operations(plan.ranks) for part in parts}
+    return (
+        asked[phase_name]
+        if phase_name in asked
+        else next(phase.operations(plan.ranks) for phase in plan.phases if phase.name == phase_name)
+    )
+
+
+def _estimate(
+    identifier: str,
+    study: str,
+    settings: Mapping[str, Any],
+    metric: Metric,
+    observations: Sequence[Observation],
+    confidence: float,
+) -> CellEstimate | None:
+    regular = [seen for seen in observations if seen.purpose == "measure"]
+    if not regular:
+        return None
+    values = tuple(seen.value for seen in regular)
+    interval = figure_interval(values, confidence)
+    return CellEstimate(
+        id=identifier,
+        study=study,
+        settings=settings,
+        median=median(values),
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        confidence=confidence,
+        runs=len(values),
+        unit=UNITS[metric],
+        values=values,
+        pooled=_pooled(metric, regular),
+    )
+
+
+def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
+    work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
+    if work is None or not all(seen.sample.is_measured for seen in observations):
+        return None
+    amounts = [float(getattr(seen.sample, work)) for seen in observations]
+    return pooled_rate(amounts, [seen.sample.elapsed_s for seen in observations])
+
+
+# The rate of the first work is shown if it was more than this many times the highest rate of the run.
+_FRESH = 2.0
+
+
+def fresh_rates(visits: Sequence[Visit], results: Results) -> dict[str, float]:
+    """Return the pilot's rate of file creation by measure, if all later runs were far slower.
+
+    Some file systems create files many times faster until files were removed or a journal is full.
+    """
+    pilots = [
+        sample for visit in visits if visit.cell == "pilot" for sample in visit.samples if sample.name == "create"
+    ]
+    if not pilots:
+        return {}
+    first = pilots[0]
+    return {
+        figure.id: first.operations_per_s
+        for figure in results.measured
+        if figure.estimate is not None
+        and figure.settings.get("operation") == "file-create"
+        and figure.settings.get("ranks") == len(first.ranks)
+        and first.operations_per_s > _FRESH * max(figure.estimate.values)
+    }

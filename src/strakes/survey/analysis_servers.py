@@ -1,0 +1,117 @@
+"""Counters of servers during cells, summed over visits, and servers that are slower than others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+
+from strakes.base.language import gettext
+from strakes.base.units import format_bytes
+from strakes.model.cell import Cell
+from strakes.model.portrait import ServerCount
+from strakes.runs.records import Visit
+from strakes.stats.contrast import bonferroni
+from strakes.stats.interval import Interval, median, median_interval
+from strakes.targets.description import NOW
+
+
+def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[ServerCount, ...]:
+    """Return the counters of each cell and server, in the order of the cells."""
+    sums: dict[tuple[str, str], Counter[str]] = {}
+    times: Counter[tuple[str, str]] = Counter()
+    for visit in visits:
+        for server, counters in visit.servers.items():
+            counts = {name: value for name, value in counters.items() if not name.startswith(NOW)}
+            sums.setdefault((visit.cell, server), Counter()).update(counts)
+            times[visit.cell, server] += 1
+    studies = {cell.key: cell.study for cell in cells}
+    order = {key: number for number, key in enumerate(studies)}
+    return tuple(
+        ServerCount(studies[cell], cell, server, times[cell, server], dict(counters))
+        for (cell, server), counters in sorted(
+            sums.items(), key=lambda entry: (order.get(entry[0][0], -1), entry[0][1])
+        )
+        if cell in studies  # the pilot is no cell
+    )
+
+
+def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
+    """Return the share of data and names that reached servers or the device, as text, or "" without counters.
+
+    Servers do not see requests that this node's cache answers, and they also count those of other clients.
+    """
+    asked: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
+    for visit in filter(attrgetter("is_measurement"), visits):
+        sums: Counter[str] = Counter()
+        for counters in visit.servers.values():
+            sums.update({name: value for name, value in counters.items() if not name.startswith(NOW)})
+        for sample in visit.samples:
+            if sample.kind == "metadata":
+                name, amount = "md.requests", sample.operations
+            else:
+                name, amount = f"data.{sample.operation}_bytes", sample.bytes
+            if name in sums:
+                asked[name] += amount
+        counted.update(sums)
+    parts = []
+    if wrote := asked["data.write_bytes"]:
+        share = _share(counted["data.write_bytes"], wrote)
+        parts.append(
+            gettext("received {share} of the {amount} that was written", share=share, amount=format_bytes(wrote))
+        )
+    if read := asked["data.read_bytes"]:
+        values = {"share": _share(counted["data.read_bytes"], read), "amount": format_bytes(read)}
+        if counted[_DEVICE]:
+            devices = _share(counted[_DEVICE], read)
+            message = "sent {share} of the {amount} that was read (their devices read {devices})"
+            parts.append(gettext(message, **values, devices=devices))
+        else:
+            parts.append(gettext("sent {share} of the {amount} that was read", **values))
+    if names := asked["md.requests"]:
+        message = "had {each:.1f} requests for each of the {names:,} metadata operations"
+        parts.append(gettext(message, each=counted["md.requests"] / names, names=names))
+    if not parts:
+        return ""
+    told = gettext(", ").join(parts)
+    return f"; {gettext('the servers {did}' if remote else 'the device {did}', did=told)}"
+
+
+_DEVICE = "data.device_read_bytes"
+
+
+def _share(counted: float, asked: float) -> str:
+    return f"{min(100.0, 100 * counted / asked):.0f} %"
+
+
+# A server is slow if it moves less than two thirds of the data that others move in the same busy time. Disks of one
+# kind differ by less.
+UNLIKE = 2 / 3
+
+
+def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
+    """Return the slow servers with the interval of their ratio to the others, in bytes per busy second.
+
+    Servers without both counters are left out. All intervals hold together with ``confidence`` (Bonferroni).
+    """
+    ratios: dict[str, list[float]] = {}
+    for visit in visits:
+        rates = {
+            server: rate for server, counters in visit.servers.items() if (rate := _while_busy(counters)) is not None
+        }
+        for server, rate in rates.items():
+            others = [other for name, other in rates.items() if name != server]
+            if others:
+                ratios.setdefault(server, []).append(rate / median(others))
+    each = bonferroni(confidence, max(1, len(ratios)))
+    intervals = {server: median_interval(values, each) for server, values in ratios.items()}
+    return {
+        server: interval for server, interval in intervals.items() if interval is not None and interval.high < UNLIKE
+    }
+
+
+def _while_busy(counters: Mapping[str, float]) -> float | None:
+    moved = counters.get("data.read_bytes", 0.0) + counters.get("data.write_bytes", 0.0)
+    busy_s = counters.get("data.busy_s", 0.0)
+    return moved / busy_s if moved > 0 and busy_s > 0 else None

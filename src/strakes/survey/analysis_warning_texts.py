@@ -1,0 +1,120 @@
+"""Texts and remedies of the warnings on a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strakes.base.language import gettext
+from strakes.model.portrait import RunWarning
+
+# Message of each kind of warning, with named fields.
+TEXTS: Mapping[str, str] = {
+    "cached-before": "{resident} of the {read} to read ({share}) were in the page cache before the read, so memory "
+    "supplied a part of the rate.",
+    "answered-before": "{who} read {counted} of {read}: a cache in front of it, or an uncounted device, answered the "
+    "rest.",
+    "cache-below": "The device is a loop device on the file {file}: the page cache below it may answer reads, even "
+    "with O_DIRECT.",
+    "cache-unseen": "{file_system} also keeps data in {cache}: how much of the reads that answered is not known.",
+    "memory-file-system": "The directory is on {file_system}: every figure shows memory, not storage.",
+    "few-runs": "{runs} runs: an interval needs three.",
+    "one-run": "1 run: an interval needs three.",
+    "background-load": "Other programs kept {processors} processors {share} busy before the run (load average "
+    "{load:.1f}).",
+    "clock-jump": "The wall clock was set {way} by {jump} during the measurement.",
+    "stonewalled": "Only {done:,.0f} operations of {asked:,.0f} ({share}) were done in {time}.",
+    "direct-refused": "{file_system} refused O_DIRECT (tried with an aligned write and read): everything was measured "
+    "through the page cache.",
+    "setting-differs": "{setting}: {asked} was asked for, {effective} is in effect.",
+    "budget-skipped": "{skipped} of {planned} cells were not measured: the rest of the budget of {budget} was "
+    "estimated to be too short.",
+    "target-unlike": "{targets}",
+    "servers-not-well": "{servers}",
+    "hybrid-io": "Lustre's hybrid I/O turns buffered calls of these sizes and more into direct ones: {sizes}.",
+    "server-unlike": "Server {server} moves {low:.2f} - {high:.2f} times as much as the others in each second that it "
+    "is busy: files on it are slower.",
+    "node-unlike": "{nodes}.",
+    "begun-apart": "The ranks of {apart} of {phases} phases started more than {limit} apart: at worst {worst} ({share} "
+    "of that phase), rank {rank} last.",
+    "begun-apart-crowded": "The ranks of {apart} of {phases} phases started more than {limit} apart: at worst {worst} "
+    "({share} of that phase), rank {rank} last; their machine has fewer processors than ranks, so they cannot all "
+    "start at the same moment.",
+    "server-changed": "{servers}.",
+    "service-interrupted": "{interruptions} Disturbed runs that were repeated: {runs}.",
+    "service-interrupted-once": "{interruptions} Runs during that time were not repeated.",
+    "held-back": "Limited to {limit}: the ranks waited for up to {share} of the time, so the rates show the limit, not "
+    "the file system.",
+    "gave-way": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced load.",
+    "stopped-for-others": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced "
+    "load, and in the end everything was stopped.",
+    "left-out": "{runs} runs were made under other limits ({limits}); only those under one limit are shown ({kept}).",
+    "other-measurement": "Another measurement worked in the same directory at the same time: {who}.",
+    "names-from-memory": "{operation} was answered from the names and attributes that this node's kernel has kept in "
+    "memory since it created the files, not by the file system.",
+    "short-phases": "For {short} of {figures} figures the phases took less than {limit} (the shortest: {shortest}). "
+    "Phases so short show how work begins, not a sustained rate.",
+    "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
+    "absorbed the writes, fsync included, and answered reads of data that had just been written.",
+}
+# Kind -> code in documents, for kinds that share a code. The code of other kinds is the kind.
+_CODES = {
+    "cached-before": "cache-suspect",
+    "answered-before": "cache-suspect",
+    "cache-below": "cache-suspect",
+    "begun-apart-crowded": "begun-apart",
+    "one-run": "few-runs",
+    "service-interrupted-once": "service-interrupted",
+    "stopped-for-others": "gave-way",
+}
+
+REMEDIES: Mapping[str, str] = {
+    "cache-suspect": "Read more data than fits into the memory of nodes and servers, use O_DIRECT, or let other "
+    "nodes read the data.",
+    "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
+    "--servers lets the servers count their reads.",
+    "target-unlike": "strakes target DIR shows these targets. Measure again when they are like the others, or mention "
+    "it with the figures.",
+    "server-unlike": "Look at its disks, its network and its other work; strakes study target-baseline measures "
+    "each data target alone. The slowest server limits files on several servers.",
+    "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
+    "service-interrupted": "Find out why the servers failed over. The figures come from undisturbed runs, unless the "
+    "warning says that runs were not repeated.",
+    "servers-not-well": "Measure again when strakes target DIR shows all servers and targets as active.",
+    "memory-file-system": "Give a directory on the storage that you want to measure.",
+    "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
+    "background-load": "Rates are lower than on a quiet machine: repeat when nothing else runs.",
+    "clock-jump": "Slew the clock instead of stepping it, and repeat. Rates use a clock that does not jump; times of "
+    "day do not.",
+    "stonewalled": "Give more time or less work. The rate covers only the work finished in time.",
+    "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "
+    "supported.",
+    "node-unlike": "Leave the node out of --hosts, or expect the slowest node to limit the figures.",
+    "begun-apart": "Start no more ranks than processors, and stop other programs. Longer phases are affected less.",
+    "held-back": "Read these rates as lower limits: without --impact or --neighbour the file system may do more.",
+    "gave-way": "Measure at a quieter time. Work that was slowed down shows neither the file system alone nor its "
+    "usual state.",
+    "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
+    "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
+    "hybrid-io": "These figures show direct I/O. strakes study hybrid-io DIR (as root) shows both; lctl "
+    "set_param llite.*.hybrid_io=0 turns it off.",
+    "budget-skipped": "Give a larger --budget, or run only this study with strakes study.",
+    "names-from-memory": "Read it as the rate for a process that uses its own new files again. It says nothing about "
+    "servers or devices; for those, see the rates of creating and removing files.",
+    "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
+    "--phase 1s. More files: --files 100000.",
+    "fits-servers-memory": "strakes study data-per-process DIR --data-per-rank {each} moves twice the memory of this "
+    "node. Give more where servers have more memory, and give the budget that it then asks for.",
+    "other-measurement": "These figures show a shared system. For others, measure one after the other.",
+}
+
+
+def warning(kind: str, cells: Sequence[str] = (), **values: object) -> RunWarning:
+    """Return the warning of a kind with these values.
+
+    ``cells``: ids of the affected cells, empty for the whole run.
+
+    >>> warning("few-runs", ["a:write"], runs=2).text
+    '2 runs: an interval needs three.'
+    """
+    code = _CODES.get(kind, kind)
+    return RunWarning(code, gettext(TEXTS[kind], **values), gettext(REMEDIES[code], **values), tuple(cells))

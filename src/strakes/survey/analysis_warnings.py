@@ -1,0 +1,336 @@
+"""Derive the warnings on a run from its samples and events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from strakes.base.language import gettext
+from strakes.base.units import format_bytes, format_seconds
+from strakes.model.begun import APART_S, all_begun, begun
+from strakes.model.portrait import RunWarning
+from strakes.model.record import to_record
+from strakes.model.results import Measured, Observation, Results
+from strakes.model.sample import CACHED_SHARE, Sample
+from strakes.runs.impact import UNLIMITED
+from strakes.runs.records import (
+    CellDropped,
+    InterruptionsEnded,
+    LayoutGiven,
+    NeighbourFelt,
+    NodesChanged,
+    OthersSeen,
+    TargetDescribed,
+    TroubleSeen,
+    Visit,
+)
+from strakes.runs.run import Run
+from strakes.stats.interval import median
+from strakes.studies.registry import study_named
+from strakes.survey.analysis_amounts import amount_warnings
+from strakes.survey.analysis_held_back import gave_way, held_back, under_one_limit
+from strakes.survey.analysis_hybrid_io import hybrid_io
+from strakes.survey.analysis_interruptions import as_known_last
+from strakes.survey.analysis_servers import slow_servers
+from strakes.survey.analysis_warning_texts import warning
+from strakes.targets.caches import own_cache
+from strakes.targets.description import Layout
+
+_SURE_OF_SERVERS = 0.98
+# If devices or servers read less than this share of the data, a cache answered the rest. Counters may be off by 10 %.
+ANSWERED_SHARE = 0.9
+# Share of processor time above which other load, and seconds above which a jump of the clock, give a warning.
+BUSY_CPU_SHARE = 0.25
+CLOCK_JUMP_S = 0.5
+MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+
+
+def run_warnings(run: Run, results: Results) -> list[RunWarning]:
+    """Return all warnings on a run, the most important first."""
+    environment = run.environment
+    return [
+        *_file_system(results),
+        *_limits(run, results),
+        *_cache(results),
+        *amount_warnings(results),
+        *_cache_below(results),
+        *_few_runs(results),
+        *_stonewalled(results),
+        *_hints(results),
+        *_clock(run.visits),
+        *_dropped(run),
+        *_target(run),
+        *hybrid_io(run),
+        *_nodes(run, results),
+        *_begun(run, results),
+        *load_before(environment, results.facts.get("others_busy")),
+    ]
+
+
+def load_before(environment: Mapping[str, Any], busy: float | None = None) -> list[RunWarning]:
+    """Return a warning if other programs kept more than a quarter of the processors busy before the start.
+
+    ``busy``: share of processor time just before the run, if measured; otherwise the load average is used.
+
+    >>> load_before({"load_average": [23.0], "cpus": 2}, 0.98)[0].text
+    'Other programs kept 2 processors 98 % busy before the run (load average 23.0).'
+    """
+    if "load_average" not in environment or "cpus" not in environment:
+        return []
+    load, cpus = float(environment["load_average"][0]), int(environment["cpus"])
+    share = min(1.0, load / cpus) if busy is None else busy
+    if share <= BUSY_CPU_SHARE:
+        return []
+    return [warning("background-load", processors=cpus, share=_percent(share), load=load)]
+
+
+def _file_system(results: Results) -> Iterator[RunWarning]:
+    file_system = str(results.facts.get("file_system", "the file system"))
+    if file_system in MEMORY_FILE_SYSTEMS:
+        yield warning("memory-file-system", file_system=file_system)
+    if results.facts.get("direct_io", True) is False:
+        yield warning("direct-refused", file_system=file_system)
+
+
+def _measured(results: Results) -> list[Measured]:
+    return [cell for cell in results.measured if cell.estimate is not None and not cell.is_side]
+
+
+def _regular(cell: Measured) -> list[Observation]:
+    return [seen for seen in cell.observations if seen.purpose == "measure"]
+
+
+def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
+    """Yield warnings on figures that only show a limit, and on runs under other limits."""
+    visits = run.visits
+    shown = under_one_limit(visits)
+    limit = shown[0].impact if shown else UNLIMITED
+    held = {cell.id: share for cell in _measured(results) if (share := held_back(cell))}
+    if held:
+        yield warning("held-back", list(held), limit=limit, share=_percent(max(held.values())))
+    yielded, slowed = gave_way(visits)
+    stopped = any(event.stopped for event in run.events_of(NeighbourFelt))
+    if yielded or slowed or stopped:
+        yield warning("stopped-for-others" if stopped else "gave-way", yielded=yielded, slowed=slowed)
+    others = [visit.impact for visit in visits if visit.ended_well and visit.impact != limit]
+    if others:
+        limits = "; ".join(map(str, dict.fromkeys(others)))
+        yield warning("left-out", runs=len(others), limits=limits, kept=limit)
+
+
+def _cache(results: Results) -> Iterator[RunWarning]:
+    """Yield warnings on pages that were cached before a read, and on reads that devices and servers did not count."""
+    uncounted: list[str] = []
+    device = str((results.facts.get("block_device") or {}).get("name", ""))
+    # A device without any counter is not the one in use, for example a volume or a disk with another name.
+    if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
+        device = ""
+    for cell in _measured(results):
+        if cell.settings.get("operation") not in ("read", "train"):
+            continue
+        caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(cell)]
+        resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
+        # If each rank reads the whole file, compare the cached bytes with the file, not with all bytes read.
+        held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
+        read = median([float(amount) for amount in held])
+        counted_ = _counted(cell, results, device)
+        if 0 < CACHED_SHARE * read < resident:
+            # More of a file may be cached than is read, because other ranks share it or only a part is read.
+            resident = min(resident, read)
+            amounts = {"resident": format_bytes(resident), "read": format_bytes(read)}
+            yield warning("cached-before", [cell.id], **amounts, share=_percent(resident / read))
+        elif counted_ is not None:
+            pairs, who = counted_
+            count, read = (median(list(column)) for column in zip(*pairs, strict=True))
+            if count < ANSWERED_SHARE * read:
+                told = {"counted": format_bytes(count), "read": format_bytes(read)}
+                yield warning("answered-before", [cell.id], who=who, **told)
+        if counted_ is None and cell.settings.get("io") != "direct":
+            uncounted.append(cell.id)
+    file_system = str(results.facts.get("file_system", ""))
+    if uncounted and (cache := own_cache(file_system)):
+        yield warning("cache-unseen", uncounted, file_system=file_system, cache=cache)
+
+
+def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
+    devices: Mapping[str, Mapping[str, float]] = seen.sample.counters.get("devices", {})
+    return devices
+
+
+def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
+    """Return pairs of bytes that the device or the servers counted and bytes read, and who counted them.
+
+    The result is None without counters.
+    """
+    if device:
+        # A device without an entry moved no data.
+        own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(figure)]
+        return [(float(count), float(read)) for count, read in own], f"Device {device}"
+    # Counters of servers are read before and after a visit, so they cover all its reads.
+    cell = figure.id.rsplit(":", 1)[0]
+    reads = [
+        seen
+        for other in _measured(results)
+        if other.id.rsplit(":", 1)[0] == cell and "read" in str(other.settings.get("operation", ""))
+        for seen in _regular(other)
+    ]
+    amounts = []
+    for seen in _regular(figure):
+        told = [
+            float(counters["data.read_bytes"]) for counters in seen.servers.values() if "data.read_bytes" in counters
+        ]
+        if told:
+            read = {other.sample.name: other.sample.bytes for other in reads if other.at_s == seen.at_s}
+            amounts.append((sum(told), float(sum(read.values()))))
+    return (amounts, f"Servers ({', '.join(sorted(_regular(figure)[0].servers))})") if amounts else None
+
+
+def _cache_below(results: Results) -> Iterator[RunWarning]:
+    """Yield a warning on a loop device: O_DIRECT does not bypass the page cache below its file."""
+    if file := str((results.facts.get("block_device") or {}).get("backing_file", "")):
+        reads = [cell.id for cell in _measured(results) if cell.settings.get("operation") == "read"]
+        yield warning("cache-below", reads, file=file)
+
+
+def _few_runs(results: Results) -> Iterator[RunWarning]:
+    few: dict[int, list[str]] = {}
+    for figure in _measured(results):
+        if figure.estimate is not None and figure.estimate.low is None:
+            few.setdefault(figure.estimate.runs, []).append(figure.id)
+    for runs, cells in sorted(few.items()):
+        yield warning("few-runs" if runs > 1 else "one-run", cells, runs=runs)
+
+
+def _stonewalled(results: Results) -> Iterator[RunWarning]:
+    for cell in _measured(results):
+        stopped = [seen for seen in _regular(cell) if seen.sample.stopped_by == "seconds"]
+        if not stopped:
+            continue
+        done = round(median([float(seen.sample.operations) for seen in stopped]))
+        asked, elapsed_s = stopped[0].asked, median([seen.sample.elapsed_s for seen in stopped])
+        if done < asked:
+            amounts = {"done": done, "asked": asked, "share": _percent(done / asked)}
+            yield warning("stonewalled", [cell.id], **amounts, time=format_seconds(elapsed_s))
+
+
+def _hints(results: Results) -> Iterator[RunWarning]:
+    """Yield warnings on hints that a library ignored."""
+    for cell in _measured(results):
+        told = [seen.sample.effective for seen in _regular(cell)]
+        others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
+        for name, (asked, has) in others.items():
+            if asked != has:
+                hint = {
+                    "setting": gettext("hint {name}", name=name),
+                    "asked": asked,
+                    "effective": has or gettext("nothing"),
+                }
+                yield warning("setting-differs", [cell.id], **hint)
+
+
+def _clock(visits: Sequence[Visit]) -> list[RunWarning]:
+    """Compare the wall clock and the monotonic clock over each visit."""
+    for visit in visits:
+        if visit.ended_unix_s is not None and visit.started_unix_s is not None:
+            jump_s = visit.ended_unix_s - visit.started_unix_s - visit.elapsed_s
+            if abs(jump_s) > CLOCK_JUMP_S:
+                way = gettext("forward") if jump_s > 0 else gettext("back")
+                return [warning("clock-jump", way=way, jump=format_seconds(abs(jump_s)))]
+    return []
+
+
+def _target(run: Run) -> Iterator[RunWarning]:
+    """Yield warnings on unequal targets, refused layouts, slow or restarted servers, interruptions and other runs."""
+    for event in run.events:
+        if isinstance(event, TargetDescribed) and event.unlike:
+            yield warning("target-unlike", targets=" ".join(event.unlike))
+        elif isinstance(event, LayoutGiven) and event.differences:
+            given = _values(event.given) if event.given else event.differences[0]
+            asked = _values(event.wanted)
+            if asked != given:
+                yield warning("setting-differs", setting=gettext("layout of new files"), asked=asked, effective=given)
+    # Drills restart servers on purpose.
+    drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
+    visits = [visit for visit in run.visits if visit.cell not in drills]
+    for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():
+        yield warning("server-unlike", server=server, low=ratio.low, high=ratio.high)
+    if lines := list(dict.fromkeys(line for visit in visits for line in visit.servers_disturbed)):
+        yield warning("server-changed", servers="; ".join(lines))
+    lost = [interruption for visit in run.visits for interruption in visit.interruptions]
+    lost = as_known_last(lost, [each for event in run.events_of(InterruptionsEnded) for each in event.interruptions])
+    if lost:
+        again = sum(1 for visit in run.visits if visit.ended == "interrupted")
+        kind = "service-interrupted" if again else "service-interrupted-once"
+        yield warning(kind, interruptions=" ".join(map(str, dict.fromkeys(lost))), runs=again)
+    if who := list(dict.fromkeys(name for event in run.events_of(OthersSeen) for name in event.who)):
+        yield warning("other-measurement", who="; ".join(who))
+    if seen := run.events_of(TroubleSeen):
+        lines = [f"{event.when.capitalize()} the measurement: {' '.join(event.sentences)}" for event in seen]
+        yield warning("servers-not-well", servers=" ".join(lines))
+
+
+def _nodes(run: Run, results: Results) -> list[RunWarning]:
+    """Return a warning on differences between nodes that were measured together."""
+    facts = results.facts.get("nodes") or {}
+    lines = [f"{difference['host']}: {difference['what']}" for difference in facts.get("differences", ())]
+    if "not_compared" in facts:
+        lines.append(gettext("The nodes were not compared ({why})", why=facts["not_compared"]))
+    lines += [
+        gettext("Resumed on other nodes: {nodes}", nodes=", ".join(event.nodes))
+        for event in run.events_of(NodesChanged)
+    ]
+    return [warning("node-unlike", nodes="; ".join(dict.fromkeys(lines)))] if lines else []
+
+
+def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
+    """Yield warnings on phases with skewed starts, separately for phases with fewer processors than ranks."""
+    begins = list(all_begun(sample for visit in run.visits for sample in visit.samples))
+    for crowded in (False, True):
+        phases = [phase for phase in begins if phase.crowded == crowded]
+        apart = [phase for phase in phases if phase.is_apart]
+        if not apart:
+            continue
+        touched = [
+            cell.id for cell in _measured(results) if any(_is_apart(seen.sample, crowded) for seen in _regular(cell))
+        ]
+        worst = max(apart, key=lambda phase: phase.apart_s)
+        yield warning(
+            "begun-apart-crowded" if crowded else "begun-apart",
+            touched,
+            apart=len(apart),
+            phases=len(phases),
+            limit=format_seconds(APART_S),
+            worst=format_seconds(worst.apart_s),
+            share=_percent(worst.share),
+            rank=gettext("{rank} on {host}", rank=worst.rank, host=worst.host) if worst.host else worst.rank,
+        )
+
+
+def _is_apart(sample: Sample, crowded: bool) -> bool:
+    phase = begun(sample)
+    return phase is not None and phase.is_apart and phase.crowded == crowded
+
+
+def _values(layout: Layout) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in to_record(layout).items())
+
+
+def _dropped(run: Run) -> Iterator[RunWarning]:
+    if skipped := len(dropped_cells(run)):
+        budget = format_seconds(float(run.manifest["options"]["budget_s"]))
+        yield warning("budget-skipped", skipped=skipped, planned=len(run.cells), budget=budget)
+
+
+def dropped_cells(run: Run) -> dict[str, str]:
+    """Return the cells that the budget did not allow, with the reasons, without those that a resumed run measured."""
+    runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
+    return {
+        event.cell: event.reason
+        for event in run.events_of(CellDropped)
+        if event.runs is None or runs[event.cell] <= event.runs
+    }
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

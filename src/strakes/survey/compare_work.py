@@ -1,0 +1,124 @@
+"""Match the cells of two runs that did the same work: equal plans, except for the factors under comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from strakes.base.errors import BadInputError
+from strakes.base.language import gettext
+from strakes.model.cell import Cell
+from strakes.model.place import PLAIN
+from strakes.model.record import to_record
+from strakes.survey.comparison import Unlike
+
+
+def alike(
+    a: Sequence[Cell], b: Sequence[Cell], factors: Sequence[str], *, any_amount: bool = False
+) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
+    """Return pairs of stored cells that did the same work, and the other cells with their differences.
+
+    Cells match if they have the same measures and the same levels, except for ``factors``. Their plans must be equal,
+    except for keys in ``factors`` and, with ``any_amount``, the amounts of work. Raises BadInputError for an unknown
+    factor, and if cells of one run differ only in ``factors``.
+    """
+    _check_factors(factors, [*a, *b])
+    first, second = _by_name(a, factors), _by_name(b, factors)
+    pairs, unlike = [], []
+    for name, own in first.items():
+        other = second.get(name)
+        if other is None:
+            unlike.append(Unlike(own.key, gettext("only in A")))
+            continue
+        ignored = (*factors, *_AMOUNTS) if any_amount else factors
+        plans = _plan(own, ignored), _plan(other, ignored)
+        if plans[0] == plans[1]:
+            pairs.append((own, other))
+        else:
+            unlike.append(Unlike(own.key, "; ".join(_differences(*plans))))
+    unlike += [Unlike(other.key, gettext("only in B")) for name, other in second.items() if name not in first]
+    return pairs, unlike
+
+
+def _by_name(cells: Sequence[Cell], factors: Sequence[str]) -> dict[str, Cell]:
+    named: dict[str, Cell] = {}
+    for cell in cells:
+        # A cell's key contains its levels, so it cannot match across levels of a compared factor.
+        settings = {key: value for key, value in cell.settings.items() if key not in factors}
+        name = json.dumps([cell.study, settings, [measure.phase for measure in cell.measures]], sort_keys=True)
+        name = name if factors else f"{cell.key} {name}"
+        if name in named:
+            raise BadInputError(
+                "two cells of one run differ only in the factor that is compared",
+                where=f"{named[name].key} and {cell.key}",
+                remedy="Compare runs with one level of the factor each, or leave out --factor.",
+            )
+        named[name] = cell
+    return named
+
+
+def _plan(cell: Cell, factors: Sequence[str]) -> dict[str, Any]:
+    """Return the plan as a flat table, without the seed and the keys in ``factors``."""
+    if cell.imported:  # another tool's work is known by its settings only
+        return {key: value for key, value in cell.settings.items() if key not in factors}
+    document: dict[str, Any] = dict(cell.plan.to_json())
+    del document["seed"]
+    flat: dict[str, Any] = {} if cell.place == PLAIN else {"place": to_record(cell.place)}
+    for index, phase in enumerate(document.pop("phases")):
+        flat |= {
+            f"phase {index + 1} ({phase['name']}) {key}": value for key, value in phase.items() if key not in factors
+        }
+    flat |= {f"team {key}": value for key, value in document.pop("team").items() if key not in factors}
+    return {**document, **flat}
+
+
+def amount_ratio(own: Cell, other: Cell) -> float:
+    """Return how many times more work the larger of two plans does in the phase where they differ most."""
+    ratio = 1.0
+    phases = [dict[str, Any](cell.plan.to_json())["phases"] for cell in (own, other)]
+    for first, second in zip(*phases, strict=True):
+        times = [float((phase.get("stop") or {}).get("seconds", 0)) for phase in (first, second)]
+        # For phases that end by time, compare the times.
+        amounts = (
+            [times] if all(times) else [[float(phase.get(key) or 0) for phase in (first, second)] for key in _SIZES]
+        )
+        ratio = max([ratio, *(max(pair) / min(pair) for pair in amounts if min(pair) > 0)])
+    return ratio
+
+
+def _differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    keys = [key for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]
+    shown = [in_both(key, _shown(a.get(key)), _shown(b.get(key))) for key in keys]
+    more = len(shown) - _MOST_DIFFERENCES
+    return [*shown[:_MOST_DIFFERENCES], gettext("{count} more", count=more)] if more > 0 else shown
+
+
+def in_both(key: str, of_a: object, of_b: object) -> str:
+    """Return a difference in words.
+
+    >>> in_both("ranks", 2, 4)
+    'ranks: 2 in A, 4 in B'
+    """
+    return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
+
+
+_MOST_DIFFERENCES = 3
+_SIZES = ("block_bytes", "items", "count")
+_AMOUNTS = (*_SIZES, "stop")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{key} {part}" for key, part in value.items())
+    return gettext("absent") if value is None else str(value)
+
+
+def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
+    known = {key for cell in cells for key in cell.settings}
+    for plan in (dict[str, Any](cell.plan.to_json()) for cell in cells if not cell.imported):
+        known |= {key for part in (*plan["phases"], plan["team"]) for key in part}
+    for factor in factors:
+        if factor not in known:
+            remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."
+            raise BadInputError(f"these runs have no factor {factor!r}", remedy=remedy)

@@ -1,0 +1,88 @@
+"""A comparison as a self-contained HTML page without scripts: verdicts, and each ratio as a bar with its interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from strakes.base.language import gettext
+from strakes.report.html import render_page
+from strakes.report.numbers import show
+from strakes.stats.contrast import Verdict
+from strakes.survey.comparison import CellVerdict, Comparison
+from strakes.survey.comparison_text import cautions_of, order_cells, say_overall, say_scope
+
+# The scale is logarithmic and symmetric. It reaches to the farthest bound, but at least and at most to these factors.
+_LEAST_END, _MOST_END = 1.25, 10.0
+_STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
+
+
+@dataclass(frozen=True)
+class _ComparisonRow:
+    """A cell as texts; ``place`` and ``bar`` (start, width) are in percent of the scale."""
+
+    verdict: str
+    style: str
+    id: str
+    ratio: str
+    interval: str
+    median_a: str
+    median_b: str
+    runs: str
+    place: float
+    bar: tuple[float, float] | None
+
+
+def render_comparison_page(comparison: Comparison) -> str:
+    """Return the page as text, to write in UTF-8."""
+    end = _find_end(comparison)
+    cells = order_cells(comparison)
+    low, high = _place(1 - comparison.margin, end), _place(1 + comparison.margin, end)
+    return render_page(
+        "comparison.html.j2",
+        a=comparison.a,
+        b=comparison.b,
+        headline=say_overall(comparison),
+        scope=say_scope(comparison),
+        margin=f"±{100 * comparison.margin:.3g} %",
+        low=f"{1 / end:.2g}",
+        high=f"{end:.2g}",
+        middle=_place(1.0, end),
+        band=(low, round(high - low, 2)),
+        rows=[_to_row(cell, end) for cell in cells],
+        needs=list(dict.fromkeys(cell.needs for cell in cells if cell.needs)),
+        caution=cautions_of(comparison),
+        unlike=comparison.unlike,
+    )
+
+
+def _to_row(cell: CellVerdict, end: float) -> _ComparisonRow:
+    known = cell.low is not None and cell.high is not None
+    bar = None
+    if cell.low is not None and cell.high is not None:
+        start, stop = _place(cell.low, end), _place(cell.high, end)
+        bar = (start, round(stop - start, 2))
+    return _ComparisonRow(
+        gettext(cell.verdict),
+        _STYLES.get(cell.verdict, ""),
+        cell.id,
+        f"{cell.ratio:.3f}",
+        f"{cell.low:.3f} - {cell.high:.3f}" if known else gettext("too few runs"),
+        show(cell.median_a, cell.unit),
+        show(cell.median_b, cell.unit),
+        gettext("{a} and {b}", a=cell.runs_a, b=cell.runs_b),
+        round(_place(cell.ratio, end) - 0.45, 2),
+        bar,
+    )
+
+
+def _find_end(comparison: Comparison) -> float:
+    bounds = [value for cell in comparison.cells for value in (cell.low, cell.high, cell.ratio) if value and value > 0]
+    farthest = max((math.exp(abs(math.log(bound))) for bound in bounds if math.isfinite(bound)), default=_LEAST_END)
+    return min(_MOST_END, max(_LEAST_END, farthest))
+
+
+def _place(ratio: float, end: float) -> float:
+    """Return the position of a ratio on a scale from 1 / end to end, in percent of its length."""
+    share = 0.5 + 0.5 * math.log(ratio) / math.log(end) if ratio > 0 else 0.0
+    return round(100 * min(1.0, max(0.0, share)), 2)

@@ -1,0 +1,108 @@
+"""A comparison as text for the terminal and as a document for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from strakes.base.foreign_text import for_terminal
+from strakes.base.language import gettext, ngettext
+from strakes.base.text_width import padded
+from strakes.report.numbers import percent, show
+from strakes.stats.contrast import Verdict
+from strakes.survey.comparison import CellVerdict, Comparison
+
+_ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
+_MOST_UNLIKE = 8
+
+
+def to_document(comparison: Comparison) -> dict[str, Any]:
+    """Return the fields of ``Comparison`` as JSON values."""
+    return {"schema": 1, **asdict(comparison)}
+
+
+def render(comparison: Comparison) -> str:
+    """Return the comparison as text, changed cells first."""
+    overall = comparison.overall
+    lines = [
+        f"A  {for_terminal(str(comparison.a['id']))}  {for_terminal(str(comparison.a['target']))}",
+        f"B  {for_terminal(str(comparison.b['id']))}  {for_terminal(str(comparison.b['target']))}",
+        "",
+        say_overall(comparison),
+        *([f"  {gettext('Needed to decide: {needs}', needs=overall.needs)}"] if overall.needs else []),
+        say_scope(comparison),
+        "",
+    ]
+    ordered = order_cells(comparison)
+    widest = max(len(cell.id) for cell in comparison.cells)
+    lines += [_line(cell, min(widest, 60)) for cell in ordered]
+    needs = {cell.needs: 0 for cell in ordered if cell.needs}
+    if needs:
+        needed = gettext("; or ").join(needs)
+        lines += ["", gettext("Needed to decide INCONCLUSIVE cells: {needs}", needs=needed)]
+    lines += [for_terminal(text) for text in cautions_of(comparison)]
+    if comparison.unlike:
+        lines += ["", gettext("Not compared ({count}):", count=len(comparison.unlike))]
+        lines += [f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_UNLIKE]]
+        if (more := len(comparison.unlike) - _MOST_UNLIKE) > 0:
+            lines.append(f"  {gettext('{count} more: --json has them all', count=more)}")
+    return "\n".join(lines)
+
+
+def say_overall(comparison: Comparison) -> str:
+    """Return the verdict over all cells as one sentence."""
+    overall = comparison.overall
+    cells, verdict = len(comparison.cells), gettext(overall.verdict)
+    if overall.ratio is None:
+        return ngettext(
+            "B is {verdict} over {count} cell.", "B is {verdict} over {count} cells.", cells, verdict=verdict
+        )
+    ratio = f"{overall.ratio:.3f}"
+    if overall.low is None or overall.high is None:
+        return ngettext(
+            "B is {verdict}: {ratio} times as good, without an interval, over {count} cell.",
+            "B is {verdict}: {ratio} times as good, without an interval, over {count} cells.",
+            cells,
+            verdict=verdict,
+            ratio=ratio,
+        )
+    return ngettext(
+        "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cell.",
+        "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cells.",
+        cells,
+        verdict=verdict,
+        ratio=ratio,
+        low=f"{overall.low:.3f}",
+        high=f"{overall.high:.3f}",
+    )
+
+
+def say_scope(comparison: Comparison) -> str:
+    """Return the explanation of ratios, SAME and intervals."""
+    return gettext(
+        "A ratio says how many times better B is than A; SAME means within ±{margin} %. The overall interval holds "
+        "with {confidence} confidence, and so do the intervals of all cells together.",
+        margin=f"{100 * comparison.margin:.3g}",
+        confidence=percent(comparison.confidence),
+    )
+
+
+def cautions_of(comparison: Comparison) -> list[str]:
+    """Return the reasons to distrust the verdicts, then what else differs between the runs."""
+    return [*comparison.caution, *(gettext("Differs: {what}", what=text) for text in comparison.differs)]
+
+
+def order_cells(comparison: Comparison) -> list[CellVerdict]:
+    """Return the cells, changed ones first."""
+    return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.ratio))
+
+
+def _line(cell: CellVerdict, width: int) -> str:
+    known = cell.low is not None and cell.high is not None
+    lacking = gettext("no interval") if cell.needs else gettext("too few runs")
+    interval = f"{cell.low:.3f} - {cell.high:.3f}" if known else lacking
+    values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
+    runs = ngettext("({a} and {count} run)", "({a} and {count} runs)", cell.runs_b, a=cell.runs_a)
+    name = f"{padded(gettext(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"
+    ratio = gettext("{ratio} times", ratio=f"{cell.ratio:.3f}")
+    return f"  {name}  {ratio} [{interval}]  {values}  {runs}"

@@ -1,0 +1,87 @@
+"""Histories as text for the terminal and as a document for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import counted
+from strakes.report.numbers import show
+from strakes.survey.history_series import NO_CHANGE, History, HistorySeries
+
+_BARS = "▁▂▃▄▅▆▇█"
+_UNDECIDED = "INCONCLUSIVE"
+_ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
+_LONGEST_LINE = 24
+_MOST_STEADY = 12
+_MOST_UNDECIDED = 5
+
+
+def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[str, Any]:
+    """Return the histories as JSON values."""
+    return {"schema": 1, "histories": [asdict(history) for history in histories], "failures": list(failures)}
+
+
+def render(histories: Sequence[History]) -> str:
+    """Return a block of text for each measurement, changed figures first."""
+    return "\n\n".join(_block(history) for history in histories)
+
+
+def _block(history: History) -> str:
+    whens = sorted(point.when for series in history.series for point in series.points)
+    what = history.kind if history.kind == history.name else f"{history.kind} {history.name}"
+    head = (
+        f"{what} of {for_terminal(history.target)}: {counted(len(history.runs), 'run')}, {whens[0][:10]} to "
+        f"{whens[-1][:10]}"
+    )
+    lines = [head]
+    ordered = sorted(history.series, key=lambda series: _ORDER.index(series.verdict))
+    steady = [series for series in ordered if series.verdict == NO_CHANGE]
+    undecided = [series for series in ordered if series.verdict == _UNDECIDED]
+    changed = [series for series in ordered if series.verdict not in (NO_CHANGE, _UNDECIDED)]
+    shown = changed + undecided[:_MOST_UNDECIDED] + steady[:_MOST_STEADY]
+    width = min(60, max(len(series.cell) for series in shown))
+    lines += [_line(series, width) for series in shown]
+    if len(undecided) > _MOST_UNDECIDED:
+        lines.append(f"  {len(undecided) - _MOST_UNDECIDED} more are INCONCLUSIVE: --json has them all")
+    if len(steady) > _MOST_STEADY:
+        lines.append(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all")
+    needs = sorted({series.needs for series in history.series if series.needs})
+    if needs:
+        lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
+    if left_out := max(series.left_out for series in history.series):
+        lines.append(
+            f"  {counted(left_out, 'run')} with other amounts of work left out. "
+            f"Repeat the newest run: strakes {history.command} --like {history.runs[-1]}"
+        )
+    return "\n".join(lines)
+
+
+def _line(series: HistorySeries, width: int) -> str:
+    line = f"  {series.verdict:<15} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
+    if not series.changes:
+        # The detectable shift is symmetric on a logarithmic scale: a rise by s equals a fall by s / (1 + s).
+        fall = 0.0 if series.seen_from is None else series.seen_from / (1 + series.seen_from)
+        seen = (
+            f" (a rise by {100 * series.seen_from:.2g} % or a fall by {100 * fall:.2g} % would mostly have been seen)"
+            if series.seen_from is not None
+            else ""
+        )
+        return line + show(series.points[-1].median, series.unit) + seen
+    last = series.changes[-1]
+    earlier = f", {counted(len(series.changes) - 1, 'earlier change')}" if len(series.changes) > 1 else ""
+    return (
+        f"{line}{show(last.before, series.unit)} -> {show(last.after, series.unit)} since {last.when[:10]} (p "
+        f"{last.p_value:.4f}{earlier})"
+    )
+
+
+def _bars(series: HistorySeries) -> str:
+    """Return the newest medians as bars, scaled from the smallest to the largest of them."""
+    values = [point.median for point in series.points[-_LONGEST_LINE:]]
+    least, most = min(values), max(values)
+    if most == least:
+        return _BARS[3] * len(values)
+    return "".join(_BARS[round((value - least) / (most - least) * (len(_BARS) - 1))] for value in values)

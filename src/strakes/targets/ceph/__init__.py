@@ -1,1 +1,0 @@
-"""CephFS, by ceph-fuse or the kernel's client."""

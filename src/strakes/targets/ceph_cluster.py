@@ -1,0 +1,195 @@
+"""The state of a cluster from its monitors: ranks of the file system, object stores and pools, as a Description."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from strakes.base.units import KIB, counted
+from strakes.targets.description import DataTarget, DataTargetState, Description, MetadataTarget, Server
+
+_VERSION = re.compile(r"ceph version (\S+) \([0-9a-f]+\) (\w+).*")
+
+Json = Mapping[str, Any]
+
+
+def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
+    """Return the map of the file system mounted: by name, by the pool its root is in, or because it is the only one."""
+    maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
+    if name:
+        return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
+    numbers = {candidate["pool"] for candidate in pools if candidate["pool_name"] == pool}
+    with_pool = [mdsmap for mdsmap in maps if numbers & set(mdsmap["data_pools"])]
+    return next(iter(with_pool or maps), None)
+
+
+def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
+    """Every rank there should be, with the daemon that has it (None: nobody)."""
+    holding = {
+        daemon["rank"]: daemon
+        for daemon in mdsmap["info"].values()
+        if daemon["rank"] >= 0 and daemon["state"] != "up:standby-replay"
+    }
+    return {rank: holding.get(rank) for rank in sorted({*mdsmap["in"], *holding})}
+
+
+def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
+    """Return "active", or the trouble of the rank."""
+    if daemon is None:
+        return "damaged" if rank in mdsmap["damaged"] else "failed"
+    state = str(daemon["state"]).removeprefix("up:")
+    return f"{state}, laggy" if "laggy_since" in daemon else state
+
+
+def target_name(mdsmap: Json, rank: int) -> str:
+    """As Ceph itself names a rank of a file system."""
+    return f"{mdsmap['fs_name']}:{rank}"
+
+
+def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
+    """Return who has which rank, and the number of that who, by the names of ranks."""
+    return {
+        target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
+        for rank, daemon in ranks_of(mdsmap).items()
+        if daemon
+    }
+
+
+def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
+    """Return a metadata target for each rank of the file system, with its daemon and its state."""
+    return tuple(
+        MetadataTarget(
+            target_name(mdsmap, rank),
+            rank,
+            f"mds.{daemon['name']}" if daemon else "",
+            state_of_rank(mdsmap, rank, daemon),
+        )
+        for rank, daemon in ranks_of(mdsmap).items()
+    )
+
+
+def data_targets(
+    osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
+) -> tuple[DataTarget, ...]:
+    """Return the object stores with their sizes; ``groups`` are the placement groups, which assign stores to pools."""
+    names = {pool["pool"]: pool["pool_name"] for pool in osd_dump["pools"]}
+    takes_part: dict[int, set[str]] = {}
+    for group in groups:
+        number = int(str(group["pgid"]).partition(".")[0])
+        for store in group["acting"]:
+            takes_part.setdefault(store, set()).add(names.get(number, str(number)))
+    room = {
+        entry["id"]: (entry["kb"] * KIB, entry["kb_avail"] * KIB)
+        for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
+    }
+    return tuple(
+        DataTarget(
+            *(f"osd.{entry['osd']}", entry["osd"], hosts.get(entry["osd"], ""), _state_of_store(entry)),
+            *room.get(entry["osd"], (0, 0)),
+            pools=tuple(sorted(takes_part.get(entry["osd"], ()))),
+        )
+        for entry in osd_dump["osds"]
+    )
+
+
+def _state_of_store(store: Json) -> str:
+    if not store["up"]:
+        return "down" if store["in"] else "down, out"
+    odd = [word for word in store["state"] if word not in ("exists", "up")]
+    return ", ".join(["up", *([] if store["in"] else ["out"]), *odd])
+
+
+def states_in(osd_df: Json) -> dict[str, DataTargetState]:
+    """Return all object stores of the cluster."""
+    return {
+        entry["name"]: DataTargetState(entry["status"] == "up", entry["utilization"] / 100 if entry["kb"] else None)
+        for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
+    }
+
+
+def hosts_of(osd_tree: Json) -> dict[int, str]:
+    """Which host each store is on."""
+    return {child: node["name"] for node in osd_tree["nodes"] if node["type"] == "host" for child in node["children"]}
+
+
+def servers_of(
+    mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
+) -> tuple[Server, ...]:
+    """Return the monitors, the metadata servers with their standbys, and each host with its object stores."""
+    monitors = [
+        Server(
+            f"mon.{monitor['name']}",
+            "mon",
+            monitor["public_addr"],
+            "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum",
+        )
+        for monitor in mon_dump["mons"]
+    ]
+    metadata = [
+        Server(f"mds.{daemon['name']}", "mds", daemon["addr"], str(daemon["state"]).removeprefix("up:"))
+        for daemon in (*mdsmap["info"].values(), *fs_dump["standbys"])
+    ]
+    stores = []
+    for host in dict.fromkeys(hosts.values()):
+        states = [target.state for target in targets if target.server == host]
+        up = sum(state.startswith("up") for state in states)
+        stores.append(Server(host, "osd", "", f"{up} of {len(states)} object stores up"))
+    return (*monitors, *metadata, *stores)
+
+
+def version_of(versions: Json) -> str:
+    """Return the versions that daemons run, most frequent first."""
+    counts = versions.get("overall", {})
+    return ", ".join(_VERSION.sub(r"\1 \2", text) for text in sorted(counts, key=lambda text: -counts[text]))
+
+
+def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
+    """Return what bends figures, or decides how they may be read."""
+    standbys = len(fs_dump["standbys"]) + sum(
+        daemon["state"] == "up:standby-replay" for daemon in mdsmap["info"].values()
+    )
+    notes = [f"{len(mdsmap['in'])} of at most {counted(mdsmap['max_mds'], 'metadata rank')}, {standbys} standby."]
+    for pool in osd_dump["pools"]:
+        if pool["pool"] in (*mdsmap["data_pools"], mdsmap["metadata_pool"]):
+            kind = "metadata" if pool["pool"] == mdsmap["metadata_pool"] else "data"
+            copies = "one copy" if pool["size"] == 1 else f"{pool['size']} copies"
+            coded = f", erasure-coded ({pool['erasure_code_profile']})" if pool.get("erasure_code_profile") else ""
+            notes.append(
+                f"Pool {pool['pool_name']} ({kind}): {copies} of every object{coded}, {pool['pg_num']} placement "
+                "groups."
+            )
+    return tuple(notes)
+
+
+def description(
+    *,
+    fs_dump: Json,
+    mdsmap: Json,
+    osd_df: Json,
+    osd_dump: Json,
+    osd_tree: Json,
+    mon_dump: Json,
+    versions: Json,
+    groups: Sequence[Json],
+) -> Description:
+    """Return the parts of the file system, put together from what the monitors answered."""
+    hosts = hosts_of(osd_tree)
+    # Files of this file system are only in its own pools.
+    own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
+    stores = data_targets(osd_df, osd_dump, own, hosts)
+    in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
+    return Description(
+        file_system_name=mdsmap["fs_name"],
+        version=version_of(versions),
+        servers=servers_of(mon_dump, fs_dump, mdsmap, hosts, stores),
+        data_targets=stores,
+        metadata_targets=metadata_targets(mdsmap),
+        pools=tuple(
+            pool["pool_name"]
+            for pool in osd_dump["pools"]
+            if pool["pool"] in in_use or any(pool["pool_name"] in store.pools for store in stores)
+        ),
+        network=tuple(monitor["public_addr"] for monitor in mon_dump["mons"]),
+        notes=notes_of(mdsmap, fs_dump, osd_dump),
+    )

@@ -1,0 +1,447 @@
+"""CephFS, mounted by ceph-fuse or the kernel.
+
+Described and observed through the ``ceph`` command where the mount's user may use it.
+"""
+
+from __future__ import annotations
+
+import math
+import stat
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.targets import calls
+from strakes.targets import ceph_cluster as cluster
+from strakes.targets import ceph_layouts as layouts
+from strakes.targets.ceph_access import Access, access_of
+from strakes.targets.ceph_counters import ClientRequests, data_counters, loads_of_clients, metadata_counters, used_share
+from strakes.targets.ceph_log import Eviction, evictions_in, interruptions_in
+from strakes.targets.ceph_tool import MOST_ELSEWHERE, Daemons, ceph
+from strakes.targets.command import Runner, Servers, run
+from strakes.targets.description import (
+    SERVER,
+    DataTargetState,
+    Description,
+    Interruption,
+    Layout,
+    Limit,
+    Observation,
+    Placement,
+    Striping,
+)
+from strakes.targets.mountinfo import Mount
+from strakes.targets.processors import ServerProcess, server_process
+from strakes.targets.quota import Quota
+from strakes.targets.target import Target, TargetFacts, said
+
+_FILE_SYSTEMS = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
+_FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
+_PROBE = ".strakes-layout"
+# A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
+_MAP_FRESH_S = 1.0
+_LOG_ENTRIES = 1000
+# If the stores are too many to ask each, the monitors are asked about all of them at this interval in seconds.
+_STORES_EACH_S = 300.0
+
+
+class CephTarget(Target):
+    """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
+
+    moves_directories = True
+    permission = (
+        "To set layouts and pins, own the directory and mount with a Ceph user whose caps have p (mds 'allow rwp')."
+    )
+
+    def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
+        """Take the directory and its mount; nothing is asked yet."""
+        super().__init__(path, mount, servers=servers, runner=runner)
+        self._map: tuple[float, cluster.Json] | None = None
+        self._number = ""
+        self._requests = ClientRequests()
+        self._holders: dict[str, str] = {}
+        # The last answer of each object store; None if none could be asked.
+        self._stores: dict[str, Any] | None = None
+        self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        """Whether the mount is CephFS, by the kernel's client or by ceph-fuse."""
+        return mount.file_system in _FILE_SYSTEMS
+
+    def facts(self, workspace: Path | None = None) -> TargetFacts:
+        """Return the facts, with a note on the client cache of ceph-fuse."""
+        facts = super().facts(workspace)
+        if self.mount.file_system == "ceph":
+            return facts
+        cache = "ceph-fuse has its own data cache (client_oc_size): reads of recently written data may come from it."
+        return replace(facts, notes=(*facts.notes, cache))
+
+    def _sizes(self) -> calls.Sizes:
+        """Apply the quotas of all parent directories: statvfs applies only the quota of the mount's root."""
+        sizes = super()._sizes()
+        quotas = self._call("the quotas cannot be read", "trees", *self._above(self.path))
+        return sizes.within([Quota.of(*limits) for limits in quotas])
+
+    def controls(self) -> tuple[str, ...]:
+        """Return layouts of new files and metadata ranks of directories, with their attributes."""
+        return (
+            f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
+            (
+                f"metadata rank of directories: by hand ({layouts.PIN}), over all ranks ({layouts.DISTRIBUTED}, "
+                f"{layouts.RANDOM})"
+            ),
+        )
+
+    def describe(self) -> Description:
+        """Return ranks, stores, servers and settings as the monitors answer; a note says why where they do not."""
+        client = self._client()
+        try:
+            self._require_same_cluster()
+            questions = {
+                "fs_dump": "fs dump",
+                "osd_df": "osd df",
+                "osd_tree": "osd tree",
+                "mon_dump": "mon dump",
+                "versions": "versions",
+            }
+            # Each is a process that mostly starts and waits.
+            with ThreadPoolExecutor(len(questions) + 1) as pool:
+                groups = pool.submit(self._placement_groups)
+                answers = dict(
+                    zip(questions, pool.map(lambda words: self._ceph(*words.split()), questions.values()), strict=True)
+                )
+            described = cluster.description(
+                **answers, mdsmap=self._mdsmap(answers["fs_dump"]), osd_dump=self._osd_dump, groups=groups.result()
+            )
+        except StrakesError as error:
+            name = self.access.file_system or "CephFS"
+            return replace(super().describe(), file_system_name=name, client=client, notes=(said(error),))
+        return replace(described, client=client)
+
+    def layout(self, path: Path) -> Layout | None:
+        """Return the layout of a file or directory; a directory without one inherits it from the nearest parent."""
+        if stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path))):
+            return self._directory_layout(path)
+        text = self._attributes(path, layouts.FILE).get(layouts.FILE)
+        return None if text is None else layouts.read_layout(text)
+
+    def _directory_layout(self, path: Path) -> Layout | None:
+        nearest, *others = self._above(path)
+        text = self._call("the layout cannot be read", "first", nearest, layouts.DIRECTORY, *others)
+        return None if text is None else layouts.read_layout(text)
+
+    def _above(self, path: Path) -> list[str]:
+        """Return the directory and its parents up to the root of the mount."""
+        return [
+            str(directory) for directory in (path, *path.parents) if directory.is_relative_to(self.mount.mount_point)
+        ]
+
+    def set_layout(self, directory: Path, wanted: Layout) -> Layout:
+        """Also makes and removes an empty file in the directory: only a file shows what files really get."""
+        stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
+        value = layouts.write_layout(wanted, self._directory_layout(directory) or Layout(), stores)
+        given = self._call(
+            f"the layout cannot be set ({value})",
+            "layout",
+            *(str(directory), layouts.DIRECTORY, value, _PROBE, layouts.FILE),
+            remedy="Stripe units are multiples of 64 KiB and divide the object size; pools must be data pools of the "
+            "file system.",
+        )
+        if given is None:
+            raise MeasurementError(
+                "the new setting cannot be read back",
+                where=str(directory),
+                why=f"files there have no attribute {layouts.FILE}",
+            )
+        return layouts.read_layout(given)
+
+    def striping(self) -> Striping | None:
+        """Return the limit of one stripe per object store that is up, or None if the monitors do not answer."""
+        try:
+            self._require_same_cluster()
+            return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), layouts.UNIT_BYTES)
+        except StrakesError:
+            return None
+
+    def placement(self, directory: Path) -> Placement | None:
+        """Return the pin of a directory from its attributes: by hand, automatic, or inherited."""
+        return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
+
+    def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        """Make a directory with the pin; return the pin read back.
+
+        If the pin is refused, removes the directory and raises StrakesError.
+        """
+        pin = layouts.pin_for(wanted, tuple(cluster.ranks_of(self._mdsmap())) if wanted.kind == "manual" else ())
+        path = str(parent / name)
+        self._call("the directory was not made", "mkdir", path)
+        if pin is not None:
+            try:
+                self._call(f"the directory cannot be pinned ({pin[0]} = {pin[1]})", "setxattr", path, *pin)
+            except StrakesError:
+                with suppress(StrakesError):
+                    self._call("the directory cannot be removed", "rmdir", path)
+                raise
+        return self.placement(Path(path)) or wanted
+
+    def observe(self) -> Observation:
+        """Return the counters of metadata ranks and object stores; empty ones for a daemon that does not answer."""
+        self._stores = None
+        try:
+            self._require_same_cluster()
+            ranks = self._daemons_of_ranks()
+            stores = self._observed_stores()
+        except StrakesError:
+            return {}  # limits() says why
+        self._holders = {name: daemon for name, (daemon, _) in ranks.items()}
+        answers = self._daemons.ask_all((*self._holders.values(), *stores), "perf dump")
+        self._stores = {name: answers[name] for name in stores}
+        seen = {
+            name: {}
+            if isinstance(answers[daemon], StrakesError)
+            else metadata_counters(answers[daemon]) | {SERVER: number}
+            for name, (daemon, number) in ranks.items()
+        }
+        return seen | {
+            name: {} if isinstance(answer, StrakesError) else data_counters(answer)
+            for name, answer in self._stores.items()
+        }
+
+    def data_target_states(self) -> Mapping[str, DataTargetState]:
+        """Return the states of object stores; if not all are observed, the monitors' answer, at most 5 minutes old."""
+        if self._stores is None:
+            return {}
+        try:
+            if len(self._stores) < len(self._osd_dump["osds"]):
+                if time.monotonic() - self._all_stores[0] >= _STORES_EACH_S:
+                    self._all_stores = (time.monotonic(), cluster.states_in(self._ceph("osd", "df")))
+                return self._all_stores[1]
+            silent = {name for name, answer in self._stores.items() if isinstance(answer, StrakesError)}
+            stores = self._ceph("osd", "dump")["osds"] if silent else ()
+        except StrakesError:
+            return {}
+        down = {name for store in stores if not store["up"] and (name := f"osd.{store['osd']}") in silent}
+        return {
+            name: DataTargetState(name not in down, None if name in silent else used_share(answer))
+            for name, answer in self._stores.items()
+        }
+
+    def server_processes(self) -> Mapping[str, ServerProcess]:
+        """Return the metadata servers on this machine, as the last observation found them.
+
+        Each uses one processor at most: "single-threaded and CPU-bound for most activities" (docs.ceph.com, hardware
+        recommendations).
+        """
+        processes = {}
+        for name, daemon in self._holders.items():
+            pid = self._daemons.process(daemon)
+            with suppress(OSError):
+                if pid is not None:
+                    processes[name] = server_process(pid, 1.0)
+        return processes
+
+    def client_requests(self) -> Mapping[str, float]:
+        """Return requests to metadata servers, summed over ranks; of a rank that does not answer they come later."""
+        try:
+            self._require_same_cluster()
+            daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
+        except StrakesError:
+            return {}  # limits() says why
+        answers = self._daemons.ask_all(daemons, "session ls")
+        return self._requests.add(
+            time.monotonic(), {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
+        )
+
+    def interruptions(self) -> tuple[Interruption, ...]:
+        """Return when ranks were without a server, and whom the next one evicted, as the cluster's log remembers it.
+
+        If this client was evicted without a fail-over, that lasts until the mount has another client number.
+        """
+        # Cached, since an evicted client may not be able to read its number.
+        self._number = self._number or self._own_number()
+        try:
+            self._require_same_cluster()
+            mdsmap = self._held_map()
+            log = self._log()
+        except StrakesError:
+            return ()  # limits() says why
+        own = int(self._number) if self._number.isdigit() else None
+        met = interruptions_in(log, mdsmap, own)
+        ranks = {f"mds.{daemon['name']}": rank for rank, daemon in cluster.ranks_of(mdsmap).items() if daemon}
+        evictions = [eviction for eviction in evictions_in(log) if eviction.number == own and eviction.daemon in ranks]
+        if not evictions or any(lost.evicted for lost in met):
+            return met
+        last = evictions[-1]
+        target = cluster.target_name(mdsmap, ranks[last.daemon])
+        ended = None if self._own_number() in ("", self._number) else last.unix_s
+        return (*met, Interruption(target, last.unix_s, ended, True, 1, evicted_names=(str(last),)))
+
+    def _log(self) -> list[cluster.Json]:
+        return list(self._ceph("log", "last", str(_LOG_ENTRIES), "info", "cluster"))
+
+    def _own_number(self) -> str:
+        """Return this client's number in the cluster; empty if the mount does not show it."""
+        with suppress(StrakesError):
+            return self._attributes(Path(self.mount.mount_point), _CLIENT).get(_CLIENT, "").removeprefix("client")
+        return ""
+
+    def _blocked(self, blocklist: Mapping[str, str]) -> list[str]:
+        """Return a sentence where this client may not work any more."""
+        number = self._number or self._own_number()
+        evictions: list[Eviction] = [each for each in evictions_in(self._log()) if str(each.number) == number]
+        return [
+            f"This client, {eviction}, was evicted and is blocklisted until {blocklist[eviction.address]}: mount again."
+            for eviction in evictions
+            if eviction.address in blocklist
+        ]
+
+    def trouble(self) -> tuple[str, ...]:
+        """Return what the monitors say of servers, and servers that do not answer although nobody has noticed yet."""
+        try:
+            health = self._ceph("health", "detail")
+            fs_dump = self._ceph("fs", "dump")
+            osd_dump = self._ceph("osd", "dump")
+            stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
+            mdsmap = self._mdsmap(fs_dump)
+            # Its name before Ceph 16.
+            lines = self._blocked(osd_dump.get("blocklist") or osd_dump.get("blacklist") or {})
+        except StrakesError as error:
+            return (f"The monitors do not report the state of the servers: {said(error)}.",)
+        asked = [f"mds.{daemon['name']}" for daemon in cluster.ranks_of(mdsmap).values() if daemon]
+        asked += [name for name, up in stores.items() if up][:MOST_ELSEWHERE]
+        for daemon, answer in self._daemons.ask_all(asked, "version").items():
+            if isinstance(answer, StrakesError):
+                lines.append(f"{daemon} does not answer: {answer.why or answer.what}.")
+        lines += [f"{name} is down." for name, up in stores.items() if not up]
+        for check in health["checks"].values():
+            if not check.get("muted"):
+                first = next((f": {detail['message']}" for detail in check.get("detail", ())), "")
+                lines.append(f"Ceph says: {check['summary']['message']}{first}.")
+        return tuple(dict.fromkeys(lines))
+
+    def limits(self) -> tuple[Limit, ...]:
+        """Return what Ceph, its client or the rights of this user do not allow here."""
+        limits = [
+            Limit(
+                "choose which object stores hold a file",
+                "Ceph places objects by a hash of their names, so a file may be on fewer stores than its stripe count",
+            )
+        ]
+        try:
+            self._require_same_cluster()
+            ranks = cluster.ranks_of(self._mdsmap())
+            stores = self._osd_dump["osds"]
+        except StrakesError as error:
+            return (*limits, Limit("describe servers and targets, and read their counters", said(error)))
+        if len(ranks) == 1:
+            limits.append(Limit("spread directories", "there is only one metadata rank"))
+        if len(self._observed_stores()) < len(stores):
+            why = f"there are {len(stores)} on other machines, and asking each would take longer than the measurement"
+            limits.append(Limit("read counters of object stores", why))
+        return tuple(limits)
+
+    @cached_property
+    def access(self) -> Access:
+        """Options by which commands reach the cluster of this mount, and its ceph-fuse process."""
+        return access_of(self.mount)
+
+    @cached_property
+    def _daemons(self) -> Daemons:
+        return Daemons(self.run, self.access)
+
+    def _ceph(self, *words: str) -> Any:
+        return ceph(self.access, *words).ask(self.run)
+
+    @cached_property
+    def _osd_dump(self) -> cluster.Json:
+        dump: cluster.Json = self._ceph("osd", "dump")
+        return dump
+
+    def _placement_groups(self) -> list[cluster.Json]:
+        dump = self._ceph("pg", "dump", "pgs_brief")
+        # Older versions answer with the bare list.
+        return list(dump["pg_stats"] if isinstance(dump, dict) else dump)
+
+    def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
+        """Return the map of our file system, at most a moment old."""
+        if fs_dump is None:
+            if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
+                return self._map[1]
+            fs_dump = self._ceph("fs", "dump")
+        # Only the mount itself knows which of several it is, and it may hang.
+        several = len(fs_dump["filesystems"]) > 1 and not self.access.file_system
+        layout = (
+            self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
+            if several
+            else None
+        )
+        pool = layouts.read_layout(layout).pool if layout else ""
+        mdsmap = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
+        if mdsmap is None:
+            raise EnvironmentLacksError(
+                "the cluster has no such file system", where=self.access.file_system or self.mount.source
+            )
+        self._map = (time.monotonic(), mdsmap)
+        return mdsmap
+
+    def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
+        """Return for each rank its daemon and that daemon's number."""
+        if self._map is not None:
+            known = [f"mds.{daemon['name']}" for daemon in self._map[1]["info"].values()]
+            if all(map(self._daemons.is_here, known)):
+                answers = self._daemons.ask_all(known, "status")
+                ranks = {
+                    answer["whoami"]: (name, answer["id"])
+                    for name, answer in answers.items()
+                    if not isinstance(answer, StrakesError)
+                }
+                if set(ranks) == set(cluster.ranks_of(self._map[1])):
+                    return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
+        return cluster.holders(self._mdsmap())
+
+    def _held_map(self) -> cluster.Json:
+        """Return the map that is known as long as the same servers have its ranks; to ask for it starts a program."""
+        held = self._daemons_of_ranks()
+        return self._map[1] if self._map is not None and cluster.holders(self._map[1]) == held else self._mdsmap()
+
+    def _observed_stores(self) -> list[str]:
+        """Return the object stores whose counters are read: all, or none where they are too many."""
+        stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
+        return stores if len(stores) <= MOST_ELSEWHERE else []
+
+    def _require_same_cluster(self) -> None:
+        """Raise EnvironmentLacksError if the configuration belongs to another cluster than the mount."""
+        if self._other_cluster:
+            remedy = "Set CEPH_CONF to the configuration file of the mount."
+            raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
+
+    @cached_property
+    def _other_cluster(self) -> str:
+        mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
+        asked = self._ceph("fsid")["fsid"]
+        if mounted in (None, asked):  # clients before 2021 do not report it
+            return ""
+        return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
+
+    def _client(self) -> dict[str, str]:
+        options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
+        rows = {
+            "client": "the kernel's" if self.mount.file_system == "ceph" else "ceph-fuse",
+            "mount options": ",".join(options),
+            "configuration": self.access.configuration or "Ceph's defaults ($CEPH_CONF, /etc/ceph/ceph.conf)",
+        }
+        with suppress(StrakesError):
+            if number := self._attributes(self.path, _CLIENT).get(_CLIENT):
+                rows["session"] = number
+        return rows
+
+    def _attributes(self, path: Path, *names: str) -> dict[str, str]:
+        attributes: dict[str, str] = self._call("a Ceph attribute cannot be read", "getxattr", str(path), *names)
+        return attributes

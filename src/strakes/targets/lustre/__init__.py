@@ -1,1 +1,0 @@
-"""Lustre: functions for ``lfs`` and ``lctl``, and the target built on them."""

@@ -1,0 +1,349 @@
+"""Layouts of files and placements of directories, read and set by ``lfs``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import GIB, KIB, MIB
+from strakes.targets.command import Command, Completed
+from strakes.targets.description import Layout, LayoutComponent, Placement
+from strakes.targets.lustre_tool import checked, key_values, not_understood, number, succeeding
+
+_GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
+# A stripe in the table of a plain file: target, object (decimal, hexadecimal), group.
+_STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
+_STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
+_NO_LAYOUT = " has no stripe info"
+# Keys with or without one of these prefixes. Other keys are ignored.
+_PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
+_LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
+_KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
+# Beginnings of lines that are not paths.
+_NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
+# Older versions write the numbers of lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING.
+_PATTERN_NUMBERS = {0x001: "raid0", 0x100: "mdt", 0x201: "overstriped"}
+_PATTERNS = {
+    "raid0,overstriped": "overstriped",
+    **{text: name for value, name in _PATTERN_NUMBERS.items() for text in (f"{value:x}", f"{value:#x}")},
+}
+
+
+def file_layout(path: str) -> Command[Layout]:
+    """Return the command for the layout of a file, in the form that all versions print (YAML came with 2.11)."""
+    return Command(("lfs", "getstripe", path), read_layout)
+
+
+def directory_layout(path: str) -> Command[Layout]:
+    """Return the command for the layout of new files in a directory."""
+    return Command(("lfs", "getstripe", "-d", path), read_layout)
+
+
+def read_layout(done: Completed) -> Layout:
+    """Return the layout in the output. Raises StrakesError if there is not exactly one."""
+    text = checked(done, "the layout cannot be read").splitlines()
+    lines = [line for line in text if line.strip() and not line.endswith(_NO_LAYOUT) and not _is_path(line)]
+    return _layout_in(lines) if lines or not text else Layout()
+
+
+def _is_path(line: str) -> bool:
+    if not line or line[0] in " \t-":
+        return False
+    return not any(key.startswith(_NO_PATH) for key, _ in key_values(line))
+
+
+@dataclass
+class _Part:
+    """A plain layout or a component, while its lines are parsed. ``listed``: a list of its stripes follows."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    targets: list[int] = field(default_factory=list)
+    listed: bool = False
+
+    def take(self, key: str, value: str) -> None:
+        """Add a value. Raises NotUnderstoodError for a duplicate key."""
+        self.listed |= key == "objects"
+        if key == "l_ost_idx":
+            self.targets.append(number(value.rstrip(","), _GETSTRIPE))
+        elif key in self.values:
+            raise not_understood(_GETSTRIPE, f"{key}: {value}")
+        elif key in _KEYS:
+            self.values[key] = value
+
+    def layout(self) -> Layout:
+        count, size = self._number("stripe_count"), self._number("stripe_size")
+        # Older versions use the same key for a metadata target.
+        first = self._number("mdt_index" if "mdt_index" in self.values else "stripe_offset")
+        if count is None or first is None or (self.listed and len(self.targets) != count):
+            what = f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes"
+            raise not_understood(_GETSTRIPE, what)
+        pattern = self.values.get("pattern", "")
+        pool, pattern = self.values.get("pool", ""), _PATTERNS.get(pattern, pattern)
+        return Layout(size, count, None if first == -1 else first, pool, pattern, targets=tuple(self.targets))
+
+    def component(self) -> LayoutComponent:
+        begin, end = self._number("e_start"), self._number("e_end")
+        if begin is None or "e_end" not in self.values:
+            raise not_understood(_GETSTRIPE, "a component without its extent")
+        return LayoutComponent(begin, end, self.layout(), self._number("mirror_id") or 0)
+
+    def _number(self, key: str) -> int | None:
+        text = self.values.get(key, "N/A")
+        return None if text in ("N/A", "EOF") else number(text, _GETSTRIPE)
+
+
+def _layout_in(lines: Sequence[str]) -> Layout:
+    """Return the layout in the lines. Raises NotUnderstoodError."""
+    parts = [_Part()]
+    announced: int | None = None
+    for line in lines:
+        if stripe := _STRIPE.match(line):
+            parts[-1].targets.append(number(stripe[1], _GETSTRIPE))
+            continue
+        if _STRIPE_HEADING.match(line):
+            parts[-1].listed = True
+            continue
+        pairs = [(_PREFIX.sub("", key), value) for key, value in key_values(line)]
+        if not pairs:
+            raise not_understood(_GETSTRIPE, line)
+        for key, value in pairs:
+            if key == "entry_count":
+                announced = number(value, _GETSTRIPE)
+            elif key == "id":
+                parts.append(_Part())
+            else:
+                parts[-1].take(key, value)
+    if announced is None:
+        return parts[-1].layout()
+    components = tuple(part.component() for part in parts[1:])
+    if len(components) != announced:
+        raise not_understood(_GETSTRIPE, f"{announced} components announced, {len(components)} told")
+    targets = tuple(target for component in components for target in component.layout.targets)
+    return Layout(components=components, targets=targets)
+
+
+_REMEDY = "Stripe sizes are multiples of 64 KiB below 4 GiB; strakes target DIR lists the targets and pools there are."
+
+
+def setstripe(path: str, wanted: Layout) -> Command[None]:
+    """Set a layout; an empty one removes it. Raises BadInputError if ``lfs`` cannot express the layout."""
+    return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
+
+
+def options_of(wanted: Layout) -> list[str]:
+    """Return a layout as options. Raises BadInputError if ``lfs`` cannot express it.
+
+    >>> dom = LayoutComponent(0, 65536, Layout(pattern="mdt")), LayoutComponent(65536, None, Layout(stripe_count=4))
+    >>> " ".join(options_of(Layout(components=dom)))
+    '-E 64K -L mdt -E -1 -c 4'
+    """
+    if not wanted.components:
+        return [*_options(wanted)]
+    mirrors = dict.fromkeys(part.mirror for part in wanted.components)
+    options = []
+    for mirror in mirrors:
+        options += ["-N"] if len(mirrors) > 1 else []
+        options += _components(tuple(part for part in wanted.components if part.mirror == mirror))
+    return options
+
+
+def layout_from(text: str) -> Layout:
+    """Parse options of ``lfs setstripe`` as a layout. Raises BadInputError if they are not valid.
+
+    >>> layout_from("-C 8 -S 1M") == Layout(stripe_size_bytes=1 << 20, stripe_count=8, pattern="overstriped")
+    True
+    >>> [part.end for part in layout_from("-E 64K -L mdt -E -1 -c 4").components]
+    [65536, None]
+    """
+    words = text.split()
+    plain = Layout()
+    parts: list[LayoutComponent] = []
+    mirror, begin = 0, 0
+    while words:
+        option = words.pop(0)
+        if option == "-N":
+            mirror, begin = mirror + 1, 0
+            continue
+        if option not in ("-E", *_READ) or not words:
+            raise BadInputError("not options of lfs setstripe", where=text, why=f"{option} is not understood")
+        value = words.pop(0)
+        if option == "-E":
+            end = None if value == "-1" else _number(value)
+            parts.append(LayoutComponent(begin, end, Layout(), mirror))
+            begin = end or 0
+        elif parts:
+            parts[-1] = replace(parts[-1], layout=_with(parts[-1].layout, option, value))
+        else:
+            plain = _with(plain, option, value)
+    return Layout(components=tuple(parts)) if parts else plain
+
+
+def _number(text: str) -> int:
+    unit = {"G": GIB, "M": MIB, "K": KIB}.get(text[-1:], 1)
+    try:
+        return int(text if unit == 1 else text[:-1]) * unit
+    except ValueError:
+        raise BadInputError("not options of lfs setstripe", where=text, why="it is not a number") from None
+
+
+_READ: dict[str, tuple[str, Callable[[str], object]]] = {
+    "-c": ("stripe_count", _number),
+    "-C": ("stripe_count", _number),
+    "-S": ("stripe_size_bytes", _number),
+    "-i": ("first_target", _number),
+    "-o": ("targets", lambda value: tuple(map(_number, value.split(",")))),
+    "-p": ("pool", str),
+    "-L": ("pattern", str),
+}
+
+
+def _with(layout: Layout, option: str, value: str) -> Layout:
+    name, read = _READ[option]
+    given: dict[str, Any] = {name: read(value)} | ({"pattern": "overstriped"} if option == "-C" else {})
+    return replace(layout, **given)
+
+
+def _components(components: tuple[LayoutComponent, ...]) -> Iterator[str]:
+    reached: int | None = 0
+    for part in components:
+        if part.layout.components:
+            raise BadInputError("no such layout can be set", why="a component has no components")
+        if part.begin != reached:
+            raise BadInputError(
+                "no such layout can be set", why=f"a component begins at {part.begin}, the one before ends at {reached}"
+            )
+        reached = part.end
+        yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
+
+
+def _options(wanted: Layout) -> Iterator[str]:
+    if wanted.pool:
+        yield from ("-p", wanted.pool)
+    if wanted.pattern == "mdt":
+        # Data on the metadata target is not striped.
+        yield from ("-L", "mdt")
+        return
+    if wanted.pattern == "overstriped":
+        if wanted.stripe_count is None:
+            raise BadInputError("no such layout can be set", why="overstriping needs a stripe count")
+        yield from ("-C", str(wanted.stripe_count))
+    elif wanted.pattern not in ("", "raid0"):
+        raise BadInputError("no such layout can be set", why=f"lfs setstripe knows no pattern {wanted.pattern!r}")
+    elif wanted.stripe_count is not None:
+        yield from ("-c", str(wanted.stripe_count))
+    if wanted.stripe_size_bytes is not None:
+        yield from ("-S", _size(wanted.stripe_size_bytes))
+    if wanted.targets:
+        yield from ("-o", ",".join(map(str, wanted.targets)))
+    elif wanted.first_target is not None:
+        yield from ("-i", str(wanted.first_target))
+
+
+def _size(size: int) -> str:
+    for unit, letter in ((GIB, "G"), (MIB, "M"), (KIB, "K")):
+        if size and size % unit == 0:
+            return f"{size // unit}{letter}"
+    return str(size)
+
+
+# A stripe in the table of a directory: target and object.
+_DIRECTORY_STRIPE = re.compile(r"^\s*(\d+)\t+\s*\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]\s*$")
+_DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
+
+
+@dataclass(frozen=True)
+class DirStripe:
+    """A directory's stripes. With a ``count`` of 0 it is not striped, and it is on the target ``offset``.
+
+    As a default for new subdirectories: a count of -1 means all targets, an offset of -1 any target.
+    """
+
+    count: int
+    offset: int
+    hash: str
+    targets: tuple[int, ...]
+
+
+def dir_stripe(path: str) -> Command[DirStripe]:
+    """Return the stripes of a directory."""
+    return Command(("lfs", "getdirstripe", path), read_dir_stripe)
+
+
+def default_stripe(path: str) -> Command[DirStripe]:
+    """Return the default stripes of new subdirectories."""
+    return Command(("lfs", "getdirstripe", "-D", path), read_default)
+
+
+def read_dir_stripe(done: Completed) -> DirStripe:
+    """Parse the stripes of a directory. Raises StrakesError, also if not all are listed."""
+    stripe = read_default(done)
+    if len(stripe.targets) != stripe.count:
+        raise not_understood(_GETDIRSTRIPE, f"lmv_stripe_count: {stripe.count}, and {len(stripe.targets)} stripes")
+    return stripe
+
+
+def read_default(done: Completed) -> DirStripe:
+    """Parse the default stripes of a directory. Raises StrakesError."""
+    values: dict[str, str] = {}
+    targets = []
+    for line in checked(done, "the placement is not known").splitlines():
+        pairs = dict(key_values(line))
+        if stripe := _DIRECTORY_STRIPE.match(line):
+            targets.append(int(stripe[1]))
+        elif values.keys() & pairs or not (pairs or not line.strip() or _DIRECTORY_STRIPE_HEADING.match(line)):
+            raise not_understood(_GETDIRSTRIPE, line)
+        values |= pairs
+    if not values and not targets:
+        # lfs reports no error for a file.
+        raise BadInputError("the placement is not known", where=done.argv[-1], why="it is not a directory on Lustre")
+    count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
+    if not (count and offset and hash_type):
+        raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))
+    # Flags, such as of a migration, follow the hash.
+    return DirStripe(
+        number(count, _GETDIRSTRIPE), number(offset, _GETDIRSTRIPE), hash_type.partition(",")[0], tuple(targets)
+    )
+
+
+def placement(own: DirStripe, default: DirStripe) -> Placement:
+    """Return the placement that a directory's stripes and its default express.
+
+    A manually chosen target is not visible: such a directory reads as "inherit", because its subdirectories follow it.
+    """
+    if own.count > 1:
+        striped_below = default.count > 1 or default.count == -1
+        return Placement("automatic", own.targets, own.count, own.hash, inherited=striped_below)
+    if default.offset == -1 and default.count != 0:
+        return Placement("automatic", (own.offset,), default.count, inherited=True)
+    return Placement("inherit", (own.offset,), 1, inherited=True)
+
+
+_WHICH_TARGETS = "strakes target DIR lists the metadata targets there are."
+
+
+def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:
+    """Make a directory on targets by number, or striped over ``count`` (-1, or more than there are: all); for root."""
+    argv = ("lfs", "mkdir", *_stripe_options(count, targets, hash_type), path)
+    return succeeding(argv, "the directory was not made", _WHICH_TARGETS)
+
+
+def set_default(
+    path: str, *, count: int, targets: Sequence[int] = (), hash_type: str = "", levels: tuple[int, int] | None = None
+) -> Command[None]:
+    """Set the default stripes of new subdirectories; a target of -1 leaves the choice to Lustre.
+
+    ``levels``: numbers of levels below that inherit this, and that go to the targets in turn (-1: all).
+    """
+    depth = [] if levels is None else [f"--max-inherit={levels[0]}", f"--max-inherit-rr={levels[1]}"]
+    argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *depth, path)
+    return succeeding(argv, "the placement of subdirectories was not set", _WHICH_TARGETS)
+
+
+def _stripe_options(count: int | None, targets: Sequence[int], hash_type: str) -> list[str]:
+    options = [] if count is None else ["-c", str(count)]
+    if targets:
+        options += ["-i", ",".join(map(str, targets))]
+    return options + (["-H", hash_type] if hash_type else [])

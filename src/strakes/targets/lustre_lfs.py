@@ -1,0 +1,210 @@
+"""``lfs`` verbs that list something: arguments and parsers of the output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from strakes.base.units import KIB
+from strakes.targets.command import Command, Completed
+from strakes.targets.lustre_tool import checked, not_understood, refusal, target_name
+from strakes.targets.quota import Quota
+
+# One line of each output.
+_NAME = re.compile(r"^([\w-]+)-([0-9a-f]+)(?: .+)?$")
+_TARGET = re.compile(r"^(\d+): (\S+) ([A-Z]+)$")
+_NID = re.compile(r"^\S+@[a-z0-9]+$")
+_VERSION = re.compile(r"^(?:version=|lfs |lctl |lustre: |)(\d+\.\S+)$", re.MULTILINE)
+_SPACE = re.compile(r"^(\S+)\s+(\d+)\s+(\d+)\s+(\d+)\s+\d+%\s+.*?\[(?:MDT|OST):\d+\]\s*(\S*)\s*$")
+_SPACE_HEADING = re.compile(r"^UUID\s+(1K-blocks|Inodes)\b")
+_SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s+\S")
+_NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
+# A number is in brackets if a server did not answer, and has a star if it exceeds its limit.
+_QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
+# State flags of a target after its mount point in lfs df.
+_FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
+
+
+class ClientName(NamedTuple):
+    """The name of a file system and the instance name of this mount, which is part of its parameters' names."""
+
+    file_system: str
+    instance: str
+
+
+@dataclass(frozen=True)
+class TargetState:
+    """A target. ``state``: ACTIVE or INACTIVE, which shows whether this client may use it, not whether it answers."""
+
+    name: str
+    kind: str
+    index: int
+    state: str
+
+
+class TargetSpace(NamedTuple):
+    """Bytes or inodes of one target. ``state``: "" for a healthy target."""
+
+    name: str
+    total: int
+    free: int
+    state: str
+
+
+class LustreSpace(NamedTuple):
+    """The sizes of targets, and for targets that failed the reason, by their printed names."""
+
+    targets: tuple[TargetSpace, ...]
+    missing: Mapping[str, str]
+
+
+def getname(path: str) -> Command[ClientName]:
+    """Ask for the name of a mount."""
+
+    def read(done: Completed) -> ClientName:
+        rows = _rows(done, "the name of the file system is not known", _NAME)
+        if len(rows) != 1:
+            raise not_understood("lfs getname", done.stdout)
+        return ClientName(rows[0][1], rows[0][2])
+
+    return Command(("lfs", "getname", path), read)
+
+
+def osts(path: str = "") -> Command[tuple[TargetState, ...]]:
+    """List the data targets known to the client. They stay ACTIVE during an outage."""
+    return Command(("lfs", "osts", *([path] if path else [])), _read_targets)
+
+
+def mdts(path: str = "") -> Command[tuple[TargetState, ...]]:
+    """Ask for the metadata targets that the client knows."""
+    return Command(("lfs", "mdts", *([path] if path else [])), _read_targets)
+
+
+def _read_targets(done: Completed) -> tuple[TargetState, ...]:
+    """Return the targets, in order; none where the path is not on Lustre (that is no error to lfs)."""
+    targets = []
+    for row in _rows(done, "the targets are not known", _TARGET, ("OBDS:", "MDTS:")):
+        name, kind, index = target_name(row[2], "lfs osts")
+        if index != int(row[1]):
+            raise not_understood("lfs osts", row[0])
+        targets.append(TargetState(name, kind, index, row[3]))
+    return tuple(targets)
+
+
+def list_nids() -> Command[tuple[str, ...]]:
+    """Ask for this machine's addresses in Lustre's network."""
+    return Command(
+        ("lctl", "list_nids"), lambda done: tuple(row[0] for row in _rows(done, "the network is not known", _NID))
+    )
+
+
+def version() -> Command[str]:
+    """Ask the kernel modules for their version."""
+    return Command(("lctl", "get_param", "version"), read_version)
+
+
+def read_version(done: Completed) -> str:
+    """Return the version in "version=2.17.57", "lfs 2.17.57" or a line "lustre: 2.10.8"."""
+    match = _VERSION.search(checked(done, "the version is not known"))
+    if match is None:
+        raise not_understood(" ".join(done.argv), done.stdout)
+    return match[1]
+
+
+def pools(file_system: str) -> Command[tuple[str, ...]]:
+    """Ask for the names of a file system's pools, without its own."""
+
+    def read(done: Completed) -> tuple[str, ...]:
+        names = [line.partition(".")[2] for line in _listed(done, "Pools from ")]
+        if "" in names:
+            raise not_understood("lfs pool_list", done.stdout)
+        return tuple(names)
+
+    return Command(("lfs", "pool_list", file_system), read)
+
+
+def members(file_system: str, pool: str) -> Command[tuple[str, ...]]:
+    """Ask for the names of the targets in a pool."""
+
+    def read(done: Completed) -> tuple[str, ...]:
+        return tuple(target_name(line, "lfs pool_list")[0] for line in _listed(done, "Pool: "))
+
+    return Command(("lfs", "pool_list", f"{file_system}.{pool}"), read)
+
+
+def _listed(done: Completed, heading: str) -> list[str]:
+    """Return the lines below the heading. Raises StrakesError without it."""
+    first, *lines = checked(done, "the pools are not known").splitlines() or [""]
+    if not first.startswith(heading):
+        raise not_understood("lfs pool_list", first)
+    return lines
+
+
+def df(path: str = "", *, inodes: bool = False, lazy: bool = False) -> Command[LustreSpace]:
+    """Return the command for the space of the file system at ``path``, or of all mounted ones without a path.
+
+    Inactive targets are left out. ``lazy``: do not wait for targets that do not answer.
+    """
+    options = [word for word, given in (("-i", inodes), ("-l", lazy)) if given]
+    return Command(("lfs", "df", *options, *([path] if path else [])), read_df)
+
+
+def read_df(done: Completed) -> LustreSpace:
+    """Return sizes in bytes, or numbers of inodes, of the targets that answered, even if others did not.
+
+    Raises StrakesError if no target answered, or if the output is cut off.
+    """
+    targets, missing = [], {}
+    unit, summaries = 0, 0
+    for line in filter(str.strip, done.stdout.splitlines()):
+        if heading := _SPACE_HEADING.match(line):
+            unit, summaries = KIB if heading[1] == "1K-blocks" else 1, summaries - 1
+        elif _SPACE_SUMMARY.match(line):
+            summaries += 1
+        elif unit and (row := _SPACE.match(line)):
+            state = ", ".join(_FLAGS[flag] for flag in row[5] if flag in _FLAGS)
+            name = target_name(row[1], "lfs df")[0]
+            targets.append(TargetSpace(name, int(row[2]) * unit, int(row[4]) * unit, state))
+        elif unit and (row := _NO_SPACE.match(line)):
+            missing[row[1]] = row[2]
+        elif done.status == 0:
+            raise not_understood("lfs df", line)
+    if not targets and done.status != 0:
+        raise refusal(done, "the room on the targets is not known")
+    if unit == 0 or (summaries != 0 and done.status == 0):
+        raise not_understood("lfs df", "it ends early")
+    return LustreSpace(tuple(targets), missing)
+
+
+def quota(user: str, path: str) -> Command[Quota]:
+    """Ask for the quota of a user.
+
+    ``lfs quota`` prints a long path on a separate line before the eight values.
+    """
+
+    def read(done: Completed) -> Quota:
+        lines = checked(done, "the quota is not known").splitlines()
+        first = next((place for place, line in enumerate(lines, 1) if line.split()[:1] == ["Filesystem"]), len(lines))
+        # Kilobytes, soft limit, hard limit and grace time, and the same of files.
+        values = " ".join(lines[first : first + 2]).split()[-8:]
+        numbers = [int(match[1]) if (match := _QUOTA.match(value)) else -1 for value in values]
+        if len(numbers) < 8 or min(*numbers[:3], *numbers[4:7]) < 0:
+            raise not_understood("lfs quota", " ".join(values))
+        used, soft, hard, _, used_files, soft_files, hard_files, _ = numbers
+        return Quota.of(f"user {user}", soft * KIB, hard * KIB, used * KIB, soft_files, hard_files, used_files)
+
+    return Command(("lfs", "quota", "-u", user, path), read)
+
+
+def _rows(done: Completed, what: str, row: re.Pattern[str], headings: Sequence[str] = ()) -> list[re.Match[str]]:
+    """Match each line of the output. Raises StrakesError for a line that does not match."""
+    matches = []
+    for line in checked(done, what).splitlines():
+        match = row.match(line)
+        if match is not None:
+            matches.append(match)
+        elif line not in headings:
+            raise not_understood(" ".join(done.argv[:2]), line)
+    return matches

@@ -1,0 +1,384 @@
+"""Parsers for parameters of clients and servers: counters, connections and recoveries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple
+
+from strakes.base.units import format_seconds
+from strakes.targets.description import CLIENT, Interruption, TargetRecovery
+from strakes.targets.lustre_tool import not_understood
+
+MD_STATS, OST_STATS = "mdt.*.md_stats", "obdfilter.*.stats"
+RECOVERY_STATUS = ("mdt.*.recovery_status", "obdfilter.*.recovery_status")
+
+_COUNTER = re.compile(r"^(\S.*?)\s+(\d+) samples \[(\w+)\](?: \d+ \d+ (-?\d+)(?: (-?\d+))?)?\s*$")
+# Older versions print microseconds, and no start time.
+_TIME = re.compile(r"^(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+) secs\.[nu]secs$")
+# An address; before 2.14 it has no quotes.
+_ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
+# Flag of an import whose target an administrator has deactivated.
+DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
+_SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
+_NUMBERS = "recovery_start|recovery_duration|(?:completed|connected|evicted)_clients|replayed_requests"
+# "3/4" is three of four.
+_RECOVERY = re.compile(
+    rf"^(?:(?P<key>{_NUMBERS}):\s*(?:(?P<part>\d+)(?:/(?P<whole>\d+))?)?"
+    rf"|status:\s*(?P<status>\S*)|(?!(?:{_NUMBERS}|status):)[^:]+:.*)\s*$"
+)
+_ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
+# An incomplete entry.
+_CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
+
+# Counter of a metadata target -> common name of counters. A new file counts as an open and a mknod.
+_MD_STATS = {
+    "mknod": "md.create",
+    "open": "md.open",
+    "close": "md.close",
+    "getattr": "md.getattr",
+    "setattr": "md.setattr",
+    "unlink": "md.unlink",
+    "link": "md.link",
+    "mkdir": "md.mkdir",
+    "rmdir": "md.rmdir",
+    "rename": "md.rename",
+    "readpage": "md.readdir",
+}
+_LLITE = {"readdir" if own == "readpage" else own: name for own, name in _MD_STATS.items()}
+# The mdc counter "create" counts directories, links and special files only (files come with the open): left out.
+_MDC = {
+    "close": "md.close",
+    "getattr": "md.getattr",
+    "setattr": "md.setattr",
+    "unlink": "md.unlink",
+    "link": "md.link",
+    "rename": "md.rename",
+    "read_page": "md.readdir",
+}
+
+
+class Counter(NamedTuple):
+    """``unit``: unit of the sum; "reqs" for counters without a sum."""
+
+    samples: int
+    unit: str
+    total: int | None = None
+    squares: int | None = None
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Counters since ``start_s`` in Unix time (None: unknown). Counters that are zero are missing."""
+
+    start_s: float | None
+    counters: Mapping[str, Counter]
+
+    def samples(self, name: str) -> int:
+        """Return the number of samples of a counter."""
+        return self.counters[name].samples if name in self.counters else 0
+
+    def total(self, name: str) -> int:
+        """Return the sum of a counter."""
+        return (self.counters[name].total or 0) if name in self.counters else 0
+
+    def data(self, side: str = "") -> dict[str, float]:
+        """Return reads and writes under the common names; a sample of bytes is one request."""
+        counters = {}
+        for way in ("read", "write"):
+            counters[f"{side}data.{way}_requests"] = float(self.samples(f"{way}_bytes"))
+            counters[f"{side}data.{way}_bytes"] = float(self.total(f"{way}_bytes"))
+        return counters
+
+    def named(self, names: Mapping[str, str], side: str = "") -> dict[str, float]:
+        """Return the samples under the common names, with the zeros that a server leaves out."""
+        return {side + name: float(self.samples(own)) for own, name in names.items()}
+
+
+def parse_stats(text: str) -> Stats:
+    r"""Parse counters. Raises NotUnderstoodError.
+
+    >>> stats = parse_stats("snapshot_time 5.0 secs.nsecs\nopen 600 samples [usecs] 143 14279 755267 2588064233")
+    >>> stats.samples("open"), stats.samples("unlink")
+    (600, 0)
+    """
+    times: dict[str, float] = {}
+    counters = {}
+    for line in text.splitlines():
+        if time := _TIME.match(line):
+            times[time[1]] = float(time[2])
+        elif match := _COUNTER.match(line):
+            sums = [None if group is None else int(group) for group in match.group(4, 5)]
+            counters[match[1]] = Counter(int(match[2]), match[3], *sums)
+        else:
+            raise not_understood("lctl get_param (counters)", line)
+    if "snapshot_time" not in times:
+        raise not_understood("lctl get_param (counters)", text)
+    return Stats(times.get("start_time"), counters)
+
+
+def of_metadata_target(md_stats: Stats) -> dict[str, float]:
+    """Return the counters of a metadata target (mdt.*.md_stats), including data of small files on it."""
+    return md_stats.named(_MD_STATS) | md_stats.data()
+
+
+def of_client(llite: Stats) -> dict[str, float]:
+    """Return system calls of applications on a mount (llite.*.stats), including those that caches answered."""
+    return llite.named(_LLITE, CLIENT) | llite.data(CLIENT)
+
+
+def of_requests(mdc: Stats, md_stats: Stats) -> dict[str, float]:
+    """Return requests of this client to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
+    requests = {f"{CLIENT}md.requests": float(mdc.samples("req_waittime"))}
+    return md_stats.named(_MDC, CLIENT) | requests | mdc.data(CLIENT)
+
+
+def service_addresses(text: str) -> tuple[str, ...]:
+    """Return the addresses of the servers that a target is configured on, from a client's import.
+
+    >>> service_addresses('failover_nids: [ "10.0.0.1@tcp", 10.0.0.2@o2ib ]')
+    ('10.0.0.1@tcp', '10.0.0.2@o2ib')
+    """
+    match = _SERVICE_ADDRESSES.search(text)
+    return tuple(_ADDRESS.findall(match[1])) if match else ()
+
+
+def parse_recovery(text: str, target: str = "") -> TargetRecovery:
+    """Parse a recovery status, without a truncated last line. Raises NotUnderstoodError.
+
+    The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets) or INACTIVE (never needed).
+
+    >>> parse_recovery("status: WAITING_FOR_CLIENTS").serving
+    False
+    """
+    tool = "lctl get_param (recovery_status)"
+    values: dict[str, tuple[int, int | None]] = {}
+    status = ""
+    lines = text.splitlines()
+    for place, line in enumerate(lines):
+        match = _RECOVERY.match(line)
+        if match is None:
+            if 0 < place == len(lines) - 1:
+                break
+            raise not_understood(tool, line)
+        if match["part"]:
+            values[match["key"]] = int(match["part"]), int(match["whole"]) if match["whole"] else None
+        status = match["status"] or status
+    if not status:
+        raise not_understood(tool, "no status")
+    unknown = (None, None)
+    completed, known = values.get("completed_clients", unknown)
+    _, connected_of = values.get("connected_clients", unknown)
+    evicted = values.get("evicted_clients", unknown)[0]
+    if status == "COMPLETE" and completed is not None and known is not None:
+        # After a recovery, the clients that did not complete it are evicted.
+        evicted = known - completed
+    return TargetRecovery(
+        target,
+        status,
+        values.get("recovery_duration", unknown)[0],
+        known if connected_of is None else connected_of,
+        evicted,
+        values.get("replayed_requests", unknown)[0],
+        values.get("recovery_start", unknown)[0],
+        # In any other state requests wait.
+        serving=status in ("COMPLETE", "INACTIVE"),
+    )
+
+
+# FULL is connected; IDLE connects at the next request.
+WORKING_STATES = ("FULL", "IDLE")
+IDLE = "IDLE"
+# In these states no server answers. In all other states that do not work, a server is reconnecting the client.
+UNREACHED_STATES = ("NEW", "CONNECTING", "DISCONN")
+# States in which an interruption begins. CONNECTING does not count, because it also follows IDLE.
+_LOST = ("DISCONN", "EVICTED")
+# Number of state changes that the kernel keeps; earlier ones are lost.
+_REMEMBERED = 16
+# Seconds within which an idle or new connection connects, longer than the kernel's retry interval.
+_CONNECTING_S = 6.0
+_CONNECTING = ("NEW", "CONNECTING")
+# A machine that is up refuses a connection at once; an attempt to connect to a dead one takes 5 s or longer. Times of
+# the kernel are in whole seconds.
+_REFUSED_WITHIN_S = 2
+# Number of earlier state changes kept in memory.
+_MOST_CHANGES = 1000
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """A state change of a connection; its time is in whole seconds of Unix time."""
+
+    unix_s: int
+    state: str
+
+
+@dataclass(frozen=True)
+class States:
+    """The present state, and earlier changes, the oldest first.
+
+    ``deactivated``: an administrator has deactivated the target. ``cut_off``: the last change could not be read.
+    """
+
+    current: str
+    changes: tuple[StateChange, ...]
+    deactivated: bool = False
+    cut_off: bool = False
+
+    @property
+    def working(self) -> bool:
+        """Return whether requests are answered."""
+        return self.current in WORKING_STATES
+
+    def in_words(self, now_unix_s: float) -> str:
+        """Return the state as text, with the time since the target stopped serving.
+
+        >>> States("CONNECTING", (StateChange(10, "DISCONN"), StateChange(15, "CONNECTING"))).in_words(22)
+        'CONNECTING, for 12.0 s'
+        """
+        lasting = [lost for lost in interruptions("", self.changes) if lost.ended_unix_s is None]
+        began_unix_s = lasting[0].began_unix_s if lasting else self._not_working_since()
+        if began_unix_s is None:
+            return self.current
+        if began_unix_s > now_unix_s:
+            return f"{self.current}, for an unknown time (the clock was set back)"
+        at_least = "at least " if lasting and lasting[0].or_earlier else ""
+        return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
+
+    def lost(self, now_unix_s: float) -> bool:
+        """Return whether the target is lost. A deactivated target, and one that is just connecting, is not.
+
+        >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
+        >>> idle.lost(51), idle.lost(60)
+        (False, True)
+        """
+        if self.working or self.deactivated:
+            return False
+        began_unix_s = self._not_working_since()
+        just_begun = began_unix_s is not None and 0 <= now_unix_s - began_unix_s <= _CONNECTING_S
+        lasting = any(lost.ended_unix_s is None for lost in interruptions("", self.changes))
+        return lasting or self.current not in _CONNECTING or not just_begun
+
+    def refused(self, now_unix_s: float) -> bool:
+        """Return whether the machine refuses all connections, because it is up without the target mounted.
+
+        >>> tries = StateChange(5, "FULL"), StateChange(10, "DISCONN"), StateChange(15, "CONNECTING")
+        >>> States("DISCONN", (*tries, StateChange(15, "DISCONN"))).refused(18), States("CONNECTING", tries).refused(18)
+        (True, False)
+        """
+        since = self._since()
+        ends_unix_s = (*(change.unix_s for change in since[1:]), now_unix_s)
+        attempts = [
+            ended - change.unix_s
+            for change, ended in zip(since, ends_unix_s, strict=True)
+            if change.state == "CONNECTING"
+        ]
+        return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
+
+    def interruptions(self, target: str) -> tuple[Interruption, ...]:
+        """Return the interruptions of a target; for a deactivated target only those that have ended."""
+        lost = interruptions(target, self.changes)
+        if self.cut_off and self.working:
+            # The unreadable last change ended the interruption.
+            lost = tuple(replace(each, ended_unix_s=each.ended_unix_s or self.changes[-1].unix_s) for each in lost)
+        return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
+
+    def _since(self) -> tuple[StateChange, ...]:
+        """Return the changes after the last one to a working state."""
+        working = (place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES)
+        return self.changes[max(working, default=0) :]
+
+    def _not_working_since(self) -> int | None:
+        since = self._since()
+        return since[0].unix_s if since else None
+
+
+def parse_states(text: str) -> States:
+    r"""Parse the state history of a connection, even if its last line is truncated. Raises NotUnderstoodError.
+
+    >>> parse_states("current_state: FULL\nstate_history:\n - [ 1795323376, FULL ]").changes
+    (StateChange(unix_s=1795323376, state='FULL'),)
+    """
+    lines = text.splitlines()
+    if len(lines) < 2 or not lines[0].startswith("current_state: ") or lines[1] != "state_history:":
+        raise not_understood("lctl get_param (state)", lines[0] if lines else "")
+    entries = lines[2:]
+    cut_off = bool(entries) and _CUT_ENTRY.fullmatch(entries[-1]) is not None
+    changes = []
+    for line in entries[:-1] if cut_off else entries:
+        match = _ENTRY.match(line)
+        if match is None:
+            raise not_understood("lctl get_param (state)", line)
+        changes.append(StateChange(int(match[1]), match[2]))
+    return States(lines[0].partition(": ")[2], tuple(changes), cut_off=cut_off)
+
+
+def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
+    """Return the state changes of lost connections up to the reconnection, without those of idle connections.
+
+    >>> idle = (StateChange(1, "CONNECTING"), StateChange(1, "IDLE"), StateChange(5, "FULL"))
+    >>> [change.state for change in lost_changes((*idle, StateChange(9, "DISCONN"), StateChange(12, "FULL")))]
+    ['DISCONN', 'FULL']
+    """
+    return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
+
+
+def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
+    """Return the interruptions of a target for this client; the last one may continue.
+
+    The kernel's history may lack the begin of the first one.
+
+    >>> lost = (StateChange(10, "DISCONN"), StateChange(15, "EVICTED"), StateChange(16, "FULL"))
+    >>> interruptions("labfs-MDT0001", lost) == (Interruption("labfs-MDT0001", 10, 16, evicted=True),)
+    True
+    """
+    changes = tuple(changes)
+    lost = []
+    for number, episode in enumerate(_episodes(changes)):
+        or_earlier = number == 0 and len(changes) >= _REMEMBERED and not _connects(episode)
+        if or_earlier or _is_lost(episode):
+            ended_unix_s = episode[-1].unix_s if episode[-1].state in WORKING_STATES else None
+            evicted = any(change.state == "EVICTED" for change in episode)
+            lost.append(Interruption(target, episode[0].unix_s, ended_unix_s, evicted, or_earlier=or_earlier))
+    return tuple(lost)
+
+
+def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
+    """Split the changes after each working state.
+
+    A connection that finds its server dead when it leaves IDLE was therefore lost from that moment on.
+    """
+    episodes: list[list[StateChange]] = []
+    works = True
+    for change in changes:
+        if works:
+            episodes.append([])
+        episodes[-1].append(change)
+        works = change.state in WORKING_STATES
+    return episodes
+
+
+def _is_lost(episode: Iterable[StateChange]) -> bool:
+    return any(change.state in _LOST for change in episode)
+
+
+def _connects(episode: list[StateChange]) -> bool:
+    """Return whether an episode has at most one NEW or CONNECTING before it works, as for an idle connection."""
+    before = [change for change in episode if change.state not in WORKING_STATES]
+    return len(before) <= 1 and all(change.state in _CONNECTING for change in before)
+
+
+def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:
+    """Return the earlier changes joined with the kernel's present history.
+
+    >>> first, second, third = StateChange(1, "FULL"), StateChange(5, "DISCONN"), StateChange(9, "FULL")
+    >>> continued((first, second), (second, third)) == (first, second, third)
+    True
+    """
+    for length in range(min(len(before), len(now)), 0, -1):
+        if before[-length:] == now[:length]:
+            return (*before, *now[length:])[-_MOST_CHANGES:]
+    # No common change: the changes in between are lost.
+    return now

@@ -1,0 +1,449 @@
+"""The servers of a file system: their targets, health and counters, and the Description of the file system."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from strakes.base.errors import StrakesError
+from strakes.base.units import counted
+from strakes.targets import lustre_lfs as lfs
+from strakes.targets import lustre_parameters as parameters
+from strakes.targets.command import CommandTimeout, Runner, Servers
+from strakes.targets.description import (
+    CLIENT,
+    SERVER,
+    SINCE,
+    DataTarget,
+    Description,
+    MetadataTarget,
+    Observation,
+    Server,
+    TargetRecovery,
+)
+from strakes.targets.lustre_lfs import ClientName, LustreSpace, TargetState, list_nids
+from strakes.targets.lustre_parameters import (
+    DEACTIVATED,
+    MD_STATS,
+    OST_STATS,
+    RECOVERY_STATUS,
+    States,
+    Stats,
+    parse_recovery,
+    parse_states,
+    parse_stats,
+)
+from strakes.targets.lustre_tool import (
+    Answers,
+    NotUnderstoodError,
+    Params,
+    ask_servers,
+    device,
+    get_param,
+    is_target_of,
+    of_mount,
+)
+from strakes.targets.mountinfo import Mount
+from strakes.targets.target import said
+
+ACTIVE = "active"
+# Host of the targets that this node serves; their address is Lustre's loopback.
+THIS_NODE = "localhost"
+_LOOPBACK = "0@lo"
+_NOTHING = Params({})
+_NO_SPACE = LustreSpace((), {})
+
+
+@dataclass(frozen=True)
+class Connection:
+    """This client's connection to a target: ``address``, if known, and ``state``, "active" or the trouble."""
+
+    name: str
+    kind: str
+    index: int
+    address: str
+    state: str
+
+    @property
+    def host(self) -> str:
+        """The machine of the target."""
+        return host_of(self.address)
+
+
+def host_of(address: str) -> str:
+    """Return the machine of an address in Lustre's network, or ``THIS_NODE`` if client and server are the same.
+
+    >>> host_of("192.168.77.1@tcp"), host_of("0@lo")
+    ('192.168.77.1', 'localhost')
+    """
+    return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
+
+
+def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
+    """Return target -> address of its present server. Any user may read that.
+
+    ``ask_instance`` returns the instance name of the mount, by querying servers.
+    """
+    asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
+    values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
+    # The kernel reports the configured address even if the server is this node. Some users may not list own addresses.
+    own = Answers(answers.run).get(list_nids(), ()) if values else ()
+    return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
+
+
+def _target_in(parameter: str) -> str:
+    """Return the target of a client's device.
+
+    >>> _target_in("osc.labfs-OST0000-osc-ffff01.stats")
+    'labfs-OST0000'
+    """
+    return re.split("-(?:mdc|osc)-", device(parameter))[0]
+
+
+def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connection, ...]:
+    """Return the connections to all targets, to metadata targets first."""
+    known = (*answers.get(lfs.mdts(path), ()), *answers.get(lfs.osts(path), ()))
+    where = addresses(answers, name.file_system, lambda: name.instance)
+    now = states(answers, name.file_system, lambda: name.instance)
+    return tuple(
+        Connection(
+            target.name, target.kind, target.index, where.get(target.name, ""), _state(target, now.get(target.name))
+        )
+        for target in known
+    )
+
+
+def _state(target: TargetState, known: States | None) -> str:
+    if target.state != "ACTIVE" or (known is not None and known.deactivated):
+        return "inactive"
+    return ACTIVE if known is None or known.working else known.current.lower()
+
+
+def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
+    """Return the states of all connections to targets of a file system, from the kernel, without asking servers."""
+    params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NOTHING)
+    known: dict[str, States] = {}
+    for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
+        try:
+            known[device(parameter)] = parse_states(text)
+        except StrakesError as error:
+            answers.note(error)
+    if not all(of.working for of in known.values()):
+        taken_out = _taken_out(answers, file_system)
+        known = {name: replace(of, deactivated=name in taken_out) for name, of in known.items()}
+    return {_target_in(f".{name}."): of for name, of in known.items()}
+
+
+def _taken_out(answers: Answers, file_system: str) -> set[str]:
+    """Return the devices that an administrator has deactivated, which are disconnected on purpose.
+
+    Some versions have no ``active`` for some kinds of devices.
+    """
+    devices = f"{file_system}-*"
+    asked = get_param(*(f"{kind}.{devices}.{own}" for own in ("active", "import") for kind in ("mdc", "osc")))
+    values = answers.get(asked, _NOTHING).values
+    return {
+        device(parameter)
+        for parameter, text in values.items()
+        if (text.strip() == "0" if parameter.endswith(".active") else DEACTIVATED.search(text))
+    }
+
+
+def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
+    """Return a runner for each reachable server: this node, if it is a server, and others by ``servers``."""
+    ways = {host: run for host in on if host == THIS_NODE}
+    return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
+
+
+def hosts(addresses: Iterable[str]) -> tuple[str, ...]:
+    """Return each server once, in order of first occurrence."""
+    return tuple(dict.fromkeys(host for address in addresses if (host := host_of(address))))
+
+
+_HEALTH = "health_check"
+_WELL = "healthy"
+
+
+@dataclass(frozen=True)
+class Health:
+    """The servers' own reports: recoveries of their targets, and troubles as sentences."""
+
+    recoveries: tuple[TargetRecovery, ...]
+    complaints: tuple[str, ...]
+
+
+def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -> Health:
+    """Ask all reachable servers and this client; ``answers`` notes those that did not answer."""
+    asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
+    if THIS_NODE not in ways:
+        asked = {"This client": answers.get(get_param(_HEALTH), _NOTHING), **asked}
+    recoveries: list[TargetRecovery] = []
+    complaints: list[str] = []
+    for host, params in asked.items():
+        if isinstance(params, StrakesError):
+            answers.note(params)
+            continue
+        if wrong := complaint(params.values.get(_HEALTH, _WELL)):
+            complaints.append(f"{host} is not healthy: {wrong}.")
+        for parameter, text in params.values.items():
+            if parameter == _HEALTH or not is_target_of(device(parameter), file_system):
+                continue
+            try:
+                recoveries.append(parse_recovery(text, device(parameter)))
+            except StrakesError as error:
+                answers.note(error)
+    complaints += [
+        f"{recovery.target} is taking its clients back at the moment ({recovery.status})."
+        for recovery in recoveries
+        if not recovery.serving
+    ]
+    return Health(tuple(recoveries), tuple(complaints))
+
+
+def complaint(text: str) -> str:
+    r"""Return the complaints of ``health_check``, or "".
+
+    >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY")
+    ('', 'device labfs-OST0001 reported unhealthy')
+    """
+    lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
+    if not lines:
+        return ""
+    return "; ".join(line for line in lines if line != "NOT HEALTHY") or "it does not say why"
+
+
+# Name of the counters of the whole mount.
+MOUNT = "client"
+
+_SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
+
+
+def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observation:
+    """Return the counters of each target and of the mount. An entry is empty if its counters cannot be read."""
+    answers = Answers(run)
+    seen = client_counters(answers, name)
+    ways = ways_to_servers(run, servers, hosts(addresses(answers, name.file_system, lambda: name.instance).values()))
+    for target, counters in server_counters(name.file_system, ways).items():
+        if not counters and servers is None:
+            continue  # nobody asked for them: on a server, to users other than root they are not told
+        seen[target] = {**seen.get(target, {}), **counters}
+    return seen
+
+
+def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
+    """Return this client's counters. Users other than root get truncated output, which is ignored."""
+    mine = f"*-{name.instance}"
+    params = answers.get(
+        get_param(f"llite.{mine}.stats", f"mdc.{mine}.stats", f"mdc.{mine}.md_stats", f"osc.{mine}.stats"), _NOTHING
+    )
+    stats = {} if params.cut_off else {parameter: _parsed(text) for parameter, text in params.values.items()}
+    seen: dict[str, dict[str, float]] = {}
+    for parameter, own in stats.items():
+        kind = parameter.partition(".")[0]
+        if parameter.endswith(".md_stats"):
+            continue  # handled with the other counters of its target
+        target = MOUNT if kind == "llite" else _target_in(parameter)
+        seen[target] = {}
+        if own is None:
+            continue
+        if kind == "llite":
+            seen[target] = parameters.of_client(own) | _since(CLIENT, own)
+        elif kind == "osc":
+            seen[target] = own.data(CLIENT) | _since(CLIENT, own)
+        elif (kinds := stats.get(parameter.removesuffix(".stats") + ".md_stats")) is not None:
+            seen[target] = parameters.of_requests(own, kinds) | _since(CLIENT, own, kinds)
+    return seen
+
+
+def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, dict[str, float]]:
+    """Return the counters of all targets by their servers; an unreachable server has an empty entry for its host."""
+    seen: dict[str, dict[str, float]] = {}
+    for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
+        if isinstance(params, StrakesError) or params.cut_off:
+            seen[host] = {}
+        else:
+            seen |= _of_one_server(params, file_system)
+    return seen
+
+
+def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
+    """Return the servers whose counters cannot be read, and why."""
+    lines = {}
+    for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
+        if isinstance(params, StrakesError):
+            lines[host] = said(params)
+        elif params.cut_off:
+            lines[host] = params.why or "lctl gives only a part of them"
+        elif not _of_one_server(params, file_system):
+            lines[host] = f"it serves no target of {file_system}"
+    return lines
+
+
+def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, float]]:
+    # A server has metadata targets, data targets, or both; missing parameters are no error.
+    mine = {
+        parameter: text for parameter, text in params.values.items() if is_target_of(device(parameter), file_system)
+    }
+    seen: dict[str, dict[str, float]] = {}
+    for parameter, text in mine.items():
+        if parameter.endswith(".recovery_status"):
+            continue
+        own = _parsed(text)
+        if own is not None:
+            counted_by_target = parameters.of_metadata_target if parameter.endswith(".md_stats") else Stats.data
+            seen[device(parameter)] = counted_by_target(own) | _since("", own)
+        else:
+            seen[device(parameter)] = {}
+    for parameter, text in mine.items():
+        if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
+            with suppress(NotUnderstoodError):
+                # It changes with each restart after which clients had to recover.
+                counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
+    return seen
+
+
+def _parsed(text: str) -> Stats | None:
+    try:
+        return parse_stats(text)
+    except NotUnderstoodError:
+        return None
+
+
+def _since(side: str, *stats: Stats) -> dict[str, float]:
+    """Return the latest start of the counters, which changes if any of them is cleared."""
+    starts = [counted.start_s for counted in stats if counted.start_s is not None]
+    return {side + SINCE: max(starts)} if starts else {}
+
+
+# Parameters of hybrid I/O, which turns large buffered calls into direct ones (2.17 and newer).
+_HYBRID = ("hybrid_io", "hybrid_io_write_threshold_bytes", "hybrid_io_read_threshold_bytes")
+# Parameters that limit this client's speed; any user may read them.
+_SETTINGS = {
+    "llite": ("max_read_ahead_mb", "max_read_ahead_per_file_mb", "max_cached_mb", "statahead_max", *_HYBRID),
+    "mdc": ("max_rpcs_in_flight", "max_mod_rpcs_in_flight"),
+    "osc": ("max_rpcs_in_flight", "max_pages_per_rpc", "max_dirty_mb", "checksums"),
+}
+
+
+def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
+    """Return the description; notes name missing parts with the reason."""
+    targets = connections(answers, path, name)
+    ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
+    recoveries = ask_health(answers, ways, name.file_system).recoveries
+    targets = _restated(targets, {each.target: each.status.lower() for each in recoveries if not each.serving})
+    if own := answers.get(list_nids(), ()) if THIS_NODE in ways else ():
+        # The address that other clients use for this node.
+        targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
+    space = _space(answers, path)
+    targets = _with_complaints(targets, space)
+    room = {target.name: (target.total, target.free) for target in space.targets}
+    inodes = {target.name: (target.total, target.free) for target in _space(answers, path, inodes=True).targets}
+    in_pool = {
+        pool: answers.get(lfs.members(name.file_system, pool), ())
+        for pool in answers.get(lfs.pools(name.file_system), ())
+    }
+
+    def sizes(target: Connection) -> tuple[int, int, int, int]:
+        return (*room.get(target.name, (0, 0)), *inodes.get(target.name, (0, 0)))
+
+    return Description(
+        file_system_name=name.file_system,
+        version=answers.get(lfs.version(), ""),
+        servers=_servers(targets, mount.source.partition(":/")[0].partition(":")[0]),
+        data_targets=tuple(
+            DataTarget(
+                *(target.name, target.index, target.host, target.state),
+                *sizes(target),
+                pools=tuple(pool for pool, there in in_pool.items() if target.name in there),
+            )
+            for target in targets
+            if target.kind == "OST"
+        ),
+        metadata_targets=tuple(
+            MetadataTarget(target.name, target.index, target.host, target.state, *sizes(target))
+            for target in targets
+            if target.kind == "MDT"
+        ),
+        pools=tuple(in_pool),
+        network=_network(answers, targets),
+        client=_client(answers, mount, name),
+        notes=tuple(answers.notes),
+    )
+
+
+def _space(answers: Answers, path: str, *, inodes: bool = False) -> LustreSpace:
+    """Return the space of all targets that answer, even if others do not."""
+    try:
+        return lfs.df(path, inodes=inodes).ask(answers.run)
+    except CommandTimeout as error:
+        answers.note(error)
+        return answers.get(lfs.df(path, inodes=inodes, lazy=True), _NO_SPACE)
+    except StrakesError as error:
+        answers.note(error)
+        return _NO_SPACE
+
+
+def _with_complaints(targets: Iterable[Connection], space: LustreSpace) -> tuple[Connection, ...]:
+    """Return the targets with the complaints of ``lfs df`` on otherwise healthy ones: degraded, read-only, silent."""
+    complaints = {target.name: target.state for target in space.targets if target.state}
+    complaints |= {name.removesuffix("_UUID"): why.lower() for name, why in space.missing.items()}
+    return _restated(targets, complaints)
+
+
+def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple[Connection, ...]:
+    return tuple(
+        replace(target, state=states[target.name]) if target.state == ACTIVE and target.name in states else target
+        for target in targets
+    )
+
+
+def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
+    """Return an entry for each machine with its roles. The state of the management server is not known."""
+    servers = [Server(host_of(manager), "mgs", manager, "")]
+    for kind, role in (("MDT", "mds"), ("OST", "oss")):
+        by_address: dict[str, list[Connection]] = {}
+        for target in targets:
+            if target.kind == kind and target.address:
+                by_address.setdefault(target.address, []).append(target)
+        for address, there in by_address.items():
+            ill = [target.name for target in there if target.state != ACTIVE]
+            state = f"{len(ill)} of {counted(len(there), 'target')} not active" if ill else ACTIVE
+            servers.append(Server(host_of(address), role, address, state))
+    return tuple(servers)
+
+
+def _network(answers: Answers, targets: Iterable[Connection]) -> tuple[str, ...]:
+    """Return this client's addresses, or the network types of its servers if only root may read the addresses."""
+    own = answers.get(list_nids(), ())
+    return own or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address))
+
+
+def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
+    settings = {"mount options": ",".join(dict.fromkeys((*mount.options, *mount.super_options)))}
+    wanted = [f"{kind}.*-{name.instance}.{own}" for kind, names in _SETTINGS.items() for own in names]
+    values = answers.get(get_param(*wanted), _NOTHING).values
+    for kind, names in _SETTINGS.items():
+        for own in names:
+            told = [
+                _value(own, text)
+                for parameter, text in values.items()
+                if parameter.startswith(f"{kind}.") and parameter.endswith(f".{own}")
+            ]
+            if told:
+                settings[f"{kind}.{own}"] = _summary(told)
+    return settings
+
+
+def _value(own: str, text: str) -> str:
+    """Return the value of a parameter, which may be a line in a larger text: "max_cached_mb: 983"."""
+    lines = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{own}:")]
+    return lines[0] if lines else text
+
+
+def _summary(values: list[str]) -> str:
+    """Return the values of all targets as text, once if they are equal."""
+    seen = Counter(values).most_common()
+    return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)

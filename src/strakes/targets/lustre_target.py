@@ -1,0 +1,367 @@
+"""A Lustre client. Servers are only queried if they are reachable with --servers or are this node."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.targets import calls
+from strakes.targets import lustre_layouts as layouts
+from strakes.targets import lustre_servers as servers
+from strakes.targets.command import Command, CommandTimeout
+from strakes.targets.description import (
+    ConnectionChange,
+    Description,
+    Interruption,
+    Layout,
+    Limit,
+    Observation,
+    Placement,
+    Striping,
+    TargetRecovery,
+)
+from strakes.targets.lustre_lfs import ClientName, getname, mdts, osts, pools, quota
+from strakes.targets.lustre_parameters import (
+    IDLE,
+    UNREACHED_STATES,
+    StateChange,
+    States,
+    continued,
+    lost_changes,
+    service_addresses,
+)
+from strakes.targets.lustre_servers import Health, addresses, ask_health, host_of, hosts, states, ways_to_servers
+from strakes.targets.lustre_tool import Answers, get_param
+from strakes.targets.mountinfo import Mount
+from strakes.targets.target import LostServer, Target, said
+
+T = TypeVar("T")
+
+_PROBE = ".strakes-layout"
+# Stripe sizes are multiples of this (lfs-setstripe(1)).
+_STRIPE_UNIT_BYTES = 64 << 10
+# No file has more stripes (LOV_MAX_STRIPE_COUNT of Lustre).
+_MOST_STRIPES = 2000
+
+
+class LustreTarget(Target):
+    """A Lustre mount. All calls have a time limit, so that a dead server causes an error and no hang."""
+
+    @classmethod
+    def claims(cls, mount: Mount) -> bool:
+        """Return whether it is a client's mount."""
+        # On a server, devices of targets are mounted with the same type; a client's source is "mgs@net:/name".
+        return mount.file_system == "lustre" and ":/" in mount.source
+
+    def _sizes(self) -> calls.Sizes:
+        sizes = super()._sizes()
+        with suppress(StrakesError):
+            return sizes.within([self._ask(quota(str(os.getuid()), str(self.path)))])
+        return sizes
+
+    def controls(self) -> tuple[str, ...]:
+        """Return the settings that strakes can change."""
+        return (
+            "stripe size, count, first target and pool of new files; composite, on MDTs, overstriped (lfs setstripe)",
+            "metadata targets of new directories, by hand or striped or in turn (lfs mkdir, lfs setdirstripe; root)",
+        )
+
+    def describe(self) -> Description:
+        """Return the known parts of the file system."""
+        answers = Answers(self.run)
+        try:
+            name = self._name
+        except EnvironmentLacksError as error:
+            answers.note(error)
+            return replace(
+                super().describe(), file_system_name=self.mount.source.partition(":/")[2], notes=tuple(answers.notes)
+            )
+        return servers.describe(answers, str(self.path), self.mount, name, self.servers)
+
+    def layout(self, path: Path) -> Layout | None:
+        """Return the layout of a file or directory, or None without lfs."""
+        directory = stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path)))
+        try:
+            return self._ask(layouts.directory_layout(str(path)) if directory else layouts.file_layout(str(path)))
+        except EnvironmentLacksError:
+            return None  # limits() says why
+
+    def set_layout(self, directory: Path, wanted: Layout) -> Layout:
+        """Set the layout of new files. Creates and removes an empty file, because only a file shows reduced counts."""
+        self._ask(layouts.setstripe(str(directory), wanted))
+        probe = str(directory / _PROBE)
+        what = "no file can be made with this layout"
+        self._call(what, "create", probe)
+        try:
+            return self._ask(layouts.file_layout(probe))
+        finally:
+            self._call(what, "unlink", probe)
+
+    def striping(self) -> Striping | None:
+        """Return the possible layouts."""
+        try:
+            number = len(self._ask(osts(str(self.path))))
+        except StrakesError:
+            return None
+        kinds = layout_kinds(number)
+        with suppress(StrakesError):
+            kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pools(self._file_system))}
+        with suppress(StrakesError):
+            now = self._ask(layouts.directory_layout(str(self.path)))
+            if any(part.mirror for part in now.components):
+                kinds["mirrored as it is"] = " ".join(layouts.options_of(now))
+        return Striping(number, _STRIPE_UNIT_BYTES, kinds)
+
+    def placement(self, directory: Path) -> Placement | None:
+        """Return the metadata targets of a directory."""
+        path = str(directory)
+        return layouts.placement(self._ask(layouts.dir_stripe(path)), self._ask(layouts.default_stripe(path)))
+
+    def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
+        """Create a directory with a placement; return the actual placement."""
+        path = str(parent / name)
+        if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
+            self._call("the directory was not made", "mkdir", path)
+        elif wanted.kind == "manual":
+            if not wanted.metadata_targets:
+                raise BadInputError(
+                    "the directory was not made", where=path, why="a placement by hand names its metadata targets"
+                )
+            self._ask(layouts.mkdir(path, targets=wanted.metadata_targets, hash_type=wanted.hash))
+        else:
+            self._ask(layouts.mkdir(path, count=wanted.count, hash_type=wanted.hash))
+        self._hand_down(path, wanted)
+        given = self.placement(Path(path)) or wanted
+        if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
+            return given
+        # lfs getdirstripe does not show a manual choice, and subdirectories may be distributed even then.
+        spread = given.kind == "automatic" and len(given.metadata_targets) == 1
+        return replace(given, kind="manual", inherited=given.inherited and not spread)
+
+    def _hand_down(self, path: str, wanted: Placement) -> None:
+        """Set the default for subdirectories, if one is requested."""
+        if wanted.kind == "automatic" and wanted.count in (None, 1):
+            self._ask(layouts.set_default(path, count=1, targets=(-1,), levels=(-1, -1)))
+        elif wanted.kind == "manual" and wanted.inherited:
+            targets = wanted.metadata_targets
+            self._ask(layouts.set_default(path, count=len(targets), targets=targets, hash_type=wanted.hash))
+        elif wanted.kind == "automatic" and wanted.inherited and wanted.count is not None:
+            self._ask(layouts.set_default(path, count=wanted.count, hash_type=wanted.hash))
+
+    def observe(self) -> Observation:
+        """Return the counters of this client and of reachable servers."""
+        try:
+            name = self._name
+        except EnvironmentLacksError:
+            return {}  # limits() says why
+        return servers.observe(self.run, name, self.servers)
+
+    def trouble(self) -> tuple[str, ...]:
+        """Return a sentence for each target that does not serve this client, from the kernel, without waiting."""
+        answers = Answers(self.run)
+        return self._silent_targets(answers) + self._health(answers).complaints
+
+    def _silent_targets(self, answers: Answers) -> tuple[str, ...]:
+        now_s = time.time()
+        lost = {name: known for name, known in self._states(answers).items() if known.lost(now_s)}
+        return tuple(
+            f"{name} on {self._last_served_by(name)} does not answer: {known.in_words(now_s)}."
+            for name, known in lost.items()
+        )
+
+    def lost_servers(self) -> Mapping[str, LostServer] | None:
+        """Return the targets whose connections are lost and not in recovery, and idle ones on the same servers."""
+        answers = Answers(self.run)
+        known = self._states(answers)
+        if not known:
+            return None
+        now_s = time.time()
+        lost = {
+            name: LostServer(self._last_served_by(name), of.current, of.refused(now_s))
+            for name, of in known.items()
+            if of.current in UNREACHED_STATES and of.lost(now_s)
+        }
+        if not lost and known != self._known_states:
+            self._known_states = known
+            where = addresses(answers, self._file_system, self._instance)
+            self._served_by |= {name: host_of(address) for name, address in where.items()}
+        # Targets of a lost host are lost even if their connections are idle and do not show it yet.
+        hosts_lost = {self._served_by[name] for name in lost if name in self._served_by}
+        refuses = all(server.refuses for server in lost.values())
+        idle = {
+            name: LostServer(host, f"{known[name].current}, on the same server", refuses)
+            for name, host in self._served_by.items()
+            if host in hosts_lost and name in known and name not in lost and known[name].current == IDLE
+        }
+        return lost | idle
+
+    def _last_served_by(self, name: str) -> str:
+        """Return the host that served a target at this client's last connection, or all possible hosts.
+
+        While disconnected, the kernel shows the address that it is trying, not the last one.
+        """
+        if host := self._served_by.get(name):
+            return host
+        hosts_of_target = self._service_hosts(name) or hosts([self.server_addresses().get(name, "")])
+        return " or ".join(hosts_of_target) or "a server"
+
+    @cached_property
+    def _served_by(self) -> dict[str, str]:
+        return {}
+
+    def _health(self, answers: Answers) -> Health:
+        where = addresses(answers, self._file_system, self._instance)
+        return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self._file_system)
+
+    def connection_changes(self) -> tuple[ConnectionChange, ...]:
+        """Return the last sixteen states of lost connections, from the kernel."""
+        known = self._states(Answers(self.run))
+        return tuple(
+            ConnectionChange(name, change.unix_s, change.state)
+            for name, of in known.items()
+            for change in lost_changes(of.changes)
+        )
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Return the ``recovery_status`` of targets on reachable servers."""
+        return self._health(Answers(self.run)).recoveries
+
+    def interruptions(self) -> tuple[Interruption, ...]:
+        """Return the interruptions in the kernel's history of connections."""
+        known = self._states(Answers(self.run))
+        return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
+
+    def _states(self, answers: Answers) -> dict[str, States]:
+        """Return the states of all connections, including changes seen earlier that the kernel has dropped."""
+        known = states(answers, self._file_system, self._instance)
+        for name, of in known.items():
+            self._changes[name] = continued(self._changes.get(name, ()), of.changes)
+        return {name: replace(of, changes=self._changes[name]) for name, of in known.items()}
+
+    _known_states: Mapping[str, States] | None = None
+
+    @cached_property
+    def _changes(self) -> dict[str, tuple[StateChange, ...]]:
+        return {}
+
+    def server_addresses(self) -> dict[str, str]:
+        """Return the address of each target's present server, metadata targets first."""
+        return addresses(Answers(self.run), self._file_system, self._instance)
+
+    def servers_of(self, name: str) -> tuple[str, ...]:
+        """Return the machines that may serve a target, or all machines of the file system if that is unknown."""
+        return self._service_hosts(name) or hosts(self.server_addresses().values())
+
+    def _service_hosts(self, name: str) -> tuple[str, ...]:
+        """Return the hosts that a target is configured on, empty for users without the permission."""
+        try:
+            imports = get_param(f"*.{name}-*.import").ask(self.run).values.values()
+            return hosts(address for text in imports for address in service_addresses(text))
+        except StrakesError:
+            return ()
+
+    def metadata_target_name(self, number: int) -> str:
+        """Return a metadata target's name."""
+        return f"{self._file_system}-MDT{number:04x}"
+
+    @property
+    def _file_system(self) -> str:
+        return self.mount.source.partition(":/")[2].partition("/")[0]
+
+    def _instance(self) -> str:
+        """Return the instance name of the mount; the first call queries its servers."""
+        return self._name.instance
+
+    def limits(self) -> tuple[Limit, ...]:
+        """Return operations that are not possible here, with the reasons."""
+        limits = self._servers_not_reached()
+        if os.geteuid() != 0:
+            root = "Lustre lets only root do that"
+            limits.append(
+                Limit("place directories", f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers")
+            )
+            limits.append(Limit("read this client's counters", root))
+        try:
+            targets = self._ask(mdts(str(self.path)))
+        except StrakesError as error:
+            limits.append(Limit("describe, lay out and place", said(error)))
+        else:
+            if len(targets) == 1:
+                limits.append(Limit("spread directories", "there is only one metadata target"))
+        return tuple(limits)
+
+    def unread_server(self) -> EnvironmentLacksError | None:
+        """Return an error for the first server whose counters --servers does not reach, with the command to try."""
+        if self.servers is None:
+            return None
+        for where, why in self._unread().items():
+            words = self.servers.argv(where, ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats"))
+            return EnvironmentLacksError(
+                "the counters of a server cannot be read",
+                where=where,
+                why=why,
+                remedy=f"Try: {shlex.join(words)} - or leave out --servers.",
+            )
+        return None
+
+    def _servers_not_reached(self) -> list[Limit]:
+        unread = self._unread()
+        if self.servers is None and unread:
+            why = "; ".join(dict.fromkeys(unread.values()))
+            return [Limit("read counters of servers", f"{why} ({', '.join(unread)})")]
+        return [Limit(f"read counters of server {host}", why) for host, why in unread.items()]
+
+    def _unread(self) -> dict[str, str]:
+        """Return the servers whose counters cannot be read, and why; the file system if its servers are unknown."""
+        answers = Answers(self.run)
+        on = hosts(addresses(answers, self._file_system, self._instance).values())
+        if not on:
+            why = "lctl does not say on which servers the targets are (root may ask)"
+            return {self._file_system: "; ".join((why, *answers.notes))}
+        ways = ways_to_servers(self.run, self.servers, on)
+        not_reached = {host: "give --servers to reach it" for host in on if host not in ways}
+        return not_reached | servers.unread(ways, self._file_system)
+
+    @cached_property
+    def _name(self) -> ClientName:
+        return getname(self.mount.mount_point).ask(self.run)
+
+    def _ask(self, command: Command[T]) -> T:
+        """Run a command. Raises CommandTimeout with the targets that do not answer, by the kernel."""
+        try:
+            return command.ask(self.run)
+        except CommandTimeout as error:
+            why = "; ".join((error.why, *self._silent_targets(Answers(self.run))))
+            raise CommandTimeout(error.what, where=error.where, why=why, remedy=error.remedy) from error
+
+    def _call(self, what: str, name: calls.Call, path: str, *rest: str, remedy: str = "") -> Any:
+        try:
+            return super()._call(what, name, path, *rest, remedy=remedy)
+        except calls.UnansweredError as error:
+            raise error.naming(self._silent_targets(Answers(self.run))) from error
+
+
+def layout_kinds(data_targets: int) -> dict[str, str]:
+    """Return layouts with more than a count and a size, by name, as options of ``lfs setstripe``.
+
+    >>> layout_kinds(8)["progressive"]
+    '-E 1M -c 1 -E 64M -c 4 -E -1 -c -1'
+    """
+    few = max(1, min(4, data_targets // 2))
+    kinds = {
+        "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
+        "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
+    }
+    # Two stripes on each target, or as many as a file may have.
+    if data_targets < _MOST_STRIPES:
+        kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
+    return kinds

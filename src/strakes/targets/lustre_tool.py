@@ -1,0 +1,314 @@
+"""Calls of ``lfs`` and ``lctl``: common parts of their output, errors, and queries to many servers."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shlex
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TypeVar
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.units import counted
+from strakes.targets.command import Command, CommandTimeout, Completed, Runner
+from strakes.targets.target import said
+
+T = TypeVar("T")
+
+# The exit status of a usage error; all others are the errno.
+_USAGE = 4
+
+_TARGET = re.compile(r"^(?P<name>[\w-]+?-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4}))(?:_UUID)?$")
+_NUMBERED = re.compile(r" \(\d+\)$")
+_KEY = re.compile(r"(?<![\w.])([a-z][a-z0-9_.]*):(?=\s|$)")
+
+_ROOT = "Run strakes as root or as the owner, or ask your administrator to allow it."
+_WHERE = "Give a directory on a mounted Lustre file system."
+_AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
+_NEWER = "This version of Lustre does not know that; a newer one may."
+# What the words of a refusal mean: the error, and the remedy (None: that of the command).
+_REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
+    ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
+    ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
+    ("not on a Lustre file|Inappropriate ioctl|Operation not supported", BadInputError, _WHERE),
+    ("Input/output error|temporarily unavailable|endpoint|timed out|No route to host", MeasurementError, _AGAIN),
+    ("No space left|Disk quota exceeded", MeasurementError, "lfs df and lfs quota show where the space has gone."),
+    ("No such file or directory", BadInputError, ""),
+    ("File exists", BadInputError, "Choose a name that is not taken."),
+    ("Not a directory|Directory not empty|No such device|No data available|File name too long", BadInputError, None),
+    ("Invalid argument|File too large|Numerical result out of range", BadInputError, None),
+)
+
+
+class NotUnderstoodError(MeasurementError):
+    """Output in an unknown form, of another version of Lustre or truncated."""
+
+
+def not_understood(tool: str, line: str) -> NotUnderstoodError:
+    """Return the error for output of ``tool`` (the command) that cannot be parsed at ``line``."""
+    remedy = "Please report it with the version (lfs --version) and the whole output."
+    return NotUnderstoodError(f"the output of {tool} is not understood", where=repr(line[:200]), remedy=remedy)
+
+
+def number(text: str, tool: str) -> int:
+    """Return a whole number, decimal or hexadecimal. Raises NotUnderstoodError."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise not_understood(tool, text) from None
+
+
+def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
+    """Return name, kind and index of a target. Raises NotUnderstoodError.
+
+    >>> target_name("labfs-OST000a_UUID", "lfs osts")
+    ('labfs-OST000a', 'OST', 10)
+    """
+    match = _TARGET.match(uuid)
+    if match is None:
+        raise not_understood(tool, uuid)
+    return match["name"], match["kind"], int(match["index"], 16)
+
+
+def key_values(line: str) -> Iterator[tuple[str, str]]:
+    """Return the key-value pairs of a line; values may be missing.
+
+    >>> list(key_values("stripe_count:  1 pattern:        stripe_offset: -1"))
+    [('stripe_count', '1'), ('pattern', ''), ('stripe_offset', '-1')]
+    """
+    keys = list(_KEY.finditer(line))
+    ends = [*(key.start() for key in keys[1:]), len(line)]
+    for key, end in zip(keys, ends, strict=False):
+        yield key[1], line[key.end() : end].strip()
+
+
+def explanation(done: Completed) -> str:
+    """Return the error message of a command; of lines with the same reason only the first."""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    if not lines and done.status != _USAGE:
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
+    reasons: dict[str, str] = {}
+    for line in lines:
+        reasons.setdefault(_NUMBERED.sub("", line).rpartition(": ")[2], line)
+    lines = list(reasons.values())
+    return "; ".join(lines[:3]) + (f"; and {counted(len(lines) - 3, 'line')} more" if len(lines) > 3 else "")
+
+
+def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:
+    """Return the error for a command that failed; its message, then its status, determine the class and the remedy.
+
+    ``remedy`` applies to invalid values.
+
+    >>> done = Completed(("lfs", "mkdir", "-i", "99", "d"), 19, "", "lfs mkdir: dirstripe error on 'd': No such device")
+    >>> type(refusal(done, "the directory was not made")).__name__
+    'BadInputError'
+    """
+    where = where or shlex.join(done.argv)
+    why = explanation(done)
+    if done.status < 0:
+        why = f"the command was ended by {signal.Signals(-done.status).name}"
+    elif not why and done.status == _USAGE:
+        why = "it printed how it is used instead"
+    elif not why:
+        why = f"exit status {done.status}" + (f": {os.strerror(done.status)}" if done.status in errno.errorcode else "")
+    for words, kind, advice in _REFUSALS:
+        if re.search(words, why):
+            return kind(what, where=where, why=why, remedy=remedy if advice is None else advice)
+    if done.status == _USAGE:
+        return BadInputError(what, where=where, why=why, remedy=remedy)
+    return MeasurementError(what, where=where, why=why)
+
+
+def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> str:
+    """Return the output of a successful command. Raises the error of :func:`refusal` for a failed one."""
+    if done.status != 0:
+        raise refusal(done, what, where, remedy)
+    return done.stdout
+
+
+_MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or directory$")
+_ERROR = re.compile(r"^(?:error|lctl)\b")
+# Prefix of lines from commands on many servers (pdsh, clush).
+_HOST = re.compile(r"^[^\s=:]+: ")
+
+
+def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
+    """Return a command without output; ``what`` is the message if its exit status is not 0."""
+
+    def read(done: Completed) -> None:
+        checked(done, what, remedy=remedy)
+
+    return Command(argv, read)
+
+
+@dataclass(frozen=True)
+class Params:
+    """Values of parameters by full name; a value may have many lines.
+
+    ``missing``: requested names that match no parameter. ``cut_off``: lctl failed in another way (mostly because the
+    user is not root), and values may be truncated. ``why``: its messages, also those about missing names.
+    """
+
+    values: Mapping[str, str]
+    missing: tuple[str, ...] = ()
+    cut_off: bool = False
+    why: str = ""
+
+
+def get_param(*names: str) -> Command[Params]:
+    """Return the values of all parameters whose names match; no match is not an error."""
+    return Command(("lctl", "get_param", *names), read_params)
+
+
+def read_params(done: Completed) -> Params:
+    """Parse the output of ``lctl get_param``. Raises StrakesError if it has no parameter."""
+    patterns = [word for word in done.argv[2:] if not word.startswith("-")]
+
+    def is_asked(line: str) -> bool:
+        name, equals, _ = line.partition("=")
+        return bool(equals) and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+    lines, errors = _without_host(done.stdout, is_asked), _without_host(done.stderr, _ERROR.match)
+    missing = [match for line in errors if (match := _MISSING.match(line))]
+    names = tuple(match[1].replace("/", ".") for match in missing)
+    # Lines before the first value are the login banner of a server.
+    first = next((number for number, line in enumerate(lines) if is_asked(line)), len(lines))
+    if lines and first == len(lines) and not names:
+        raise not_understood("lctl get_param", lines[0])
+    values: dict[str, list[str]] = {}
+    for line in lines[first:]:
+        name, _, value = line.partition("=")
+        if is_asked(line):
+            values[name] = [value] if value else []
+        else:
+            values[next(reversed(values))].append(line)
+    texts = {name: "\n".join(lines) for name, lines in values.items()}
+    others = sum(_ERROR.match(line) is not None for line in errors) > len(missing)
+    cut_off = done.status != 0 and (not names or others)
+    return Params(texts, names, cut_off, explanation(done) if done.stderr else "")
+
+
+def _without_host(text: str, is_meant: Callable[[str], object]) -> list[str]:
+    """Return the lines, without a host prefix if lines match ``is_meant`` only without it."""
+    lines = text.splitlines()
+    if any(is_meant(line) for line in lines):
+        return lines
+    prefixes = (match[0] for line in lines if (match := _HOST.match(line)) and is_meant(line[match.end() :]))
+    prefix = next(prefixes, "")
+    # An empty line may lack the space after the prefix.
+    return [
+        line.removeprefix(prefix) if line.startswith(prefix) else line.removeprefix(prefix.rstrip()) for line in lines
+    ]
+
+
+def device(parameter: str) -> str:
+    """Return the device in a parameter's name.
+
+    >>> device("mgc.MGC192.168.77.1@tcp.import")
+    'MGC192.168.77.1@tcp'
+    """
+    return parameter.partition(".")[2].rpartition(".")[0]
+
+
+def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
+    """Set all parameters whose names match; return their full names. Lustre may round values: read them back."""
+
+    def read(done: Completed) -> tuple[str, ...]:
+        if done.status != 0:
+            # lctl prints a line for each device, then a summary.
+            summary = replace(done, stderr="".join(done.stderr.splitlines(keepends=True)[-1:]))
+            raise refusal(summary, f"{name} was not set to {value}")
+        lines = done.stdout.splitlines()
+        for line in lines:
+            if not line.endswith(f"={value}"):
+                raise not_understood("lctl set_param", line)
+        return tuple(line.removesuffix(f"={value}") for line in lines)
+
+    return Command(("lctl", "set_param", f"{name}={value}"), read)
+
+
+class Answers:
+    """Answers of commands; ``notes`` lists the commands that failed, with the reason."""
+
+    def __init__(self, run: Runner) -> None:
+        """Store the runner of commands."""
+        self.run = run
+        self.notes: list[str] = []
+        self._silent: set[str] = set()
+
+    def get(self, command: Command[T], otherwise: T) -> T:
+        """Return the answer, or ``otherwise`` and a note; a tool that did not answer in time is not asked again."""
+        if command.argv[0] in self._silent:
+            return otherwise
+        try:
+            return command.ask(self.run)
+        except StrakesError as error:
+            if isinstance(error, CommandTimeout):
+                self._silent.add(command.argv[0])
+            self.note(error)
+            return otherwise
+
+    def note(self, error: StrakesError) -> None:
+        """Store the reason of a missing answer."""
+        if said(error) not in self.notes:
+            self.notes.append(said(error))
+
+
+# Most simultaneous remote shells; a small client has the memory for these.
+_AT_ONCE = 64
+
+
+def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | StrakesError]:
+    """Return the parameters of each server, or why it did not answer; all are asked at the same time."""
+
+    def ask(run: Runner) -> Params | StrakesError:
+        try:
+            return get_param(*names).ask(run)
+        except StrakesError as error:
+            return error
+
+    if not ways:
+        return {}
+    with ThreadPoolExecutor(min(_AT_ONCE, len(ways))) as pool:
+        return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
+
+
+# A metadata server also has connections to data targets, named after its metadata target.
+_DEVICE = re.compile(r"^(?P<target>.+-(?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-(?!MDT)(?P<instance>\w+)$")
+
+
+def is_target_of(name: str, file_system: str) -> bool:
+    """Return whether a target belongs to a file system.
+
+    >>> is_target_of("lab-MDT000a", "lab"), is_target_of("lab-2-MDT000a", "lab"), is_target_of("lab-2-MDT000a", "lab-2")
+    (True, False, True)
+    """
+    return re.fullmatch(rf"{re.escape(file_system)}-(?:MDT|OST)[0-9a-f]{{4}}", name) is not None
+
+
+def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
+    """Return the parameters of a mount's devices; ``ask_instance`` is asked for its name if there are several mounts.
+
+    If the name is not known, include the parameters of the other mounts.
+
+    >>> values = {"osc.lab-OST0000-osc-ff01.state": "FULL", "osc.lab-OST0000-osc-ff02.state": "DISCONN"}
+    >>> of_mount(values, "lab", lambda: "ff01")
+    {'osc.lab-OST0000-osc-ff01.state': 'FULL'}
+    """
+    instances: dict[str, str] = {}
+    for parameter in values:
+        match = _DEVICE.match(device(parameter))
+        if match and is_target_of(match["target"], file_system):
+            instances[parameter] = match["instance"]
+    wanted = set(instances.values())
+    if len(wanted) > 1:
+        # If the servers do not answer, the instance name is unknown.
+        with suppress(StrakesError):
+            wanted = {ask_instance()} & wanted or wanted
+    return {parameter: values[parameter] for parameter, instance in instances.items() if instance in wanted}

@@ -1,1 +1,0 @@
-"""The best settings for one application, found by experiment and confirmed against the default."""

@@ -1,0 +1,335 @@
+"""PASS, FAIL or UNKNOWN for each need, with its evidence and the limits of that evidence. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strakes.base.units import counted, format_bytes
+from strakes.model.record import from_record
+from strakes.model.results import Measured, Results
+from strakes.model.service_level import Minute
+from strakes.model.service_level import judge as count_minutes
+from strakes.predict.asked import Asked, Stated
+from strakes.predict.forecasts import forecast_figures
+from strakes.predict.levels import FigureLevels, Scale
+from strakes.predict.model import COVERAGE
+from strakes.report.numbers import percent, show
+from strakes.stats.grades import Choice, grade
+from strakes.studies.compose import log_values
+from strakes.survey.analysis_held_back import held_back
+from strakes.tuning.accept_needs import Need
+
+PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
+# A forecast beyond the measured range never passes.
+PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
+VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
+HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The verdict on a need. ``found``: the measured, stated or ``forecast`` value. ``limits``: of the evidence."""
+
+    need: Need
+    verdict: str
+    wanted: str
+    found: str
+    limits: str
+    evidence: tuple[str, ...] = ()
+    forecast: bool = False
+
+
+def judge(
+    needs: Sequence[Need],
+    facts: Mapping[str, Any],
+    results: Results,
+    figures: Sequence[FigureLevels],
+    minutes: Sequence[Minute] = (),
+) -> tuple[Answer, ...]:
+    """Return an answer to each need. A rate passes if the lower end of its interval reaches it.
+
+    It fails only if the upper end does not reach it *and* more clients or ranks could not help. ``figures``: levels of
+    the results, for forecasts of numbers of clients that were not measured. ``minutes``: observations of a watch, for
+    service levels.
+    """
+    stated: Mapping[str, Callable[[Need, _Capacity], Answer]] = {
+        "files": _files,
+        "bytes": _bytes,
+        "operating-life": _life,
+        "service-level": lambda need, _: _service_level(need, minutes),
+    }
+    measured: Mapping[str, Callable[[Need, _Evidence], Answer]] = {
+        "files-per-hour": _files_per_hour,
+        "clients": _clients,
+        "bandwidth": _bandwidth,
+        "operations-per-s": _operations,
+    }
+    evidence = _Evidence(results, figures, bool(facts.get("remote", False)))
+    capacity = from_record(_Capacity, facts)
+    return tuple(
+        stated[need.kind](need, capacity) if need.kind in stated else measured[need.kind](need, evidence)
+        for need in needs
+    )
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    results: Results
+    figures: Sequence[FigureLevels]
+    remote: bool
+
+    def figure_of(self, cell: Measured) -> FigureLevels | None:
+        """Return the levels of the figure that was measured in a cell."""
+        return next(
+            (
+                figure
+                for figure in self.figures
+                if figure.study == cell.study and all(cell.settings.get(k) == v for k, v in figure.settings.items())
+            ),
+            None,
+        )
+
+    def scale_of(self, cell: Measured) -> Scale:
+        """Return the number of clients and ranks of a cell."""
+        ranks = int(float(cell.settings["ranks"]))
+        levels = figure.levels if (figure := self.figure_of(cell)) is not None else ()
+        return next((level.scale for level in levels if level.scale.ranks == ranks), Scale(ranks=ranks))
+
+
+@dataclass(frozen=True)
+class _Capacity:
+    """Space and inodes as statvfs reports them; ``total_inodes`` is 0 if the file system does not count them."""
+
+    total_bytes: int = 0
+    free_bytes: int = 0
+    total_inodes: int = 0
+    free_inodes: int = 0
+
+
+@dataclass(frozen=True)
+class _Rate:
+    """A need for a rate at a number of clients; figures are multiplied by ``scale`` and shown in ``unit``."""
+
+    need: Need
+    wanted: str
+    cells: Sequence[Measured]
+    at_least: float
+    unit: str
+    scale: float = 1.0
+    clients: int | None = None
+
+    def show(self, value: float) -> str:
+        value *= self.scale
+        if self.unit == "B/s":
+            return show(value, "B/s")
+        return f"{_plain(value)} {self.unit}"
+
+    def answer(
+        self, verdict: str, reading: str, limits: str, evidence: tuple[str, ...] = (), *, forecast: bool = False
+    ) -> Answer:
+        return Answer(self.need, verdict, self.wanted, reading, limits, evidence, forecast)
+
+
+def _files(need: Need, capacity: _Capacity) -> Answer:
+    wanted, total = f"{counted(need.at_least, 'file')}", capacity.total_inodes
+    if not total:
+        limits = (
+            "This file system states no limit on the number of files. Grow a population: strakes study "
+            "population DIR --files N."
+        )
+        return Answer(need, UNKNOWN, wanted, "no limit is stated", limits)
+    limits = "According to the file system. Only a population of that size can show its speed with so many files."
+    return Answer(need, PASS if total >= need.at_least else FAIL, wanted, f"room for {counted(total, 'file')}", limits)
+
+
+def _bytes(need: Need, capacity: _Capacity) -> Answer:
+    verdict = PASS if capacity.total_bytes >= need.at_least else FAIL
+    wanted, total = format_bytes(need.at_least), format_bytes(capacity.total_bytes)
+    return Answer(need, verdict, wanted, total, "This is the total size, not the free space.")
+
+
+def _life(need: Need, capacity: _Capacity) -> Answer:
+    """Return the answer on how long the free space lasts at this number of files a day."""
+    wanted = f"{need.at_least / YEAR_S:,.3g} years at {need.files_per_day:,.0f} files a day"
+    files = capacity.free_inodes if capacity.total_inodes else math.inf
+    by_size = capacity.free_bytes / need.file_bytes if need.file_bytes else math.inf
+    lasts_s = min(files, by_size) / need.files_per_day * DAY_S
+    if math.isinf(lasts_s):
+        limits = "Add file_bytes to the need, so that the free space gives an answer."
+        return Answer(need, UNKNOWN, wanted, "the file system states no limit on files", limits)
+    scarce = "files run" if files <= by_size else "space runs"
+    outlook = f"the free space lasts {lasts_s / DAY_S:,.3g} days ({scarce} out first)"
+    limits = (
+        "This assumes a constant rate, no removals and files of the stated size; wear of devices is not considered."
+    )
+    return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, outlook, limits)
+
+
+def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
+    assert need.level is not None
+    kept = count_minutes(need.level, minutes)
+    if kept.kept is None:
+        limits = "Watch the file system for a month: strakes watch DIR."
+        return Answer(need, UNKNOWN, need.level.text, "no minute was watched", limits)
+    found = f"exceeded in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {kept.budget}"
+    limits = "Measured by the probe of strakes watch on this client in the last 30 days."
+    return Answer(need, PASS if kept.kept else FAIL, need.level.text, found, limits)
+
+
+def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
+    wanted = f"{counted(need.at_least, 'file')} an hour{_by_clients(need)}"
+    cells = evidence.results.of_study("client-scaling").where()
+    asked = _Rate(need, wanted, cells, need.at_least / HOUR_S, "files an hour", HOUR_S, need.clients)
+    return _rate(asked, evidence)
+
+
+def _clients(need: Need, evidence: _Evidence) -> Answer:
+    """Judge a rate per client: measured if a run had exactly that number of clients, otherwise forecast."""
+    needed = need.at_least * need.files_per_hour_each / HOUR_S
+    wanted = (
+        f"{counted(need.at_least, 'client')} at {counted(need.files_per_hour_each, 'file')} an hour each "
+        f"({_plain(needed)} files a second)"
+    )
+    cells = evidence.results.of_study("client-scaling").where()
+    return _rate(_Rate(need, wanted, cells, needed, "files a second", clients=int(need.at_least)), evidence)
+
+
+def _bandwidth(need: Need, evidence: _Evidence) -> Answer:
+    wanted = f"{show(need.at_least, 'B/s')} {need.operation}{_by_clients(need)}"
+    cells = evidence.results.of_study("stream").where(operation=need.operation)
+    blocks = max((float(cell.settings["block_bytes"]) for cell in cells), default=0.0)
+    large = [cell for cell in cells if float(cell.settings["block_bytes"]) == blocks]
+    return _rate(_Rate(need, wanted, large, need.at_least, "B/s", clients=need.clients), evidence)
+
+
+def _operations(need: Need, evidence: _Evidence) -> Answer:
+    wanted = f"{need.at_least:,.0f} {need.operation} a second{_by_clients(need)}"
+    cells = evidence.results.of_study("metadata-ops").where(operation=need.operation, directory="unique")
+    return _rate(_Rate(need, wanted, cells, need.at_least, "op/s", clients=need.clients), evidence)
+
+
+def _by_clients(need: Need) -> str:
+    return f" by {counted(need.clients, 'client')}" if need.clients else ""
+
+
+def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
+    """Judge a rate: with the requested number of clients, measured or forecast, or else the best measured rate."""
+    measured = [cell for cell in asked.cells if cell.estimate is not None and cell.estimate.low is not None]
+    if asked.clients is not None and asked.cells:
+        return _with_clients(asked, asked.clients, measured, evidence)
+    if not measured:
+        return asked.answer(UNKNOWN, _without_interval(asked, evidence), "Give a larger --budget.")
+    best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
+    answer = _judged(asked, best, evidence)
+    if answer.verdict != FAIL:
+        return answer
+    scale = evidence.scale_of(best)
+    if not evidence.remote and _has_levelled_off(measured):
+        return answer
+    if evidence.remote and scale.clients > 1:
+        why = "These nodes do not meet the need; more might, so measure from more."
+    elif evidence.remote:
+        why = "This node alone does not meet the need; more nodes might, so measure from several."
+    else:
+        why = (
+            "This node alone does not meet the need; more ranks might, because the rate is not shown to have levelled "
+            "off."
+        )
+    return asked.answer(UNKNOWN, answer.found, why, answer.evidence)
+
+
+def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
+    """Return the best rate of cells with too few runs for an interval, as text."""
+    seen = [(cell.estimate, cell) for cell in asked.cells if cell.estimate is not None]
+    if not seen:
+        return "not measured often enough"
+    estimate, best = max(seen, key=lambda pair: pair[0].median)
+    return (
+        f"{asked.show(estimate.median)} with {_say_size(evidence.scale_of(best))} in {counted(estimate.runs, 'run')}, "
+        "too few for an interval"
+    )
+
+
+def _has_levelled_off(measured: Sequence[Measured]) -> bool:
+    """Return whether the rate is shown to level off below the largest number of ranks."""
+    cells = sorted(measured, key=lambda cell: float(cell.settings["ranks"]))
+    if len(cells) < 2:
+        return False
+    (answer,) = grade([Choice(tuple(log_values(cell) for cell in cells), ordered=True)])
+    return answer is not None and answer.grade != "undecided" and answer.chosen < len(cells) - 1
+
+
+def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
+    """Judge the need by a single measured cell."""
+    estimate, scale = cell.estimate, evidence.scale_of(cell)
+    assert estimate is not None and estimate.low is not None and estimate.high is not None
+    reading = (
+        f"{asked.show(estimate.median)} [{asked.show(estimate.low)} - {asked.show(estimate.high)}] with "
+        f"{_say_size(scale)}"
+    )
+    limits = (
+        f"{percent(estimate.confidence)} interval of {counted(estimate.runs, 'run')} at this time, with few files on "
+        "the file system."
+    )
+    if estimate.low >= asked.at_least:
+        return asked.answer(PASS, reading, limits, (cell.id,))
+    if held_back(cell):
+        held = (
+            f"Held back for {percent(held_back(cell))} of the time by --impact or --neighbour; without them the need "
+            "may be met."
+        )
+        return asked.answer(UNKNOWN, reading, f"{held} {limits}", (cell.id,))
+    if estimate.high >= asked.at_least:
+        return asked.answer(
+            UNKNOWN, reading, f"The interval contains the need: give a larger --budget. {limits}", (cell.id,)
+        )
+    return asked.answer(FAIL, reading, limits, (cell.id,))
+
+
+def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
+    """Judge a number of clients: by its measured cell, or else by the forecast of ``strakes predict``.
+
+    A cell with more clients proves nothing about fewer ones, which can have a lower rate.
+    """
+    figure = evidence.figure_of(asked.cells[0])
+    if figure is None:
+        return asked.answer(UNKNOWN, "no number of clients was measured", "Give a larger --budget.")
+    (answer,) = forecast_figures([figure], Asked({"clients": clients}), Stated())
+    for cell in measured:
+        if evidence.scale_of(cell) == answer.scale:
+            return _judged(asked, cell, evidence)
+    ids = evidence.results.ids(asked.cells)
+    sizes = sorted({(level.scale.clients, level.scale.ranks) for level in figure.levels})
+    fewest, most = (Scale(*sizes[place]) for place in (0, -1))
+    span = _say_size(most) if len(sizes) == 1 else f"{_say_size(fewest)} to {_say_size(most)}"
+    if answer.scale in {level.scale for level in figure.levels}:
+        limits = "That many were measured too seldom for an interval: give a larger --budget."
+    else:
+        limits = (
+            f"Measured with {span}, but the need is for {counted(clients, 'client')}: measure with exactly that many."
+        )
+    if (forecast := answer.forecast) is None:
+        return asked.answer(UNKNOWN, f"none: {answer.why}", limits, ids, forecast=True)
+    low, high = forecast.low, forecast.high
+    outlook = (
+        f"{asked.show(forecast.median)} [{asked.show(low)} - {asked.show(high)}, {percent(COVERAGE)} interval] "
+        f"with {counted(clients, 'client')}"
+    )
+    if low >= asked.at_least:
+        return asked.answer(PREDICTED_PASS, outlook, limits, ids, forecast=True)
+    if high < asked.at_least:
+        return asked.answer(PREDICTED_FAIL, outlook, limits, ids, forecast=True)
+    return asked.answer(UNKNOWN, outlook, f"The interval contains the need. {limits}", ids, forecast=True)
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
+
+
+def _say_size(scale: Scale) -> str:
+    if scale.clients == 1:
+        return f"{counted(scale.ranks, 'rank')} of one node"
+    return f"{counted(scale.ranks, 'rank')} of {counted(scale.clients, 'client')}"

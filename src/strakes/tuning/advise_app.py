@@ -1,0 +1,296 @@
+"""Description of an application's I/O: ``app.toml``, read strictly.
+
+The facts follow source S1, section 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, read_toml, text_value
+from strakes.base.units import format_bytes, parse_bytes
+
+Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
+Operation = Literal["write", "read"]
+# same: each rank reads the whole file. gathered: rank 0 collects all data and does all I/O.
+Files = Literal["per-process", "shared", "same", "gathered"]
+When = Literal["start", "run", "end", "restart"]
+
+INTERFACES: tuple[Interface, ...] = ("posix", "mpiio", "hdf5", "pnetcdf", "adios2")
+OPERATIONS: tuple[Operation, ...] = ("write", "read")
+FILES: tuple[Files, ...] = ("per-process", "shared", "same", "gathered")
+WHENS: tuple[When, ...] = ("start", "run", "end", "restart")
+# Interfaces with collective calls. ADIOS2 always merges requests.
+_WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
+_ONLY_SHARED = ("pnetcdf",)
+_SHARES_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True)
+class AppPhase:
+    """One kind of data that is read or written.
+
+    ``data_bytes``: data of each rank. ``share``: share of all I/O time or data, None if not given.
+    """
+
+    name: str
+    operation: Operation
+    files: Files
+    data_bytes: int
+    record_bytes: tuple[int, ...] = ()
+    share: float | None = None
+    collective: bool = False
+    when: When = "run"
+
+    @property
+    def usual_record(self) -> int:
+        """Bytes of a call: the first given size, or all data of a rank if none is given."""
+        return self.record_bytes[0] if self.record_bytes else self.data_bytes
+
+
+@dataclass(frozen=True)
+class App:
+    """Description of an application. ``grouping``: ranks that its framework can merge into one writer; 1: none."""
+
+    title: str
+    interface: Interface
+    ranks: int
+    ranks_per_node: int
+    phases: tuple[AppPhase, ...]
+    grouping: int = 1
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return -(-self.ranks // self.ranks_per_node)
+
+    def file_bytes(self, phase: AppPhase) -> int:
+        """Return the size of one file of the phase."""
+        return phase.data_bytes * self.ranks if phase.files in ("shared", "gathered") else phase.data_bytes
+
+    def total_bytes(self, phase: AppPhase) -> int:
+        """Return the data of all ranks in the phase, in bytes."""
+        return phase.data_bytes * self.ranks
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10**9:
+        raise ValueError("it must be a whole number of at least 1")
+    return value
+
+
+def _size(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError("it is not a size")
+    try:
+        size = value if isinstance(value, int) else parse_bytes(value)
+    except BadInputError as error:
+        raise ValueError(f"it is not a size; {error.remedy}") from None
+    if size < 1:
+        raise ValueError("it must be at least one byte")
+    return size
+
+
+def _sizes(value: object) -> tuple[int, ...]:
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise ValueError("the list must not be empty")
+    return tuple(_size(size) for size in values)
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1:
+        raise ValueError("it must be more than 0 and at most 1")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class _Key:
+    check: Callable[[object], Any]
+    field: str
+    example: str
+    required: bool = False
+
+
+_APP_KEYS: Mapping[str, _Key] = {
+    "title": _Key(text_value, "title", 'title = "my simulation"'),
+    "interface": _Key(one_of(INTERFACES), "interface", 'interface = "mpiio"', required=True),
+    "ranks": _Key(_count, "ranks", "ranks = 4096", required=True),
+    "ranks_per_node": _Key(_count, "ranks_per_node", "ranks_per_node = 32", required=True),
+    "grouping": _Key(_count, "grouping", "grouping = 8"),
+}
+_PHASE_KEYS: Mapping[str, _Key] = {
+    "name": _Key(text_value, "name", 'name = "checkpoint"', required=True),
+    "operation": _Key(one_of(OPERATIONS), "operation", 'operation = "write"', required=True),
+    "files": _Key(one_of(FILES), "files", 'files = "per-process"', required=True),
+    "data_per_rank": _Key(_size, "data_bytes", 'data_per_rank = "64MiB"', required=True),
+    "record_size": _Key(_sizes, "record_bytes", 'record_size = "1MiB", or a list of sizes, most frequent first'),
+    "share": _Key(_share, "share", "share = 0.8"),
+    "collective": _Key(flag_value, "collective", "collective = true"),
+    "when": _Key(one_of(WHENS), "when", 'when = "restart"'),
+}
+
+
+def read_app(path: Path) -> App:
+    """Read a description. Raises BadInputError with file, line, key and remedy.
+
+    >>> import tempfile
+    >>> text = 'interface = "posix"\\nranks = 64\\nranks_per_node = 32\\n[[phase]]\\nname = "dump"\\n'
+    >>> text += 'operation = "write"\\n'
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     _ = (Path(place) / "app.toml").write_text(text + 'files = "shared"\\ndata_per_rank = "64MiB"\\n')
+    ...     app = read_app(Path(place) / "app.toml")
+    >>> app.nodes, app.file_bytes(app.phases[0])
+    (2, 4294967296)
+    """
+    return _app(read_toml(path, "the application description", "interface"), path.stem)
+
+
+def app_from_text(text: str, name: str) -> App:
+    """Return the description in a text. ``name`` is for error messages."""
+    return _app(parse_toml(text, name, "the application description"), Path(name).stem)
+
+
+def _app(file: TomlFile, stem: str) -> App:
+    phases = file.values.get("phase", [])
+    if not isinstance(phases, list) or not phases or not all(isinstance(phase, dict) for phase in phases):
+        remedy = "Add a [[phase]] table for each thing it reads or writes."
+        raise file.error(("phase",), "the application has no phase", remedy=remedy)
+    top = {key: value for key, value in file.values.items() if key != "phase"}
+    app = App(
+        **{"title": stem, **_fields(file, (), top, _APP_KEYS, ("phase",))},
+        phases=tuple(
+            AppPhase(**_fields(file, ("phase", number), entry, _PHASE_KEYS)) for number, entry in enumerate(phases)
+        ),
+    )
+    _refuse_contradictions(file, app)
+    return app
+
+
+def _fields(
+    file: TomlFile, at: Keys, table: Mapping[str, object], keys: Mapping[str, _Key], others: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    unknown = next((key for key in table if key not in keys), None)
+    if unknown is not None:
+        near = nearest_word(unknown, keys)
+        remedy = f"Did you mean {near}?" if near else f"The keys are: {', '.join((*keys, *others))}."
+        raise file.error((*at, unknown), f"unknown key {unknown!r}", remedy=remedy)
+    lacking = next((name for name, key in keys.items() if key.required and name not in table), None)
+    if lacking is not None:
+        whose = "the phase" if at else "the application"
+        raise file.error(at, f"{whose} lacks the key {lacking}", remedy=f"Write, for example: {keys[lacking].example}")
+    fields = {}
+    for name, value in table.items():
+        try:
+            fields[keys[name].field] = keys[name].check(value)
+        except ValueError as error:
+            remedy = f"Write, for example: {keys[name].example}"
+            raise file.error(
+                (*at, name), f"{name} has an invalid value", why=f"{value!r}: {error}", remedy=remedy
+            ) from None
+    return fields
+
+
+def _refuse_contradictions(file: TomlFile, app: App) -> None:
+    def refuse(keys: Keys, why: str, remedy: str) -> BadInputError:
+        return file.error(keys, f"{keys[-1]} contradicts other keys", why=why, remedy=remedy)
+
+    if app.ranks_per_node > app.ranks:
+        why = f"{app.ranks_per_node} ranks on a node, but only {app.ranks} in all"
+        raise refuse(("ranks_per_node",), why, "ranks is the number of ranks on all nodes together.")
+    if app.grouping > app.ranks:
+        why = f"{app.grouping} ranks in a group, but only {app.ranks} in all"
+        raise refuse(("grouping",), why, "grouping is the number of ranks that share one writer.")
+    names: set[str] = set()
+    for number, phase in enumerate(app.phases):
+        for key, why, remedy in _contradictions(app, phase):
+            raise refuse(("phase", number, key), why, remedy)
+        if phase.name in names:
+            why = f"two phases are called {phase.name!r}"
+            raise refuse(("phase", number, "name"), why, "Give each phase a different name.")
+        names.add(phase.name)
+    shares = [phase.share for phase in app.phases if phase.share is not None]
+    total = sum(shares)
+    last = max((number for number, phase in enumerate(app.phases) if phase.share is not None), default=0)
+    if total > 1 + _SHARES_TOLERANCE:
+        remedy = "Each is a part of all I/O; together they may be at most 1."
+        raise refuse(("phase", last, "share"), f"the shares add up to {total:.2f}", remedy)
+    if len(shares) == len(app.phases) and total < 1 - _SHARES_TOLERANCE:
+        why = f"every phase has a share, and they add up to {total:.2f}"
+        raise refuse(("phase", last, "share"), why, "Make them add up to 1, or leave out the share of one phase.")
+
+
+def _contradictions(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]:
+    """Yield the key at fault, the reason, and the remedy, for each contradiction."""
+    largest = max(phase.record_bytes, default=0)
+    if largest > phase.data_bytes:
+        why = f"one call moves {format_bytes(largest)}, but a rank has only {format_bytes(phase.data_bytes)}"
+        remedy = "record_size is the data of one call; data_per_rank is the data of a rank in the whole phase."
+        yield "record_size", why, remedy
+    if phase.collective and app.interface not in _WITH_COLLECTIVES:
+        remedy = f"Write collective = false, or interface = one of {', '.join(_WITH_COLLECTIVES)}."
+        yield "collective", f"{app.interface} has no collective calls", remedy
+    if phase.collective and phase.files != "shared":
+        why = f"collective calls need a shared file, but files are {phase.files}"
+        yield "collective", why, 'Write collective = false, or files = "shared".'
+    if app.interface in _ONLY_SHARED and phase.files == "per-process":
+        yield "files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'
+    if phase.files == "same" and phase.operation == "write":
+        yield "files", "every rank would write the whole file", 'Write operation = "read", or files = "shared".'
+    if phase.files == "gathered" and app.grouping > 1 and phase.operation == "write":
+        why = "rank 0 collects all data, so groups of ranks cannot write"
+        yield "files", why, 'Write files = "per-process", or leave out grouping.'
+    if phase.when in ("start", "restart") and phase.operation == "write":
+        why = f"at {phase.when} an application only reads"
+        yield "when", why, 'Write when = "run" or "end", or operation = "read".'
+    if phase.when == "end" and phase.operation == "read":
+        yield "when", "at its end an application only writes", 'Write when = "run", or operation = "write".'
+
+
+def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
+    """Return the description as a file; ``remarks`` precede it as comments.
+
+    >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
+    title = "t"
+    """
+    import json
+
+    lines = [
+        *(f"# {remark}" for remark in remarks),
+        f"title = {json.dumps(app.title, ensure_ascii=False)}",
+        f'interface = "{app.interface}"',
+    ]
+    lines += [f"ranks = {app.ranks}", f"ranks_per_node = {app.ranks_per_node}"]
+    if app.grouping > 1:
+        lines.append(f"grouping = {app.grouping}")
+    for phase in app.phases:
+        lines += [
+            "",
+            "[[phase]]",
+            f"name = {json.dumps(phase.name, ensure_ascii=False)}",
+            f'operation = "{phase.operation}"',
+            f'files = "{phase.files}"',
+        ]
+        lines.append(f"data_per_rank = {_written(phase.data_bytes)}")
+        if phase.record_bytes:
+            sizes = [_written(size) for size in phase.record_bytes]
+            lines.append(f"record_size = {sizes[0] if len(sizes) == 1 else '[' + ', '.join(sizes) + ']'}")
+        if phase.share is not None:
+            lines.append(f"share = {phase.share:.4g}")
+        if phase.collective:
+            lines.append("collective = true")
+        if phase.when != "run":
+            lines.append(f'when = "{phase.when}"')
+    return "\n".join(lines) + "\n"
+
+
+def _written(size: int) -> str:
+    """Return a size in the largest unit in which it is a whole number, else in bytes."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size % unit == 0:
+            return f'"{size // unit}{name}"'
+    return str(size)

@@ -1,0 +1,304 @@
+"""Choose settings for an application from measured cells, each with its reason, its evidence and its gain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from strakes.base.units import format_bytes
+from strakes.model.portrait import IntervalOf
+from strakes.model.results import Measured, Results
+from strakes.stats.grades import GOOD_ENOUGH, INTERVAL_CONFIDENCE, Answer, Versus, grade
+from strakes.stats.grades import Choice as GradedChoice
+from strakes.studies.compose import level_text, log_values
+from strakes.studies.overview import along, usual_cells
+from strakes.tuning.advise_app import App, AppPhase, Operation
+
+What = Literal["transfer size", "processes per node", "stripe count", "stripe size", "files"]
+# Settings of which smaller values have no benefit of their own. Fewer stripes and processes save resources.
+_NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
+
+# Files are treated like the nearest measured size if they differ by at most this factor.
+_LIKE = 8.0
+# S1's usual stripe; the study varies the count at it.
+_USUAL_STRIPE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One setting for one phase.
+
+    ``gain``: how many times better than the present value, with its interval, or None without a change. ``surer``: how
+    to get a surer answer, or "".
+    """
+
+    phase: str
+    what: What
+    value: int | str
+    text: str
+    reason: str
+    evidence: tuple[str, ...]
+    gain: IntervalOf | None = None
+    surer: str = ""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A setting without advice, and the measurement that it needs.
+
+    ``times``: budget of the command in ``needs``, as a multiple of the run's budget; 0 for the default budget.
+    """
+
+    phase: str
+    what: str
+    why: str
+    needs: str
+    times: int = 0
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """The best ``stripe_count`` for files up to ``file_bytes``, by the measurements."""
+
+    file_bytes: int
+    stripe_count: int
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """All advised settings, and all settings without advice."""
+
+    choices: tuple[Choice, ...]
+    unknowns: tuple[Unknown, ...]
+    classes: tuple[SizeClass, ...] = ()
+
+    def value(self, phase: AppPhase, what: What) -> int | str | None:
+        """Return the chosen value for a phase, or None."""
+        return next(
+            (choice.value for choice in self.choices if (choice.phase, choice.what) == (phase.name, what)), None
+        )
+
+
+def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
+    """Return the settings for an application by the measurements. ``budget_s``: budget of the measured run. Pure."""
+    choices: list[Choice] = []
+    unknowns: list[Unknown] = []
+    for phase in app.phases:
+        for outcome in (
+            _transfer(phase, results),
+            _writers(app, phase, results),
+            *_stripes(app, phase, results),
+            *_files(phase, results),
+        ):
+            if isinstance(outcome, Choice):
+                choices.append(outcome)
+            else:
+                unknowns.append(outcome)
+        if phase.files == "same" and app.ranks > app.nodes:
+            why = "one reader per node that passes the data on (MPI_Bcast) was not compared with all ranks reading"
+            unknowns.append(
+                Unknown(
+                    phase.name,
+                    "who reads",
+                    why,
+                    "the study startup-load on several nodes; in S1, 1 reader per node was best",
+                )
+            )
+    unknowns = [
+        replace(unknown, needs=f"{unknown.needs} --budget {math.ceil(unknown.times * budget_s / 60)}m")
+        if unknown.times
+        else unknown
+        for unknown in unknowns
+    ]
+    # A layout applies to both operations, so the operation with the largest share decides.
+    operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
+    return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
+
+
+def _transfer(phase: AppPhase, results: Results) -> Choice | Unknown:
+    cells = [
+        cell
+        for cell in results.of_study("transfer-size").where(operation=phase.operation, io="buffered")
+        if "stripe_bytes" not in cell.settings
+    ] or _overview(results, phase.operation, "transfer_bytes")
+    # A call cannot move more than the data of a rank.
+    cells = [cell for cell in cells if float(cell.settings["transfer_bytes"]) <= phase.data_bytes]
+    return _level(phase, "transfer size", cells, "transfer_bytes", phase.usual_record, "transfer-size")
+
+
+def _writers(app: App, phase: AppPhase, results: Results) -> Choice | Unknown:
+    cells = [
+        cell
+        for cell in results.of_study("processes-per-node").where(operation=phase.operation)
+        if not cell.settings.keys() & {"data_bytes", "on"}
+    ] or _overview(results, phase.operation, "ranks")
+    outcome = _level(phase, "processes per node", cells, "ranks", app.ranks_per_node, "processes-per-node")
+    if isinstance(outcome, Choice) and app.nodes > 1:
+        more = (
+            f"measured on one node: run client-scaling on several nodes to see how {app.nodes} nodes share the servers"
+        )
+        return replace(outcome, surer="; ".join(filter(None, (outcome.surer, more))))
+    return outcome
+
+
+def _overview(results: Results, operation: str, factor: str) -> list[Measured]:
+    """Return the cells of a survey that differ only in this factor."""
+    return [cell for _, cells in along(results.of_study("overview"), operation, factor) for cell in cells]
+
+
+def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unknown]:
+    cells = results.of_study("striping").where(operation=phase.operation)
+    size = app.file_bytes(phase)
+    if not cells:
+        layouts = results.facts.get("striping") or {}
+        # The study needs a file system whose files can be striped.
+        if results.facts.get("no_striping") or int(layouts.get("data_targets", 2)) < 2:
+            return []
+        return [
+            Unknown(phase.name, "striping", "the layout of files was not measured here", "strakes study striping DIR")
+        ]
+    measured = sorted({float(cell.settings["file_bytes"]) for cell in cells})
+    nearest = min(measured, key=lambda file_bytes: abs(math.log(file_bytes / size)))
+    if not 1 / _LIKE <= nearest / size <= _LIKE:
+        why = f"its files have {format_bytes(size)}, but the nearest size measured is {format_bytes(nearest)}"
+        return [Unknown(phase.name, "striping", why, "strakes study striping DIR", 2)]
+    like = [cell for cell in cells if float(cell.settings["file_bytes"]) == nearest]
+    counts = [cell for cell in like if cell.settings["stripe_bytes"] == _USUAL_STRIPE]
+    most = max(float(cell.settings["stripe_count"]) for cell in like)
+    sizes = [cell for cell in like if float(cell.settings["stripe_count"]) == most]
+    about = f", for files of {format_bytes(nearest)}" + (
+        ", each written by one process" if phase.files != "per-process" else ""
+    )
+    return [
+        _level(phase, "stripe count", counts, "stripe_count", 1, "striping", about),
+        _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE, "striping", about),
+    ]
+
+
+def _files(phase: AppPhase, results: Results) -> list[Choice | Unknown]:
+    """Compare one shared file with a file for each rank, if the phase uses one of these layouts."""
+    if phase.files not in ("per-process", "shared"):
+        return []
+    cells = _by_files(phase, results)
+    command = "strakes study access-patterns DIR"
+    if len(cells) < 2:
+        return [Unknown(phase.name, "files", "shared and own files were not compared here", command)]
+    names = list(cells)
+    (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells.values()))])
+    evidence = tuple(cell.id for cell in cells.values())
+    if answer is None:
+        return [Unknown(phase.name, "files", "too few runs compare shared and own files", command, 2)]
+    best = names[answer.chosen]
+    ratio = f"{answer.versus.ratio:.2f} times the rate of {names[answer.versus.level]} files"
+    if answer.grade in ("sure", "likely") and best != phase.files:
+        gain = _interval(answer.versus, f"ratio of {best} to {phase.files} files")
+        return [Choice(phase.name, "files", best, _files_text(best), f"{ratio} ({answer.grade})", evidence, gain)]
+    if answer.grade == "undecided":
+        why = f"not decided; leaning to {best} files, {ratio}"
+        return [Unknown(phase.name, "files", why, *_more(answer, command))]
+    reason = f"keep {phase.files} files: no other is faster ({answer.grade})"
+    return [Choice(phase.name, "files", phase.files, _files_text(phase.files), reason, evidence)]
+
+
+def _by_files(phase: AppPhase, results: Results) -> dict[str, Measured]:
+    """Return a cell with a file per rank and one with a shared file, which are otherwise equal."""
+    cells = results.of_study("access-patterns").where(operation=phase.operation, axis="requests")
+    sizes = {float(cell.settings["transfer_bytes"]) for cell in cells}
+    if not sizes:
+        found = {
+            name: usual_cells(results.of_study("overview"), phase.operation, files=files)
+            for name, files in (("per-process", "own"), ("shared", "segmented"))
+        }
+        return {name: own[0] for name, own in found.items() if own}
+    near = min(sizes, key=lambda size: abs(math.log(size / phase.usual_record)))
+    patterns = {"MFWA": "per-process", "SFSA": "shared"}
+    return {
+        patterns[str(cell.settings["pattern"])]: cell
+        for cell in cells
+        if float(cell.settings["transfer_bytes"]) == near and cell.settings["pattern"] in patterns
+    }
+
+
+def _files_text(files: str) -> str:
+    return "one shared file" if files == "shared" else "a file for each writing process"
+
+
+def _level(
+    phase: AppPhase,
+    what: What,
+    cells: Sequence[Measured],
+    factor: str,
+    now: float,
+    study: str,
+    about: str = "",
+) -> Choice | Unknown:
+    """Return the smallest level that is good enough, or the present one if no other is better."""
+    cells = sorted(cells, key=lambda cell: float(cell.settings[factor]))
+    command = f"strakes study {study} DIR"
+    if len(cells) < 2:
+        why = "it was not measured here" if not cells else "only one setting of it was measured"
+        return Unknown(phase.name, what, f"{why}{about}", command)
+    (answer,) = grade([GradedChoice(tuple(log_values(cell) for cell in cells), ordered=True)])
+    evidence = tuple(cell.id for cell in cells)
+    if answer is None:
+        return Unknown(phase.name, what, f"too few runs compare its settings{about}", command, 2)
+    best = cells[answer.chosen]
+    if answer.grade == "undecided":
+        leaning = _text(factor, best)
+        return Unknown(phase.name, what, f"not decided{about}; leaning to {leaning}", *_more(answer, command))
+    # The application's present setting, or the nearest measured one.
+    as_now = min(cells, key=lambda cell: abs(math.log(float(cell.settings[factor]) / now)))
+    better = next((one for one in answer.others if cells[one.level] is as_now and one.grade != "undecided"), None)
+    if best is not as_now and better is None and (what in _NOT_SPARED or float(now) < float(best.settings[factor])):
+        # A smaller value would save nothing, so keep the present one, which is as good.
+        reason = f"keep the present value: no other is shown to be faster{about}"
+        return Choice(phase.name, what, _value(factor, as_now), _text(factor, as_now), reason, evidence)
+    gain = None if better is None else _interval(better, f"ratio to {level_text(factor, as_now.settings[factor])}")
+    reason = f"the smallest that is good enough{about} ({answer.grade})"
+    return Choice(phase.name, what, _value(factor, best), _text(factor, best), reason, evidence, gain)
+
+
+def _value(factor: str, cell: Measured) -> int:
+    return int(float(cell.settings[factor]))
+
+
+def _text(factor: str, cell: Measured) -> str:
+    return format_bytes(float(cell.settings[factor])) if factor.endswith("_bytes") else str(cell.settings[factor])
+
+
+def _interval(versus: Versus, of: str) -> IntervalOf:
+    return IntervalOf(versus.low, versus.high, INTERVAL_CONFIDENCE, of, "times")
+
+
+# Largest multiple of the budget that is suggested.
+_MOST_TIMES = 20
+
+
+def _more(answer: Answer, command: str) -> tuple[str, int]:
+    """Return the command that would decide, and its budget as a multiple of the run's.
+
+    The width of intervals shrinks with the square root of the time.
+    """
+    half = math.log(answer.versus.high / answer.versus.low) / 2
+    times = math.ceil((half / math.log(GOOD_ENOUGH)) ** 2)
+    if times > _MOST_TIMES:
+        return f"{command} at a quieter time: the runs scatter too much", 0
+    return command, max(2, times)
+
+
+def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
+    """Return stripe counts by file size, for a layout that grows with the file."""
+    cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE)
+    classes: list[SizeClass] = []
+    for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
+        like = [cell for cell in cells if float(cell.settings["file_bytes"]) == size]
+        probe = AppPhase("", operation, "per-process", int(size))
+        outcome = _level(probe, "stripe count", like, "stripe_count", 1, "striping")
+        if isinstance(outcome, Choice):
+            # A later component with fewer stripes would leave stripes of the earlier ones unused.
+            count = max([int(outcome.value), *(size_class.stripe_count for size_class in classes)])
+            classes.append(SizeClass(int(size), count, outcome.evidence))
+    return tuple(classes)

@@ -1,0 +1,340 @@
+"""Read Darshan logs, and describe an application from them."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import math
+import os
+import re
+import select
+import signal
+import subprocess
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import open_regular
+from strakes.base.processes import python_module
+from strakes.base.units import GIB, KIB, MIB, format_bytes
+from strakes.model.record import from_record
+from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
+
+# Modules that count bytes and time. The first three never count the same call twice; MPI-IO calls POSIX or DFS.
+_SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
+COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
+# Darshan counts calls by size in these classes; each class is read as its upper end.
+CALL_CLASSES = {
+    "0_100": 100,
+    "100_1K": KIB,
+    "1K_10K": 10 * KIB,
+    "10K_100K": 100 * KIB,
+    "100K_1M": MIB,
+    "1M_4M": 4 * MIB,
+    "4M_10M": 10 * MIB,
+    "10M_100M": 100 * MIB,
+    "100M_1G": GIB,
+    "1G_PLUS": GIB,
+}
+# Rank of the records with the sums over all ranks, for files that all ranks share.
+ALL_RANKS = -1
+# Time limit for a log in seconds. Reading a damaged log may never end; doubling the limit only delays that error.
+_MOST_READ_S = 300.0
+# Ratio of the data moved by POSIX to the data of MPI-IO calls that shows data sieving. Headers alone stay below it.
+_SIEVED = 2.0
+# A phase with less than this share of all data is not described.
+_TOO_LITTLE = 0.02
+
+
+@dataclass(frozen=True)
+class FileRecord:
+    """One file in one module. ``rank``: -1 for the sums over all ranks.
+
+    ``read_calls``, ``write_calls``: number of calls by the upper end of their size class. ``time_s``: time in reads,
+    writes and metadata; in a record of all ranks, the slowest rank's.
+    """
+
+    file: int
+    rank: int
+    read_bytes: int
+    written_bytes: int
+    read_calls: Mapping[int, int]
+    write_calls: Mapping[int, int]
+    collective: bool = False
+    time_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """The facts in a log.
+
+    ``modules``: all modules with records. ``records``: files by module, for modules with counters. ``partial``: modules
+    with counters that lack files, because their memory was full.
+    """
+
+    program: str
+    ranks: int
+    run_s: float
+    modules: tuple[str, ...]
+    records: Mapping[str, tuple[FileRecord, ...]] = field(default_factory=dict)
+    partial: tuple[str, ...] = ()
+
+    def of(self, *modules: str) -> tuple[FileRecord, ...]:
+        """Return the records of some modules."""
+        return tuple(record for name in modules for record in self.records.get(name, ()))
+
+    @property
+    def io_s(self) -> float:
+        """I/O time of the slowest rank in seconds, an upper limit of what a faster file system could save."""
+        slowest_s = (_slowest_rank_s(self.of(*names)) for names in (_SYSTEM_MODULES, ("MPI-IO", "STDIO")))
+        return min(self.run_s, max(slowest_s))
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes read and written by the lowest layer."""
+        return _moved(self.of(*_SYSTEM_MODULES)) or _moved(self.of("MPI-IO"))
+
+    @property
+    def sieved(self) -> str:
+        """A sentence about data sieving, or "" if POSIX moved about as much as MPI-IO calls requested."""
+        asked = self.of("MPI-IO")
+        files = {record.file for record in asked}
+        moved = _moved([record for record in self.of("POSIX") if record.file in files])
+        if not _moved(asked) or moved < _SIEVED * _moved(asked):
+            return ""
+        return (
+            f"The program asked MPI-IO for {format_bytes(_moved(asked))}, and {format_bytes(moved)} were moved: data "
+            "sieving reads and writes whole buffers around small pieces. Use collective calls, or the hints "
+            "romio_ds_read=disable and romio_ds_write=disable."
+        )
+
+
+def _moved(records: Sequence[FileRecord]) -> int:
+    return sum(record.read_bytes + record.written_bytes for record in records)
+
+
+def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
+    own_s: dict[int, float] = {}
+    for record in records:
+        own_s[record.rank] = own_s.get(record.rank, 0.0) + record.time_s
+    shared_s = own_s.pop(ALL_RANKS, 0.0)
+    return shared_s + max(own_s.values(), default=0.0)
+
+
+def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
+    """Return all logs below a directory, the one with the most I/O time first, and the errors of unreadable ones.
+
+    Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
+    """
+    paths = sorted(path for path in directory.rglob("*.darshan") if path.is_file())
+    if not paths:
+        remedy = "Give a directory of files called NAME.darshan."
+        raise BadInputError("no Darshan log in this directory", where=str(directory), remedy=remedy)
+    logs, errors = [], []
+    for path, result in _read_in_child(paths):
+        if isinstance(result, LogFacts):
+            logs.append((path, result))
+        else:
+            errors.append(result)
+    return sorted(logs, key=lambda log: (-log[1].io_s, log[0])), errors
+
+
+def read_log(path: Path) -> LogFacts:
+    """Read a log. Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that it cannot read."""
+    if not path.is_file():
+        raise BadInputError(
+            "the Darshan log does not exist", where=str(path), remedy="Give a file written by Darshan (NAME.darshan)."
+        )
+    for _, result in _read_in_child([path]):
+        if isinstance(result, LogFacts):
+            return result
+        raise result
+    raise AssertionError("the child answers every path")
+
+
+def _read_in_child(paths: Sequence[Path]) -> Iterator[tuple[Path, LogFacts | BadInputError]]:
+    """Yield the facts or the error of each log. A child process reads the logs, because damaged ones crash it."""
+    if find_spec("darshan") is None:
+        why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
+        raise EnvironmentLacksError("Darshan logs cannot be read here", why=why, remedy=remedy)
+    child: subprocess.Popen[bytes] | None = None
+    try:
+        for path in paths:
+            if old := _old_version(path):
+                yield path, old
+                continue
+            child = child or _start()
+            answer = _ask(child, path)
+            if "facts" in answer:
+                yield path, from_record(LogFacts, answer["facts"])
+                continue
+            why = answer.get("error") or _ended(child)
+            if "error" not in answer:
+                child = None
+            remedy = "Copy the file again, or leave it out; darshan-parser shows where it ends."
+            yield path, BadInputError("the Darshan log is damaged", where=str(path), why=why, remedy=remedy)
+    finally:
+        if child:
+            _ended(child)
+
+
+def _start() -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    command = python_module("strakes.tuning.advise_darshan_reader")
+    # BLAS reserves address space for each thread, and the child's is limited.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)
+
+
+def _ask(child: subprocess.Popen[bytes], path: Path) -> dict[str, str]:
+    """Return the answer of the child, or {} if it crashed or did not answer in time."""
+    assert child.stdin and child.stdout
+    with suppress(BrokenPipeError):
+        child.stdin.write(json.dumps(str(path.absolute())).encode() + b"\n")
+        child.stdin.flush()
+    ready, _, _ = select.select([child.stdout], [], [], _MOST_READ_S)
+    line = child.stdout.readline() if ready else b""
+    return dict(json.loads(line)) if line.endswith(b"\n") else {}
+
+
+def _ended(child: subprocess.Popen[bytes]) -> str:
+    """Kill the child and return the reason for its end."""
+    status = child.poll()
+    with suppress(subprocess.TimeoutExpired):
+        status = child.wait(1.0) if status is None else status
+    child.kill()
+    child.communicate()
+    if status is None:
+        return f"PyDarshan did not finish within {_MOST_READ_S:g} s"
+    return f"PyDarshan ended with {signal.Signals(-status).name if status < 0 else f'status {status}'}"
+
+
+def _old_version(path: Path) -> BadInputError | None:
+    """Return an error for a log of Darshan 1 or 2, which is compressed as a whole, else None."""
+    try:
+        with open_regular(path) as file:
+            beginning = file.read(4)
+            if beginning[:2] not in (b"\x1f\x8b", b"BZ"):
+                return None
+            file.seek(0)
+            log = bz2.BZ2File(file) if beginning[:2] == b"BZ" else gzip.GzipFile(fileobj=file)
+            with log:
+                version = re.match(rb"[12]\.\d+", log.read(8))
+    except (OSError, EOFError, zlib.error):
+        return None
+    if version is None:
+        return None
+    remedy = "Convert its figures with darshan-parser of Darshan 2.3, or record the application with Darshan 3."
+    what = f"this is a log of Darshan {version[0].decode()}, and PyDarshan reads logs since 3.0"
+    return BadInputError(what, where=str(path), remedy=remedy)
+
+
+def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
+    """Return the description of the application, and remarks on its limits.
+
+    Raises BadInputError for a log without reads and writes.
+    """
+    interface = _interface(facts.modules)
+    # For a library, the calls of MPI-IO are the program's; POSIX below it shows the calls of aggregators.
+    by_library = interface != "posix" and bool(facts.of("MPI-IO"))
+    records = facts.of("MPI-IO", "STDIO") if by_library else facts.of(*_SYSTEM_MODULES)
+    total = _moved(records)
+    if total == 0:
+        why = f"modules in the log: {', '.join(facts.modules) or 'none'}"
+        remedy = "Give the log of a job that did I/O through POSIX, STDIO, DFS or MPI-IO."
+        raise BadInputError("the Darshan log has no reads or writes", why=why, remedy=remedy)
+    phases: list[AppPhase] = []
+    remarks = [
+        (
+            "A Darshan log does not say: ranks_per_node (assumed: all ranks on one node), grouping, and when the "
+            "program reads."
+        ),
+        "Darshan counts call sizes in classes: record_size is the upper end of the most frequent ones.",
+    ]
+    if facts.partial:
+        remarks.append(
+            f"The log is partial: Darshan's memory for {' and '.join(facts.partial)} was full, so files that were "
+            "opened later are missing "
+            "and amounts are too low. Run the job again with more (DARSHAN_MODMEM, or MODMEM in its configuration)."
+        )
+    if facts.sieved:
+        remarks.append(facts.sieved)
+    stdio = _moved(facts.of("STDIO"))
+    if stdio > _TOO_LITTLE * total:
+        remarks.append(
+            f"{format_bytes(stdio)} went through STDIO, which has no classes of call sizes: record_size is their mean, "
+            "and libc gathers calls in a buffer."
+        )
+    for operation in ("write", "read"):
+        for files in ("shared", "per-process"):
+            phase = _phase(facts, records, operation, files, total, interface)
+            if phase is not None:
+                phases.append(phase)
+    left = 1 - sum(phase.share or 0.0 for phase in phases)
+    if left > _TOO_LITTLE / 10:
+        remarks.append(f"{left:.1%} of the data belongs to small phases, which are left out.")
+    if any(record.rank == ALL_RANKS for record in records):
+        remarks.append(
+            'For shared files Darshan keeps only sums; whether all ranks read a whole file (files = "same") is '
+            "inferred from the amounts."
+        )
+    shares = [replace(phase, share=None) for phase in phases] if left > 0.005 else phases
+    if len(shares) > 1 and shares[0].share is not None:
+        remarks.append("share is a share of the data, not of the time.")
+    return App(facts.program or "application", interface, facts.ranks, facts.ranks, tuple(shares)), tuple(remarks)
+
+
+def _interface(modules: Sequence[str]) -> Interface:
+    if any(name.startswith("PNETCDF") for name in modules):
+        return "pnetcdf"
+    if any(name.startswith("H5") for name in modules):
+        return "hdf5"
+    return "mpiio" if "MPI-IO" in modules else "posix"
+
+
+def _phase(
+    facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
+) -> AppPhase | None:
+    """Return the sum of all records with this operation and kind of files as a phase, or None if it is too small."""
+    sharers: dict[int, set[int]] = {}
+    for record in records:
+        sharers.setdefault(record.file, set()).add(record.rank)
+    shared = {file for file, ranks in sharers.items() if ranks == {ALL_RANKS} or len(ranks) > 1}
+    # A program with a single rank has no shared files.
+    chosen = [
+        record
+        for record in records
+        if ((record.file in shared) == (files == "shared")) or (facts.ranks == 1 and files == "per-process")
+    ]
+    if facts.ranks == 1 and files == "shared":
+        return None
+    moved = sum(_bytes(record, operation) for record in chosen)
+    if moved < _TOO_LITTLE * total:
+        return None
+    ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != ALL_RANKS}
+    gathered = files == "per-process" and ranks == {0} and facts.ranks > 1
+    calls: dict[int, int] = {}
+    for record in chosen:
+        for size, number in (record.write_calls if operation == "write" else record.read_calls).items():
+            calls[size] = calls.get(size, 0) + number
+    data = math.ceil(moved / facts.ranks)
+    frequent = sorted(calls, key=lambda size: (-calls[size], size))
+    kept = tuple(min(size, data) for size in frequent if calls[size] >= 0.1 * sum(calls.values()))
+    return AppPhase(
+        name=f"{operation}, {'rank 0' if gathered else files}",
+        operation=operation,
+        files="gathered" if gathered else files,
+        data_bytes=data,
+        record_bytes=tuple(dict.fromkeys(kept)),
+        share=round(moved / total, 4),
+        collective=files == "shared" and interface != "posix" and any(record.collective for record in chosen),
+    )
+
+
+def _bytes(record: FileRecord, operation: Operation) -> int:
+    return record.written_bytes if operation == "write" else record.read_bytes

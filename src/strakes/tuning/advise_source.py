@@ -1,0 +1,63 @@
+"""Select the measurement for advice: the requested one, the user's own, or the site's published one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from strakes.base.errors import BadInputError
+from strakes.runs.published import PublishedRun
+from strakes.runs.run import Run
+from strakes.runs.store import Store
+
+VARIABLE = "STRAKES_PORTRAIT"
+# Most runs that are checked; reading one takes about a second.
+_MOST_LOOKED_AT = 10
+# Paths of a published portrait below the system's data directories.
+_PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
+_SHARED_DATA = "/usr/local/share:/usr/share"
+
+
+def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None = None) -> Run:
+    """Return the run ``wanted`` (an id or a file), else $STRAKES_PORTRAIT, else the user's newest survey or study, else
+    the run that the site has published.
+
+    With ``answers``, prefer the newest of the user's runs that answers a question. Raises BadInputError if no run is
+    found, with the shortest measurement that suffices.
+    """
+    store = Store()
+    if wanted is not None:
+        return PublishedRun(Path(wanted)) if os.sep in wanted or Path(wanted).is_file() else store.open(wanted)
+    if chosen := os.environ.get(VARIABLE):
+        return PublishedRun(Path(chosen).expanduser())
+    measured = [
+        run for run in store.runs() if run.kind in ("survey", "study") and run.status in ("complete", "partial")
+    ]
+    if measured:
+        return _chosen([store.open(run.id) for run in measured[: -1 - _MOST_LOOKED_AT : -1]], answers)
+    for place in published_places():
+        if place.exists():
+            return PublishedRun(place)
+    why = f"no finished survey or study exists, {VARIABLE} is not set, and no system data directory has {_PUBLISHED[0]}"
+    remedy = "Run strakes survey DIR --budget 2m first, with DIR on the file system that the application uses."
+    raise BadInputError("no measurements to base advice on", where=str(store.root), why=why, remedy=remedy)
+
+
+def _chosen(newest: Sequence[Run], answers: Callable[[Run], bool] | None) -> Run:
+    """Return the first run that answers a question, otherwise the first intact one, otherwise the first."""
+    whole = []
+    for run in newest:
+        with suppress(BadInputError):
+            run.require_whole()
+            if answers is None or answers(run):
+                return run
+            whole.append(run)
+    return (whole or newest)[0]
+
+
+def published_places() -> tuple[Path, ...]:
+    """Return the possible paths of a site's published portrait, in order of precedence (XDG base directories)."""
+    directories = (os.environ.get("XDG_DATA_DIRS") or _SHARED_DATA).split(":")
+    return tuple(Path(directory) / name for directory in directories if os.path.isabs(directory) for name in _PUBLISHED)

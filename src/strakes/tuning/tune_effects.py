@@ -1,0 +1,166 @@
+"""Sensitivity of the rate to each setting, from the model of all runs.
+
+The total effect of a setting is the mean variance left when all others are fixed, relative to the total variance
+(Saltelli et al., Global Sensitivity Analysis, 2008, 4.5); an interaction is the part of two settings that is not
+additive. Levels are compared only between combinations that both exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from strakes.model.portrait import Setting
+from strakes.tuning.tune_search import Search
+from strakes.tuning.tune_space import Point, SearchSpace
+from strakes.tuning.tune_surrogate import Array
+
+# Below this share of the variance a setting is said not to matter.
+MATTERS = 0.05
+_DRAWS = 200
+
+
+@dataclass(frozen=True)
+class LevelEffect:
+    """The mean ratio of one level's rate to the default's, with all other settings equal."""
+
+    factor: str
+    level: Setting
+    ratio: float
+    low: float
+    high: float
+    runs: int
+
+
+@dataclass(frozen=True)
+class VarianceShare:
+    """The share of the variance of a setting, or of the interaction of two."""
+
+    factors: tuple[str, ...]
+    share: float
+
+
+@dataclass(frozen=True)
+class StepBack:
+    """How many times slower the best setting becomes when one factor of it goes back to the default."""
+
+    factor: str
+    level: Setting
+    default: Setting
+    ratio: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Effects:
+    """``parts`` and ``pairs`` with the largest first."""
+
+    levels: tuple[LevelEffect, ...]
+    parts: tuple[VarianceShare, ...]
+    pairs: tuple[VarianceShare, ...]
+    steps: tuple[StepBack, ...]
+    means: Mapping[Point, float]
+
+    @property
+    def matter(self) -> tuple[str, ...]:
+        """Factors with a level that is shown to differ from the default's, and a share worth naming."""
+        shown = {effect.factor for effect in self.levels if effect.low > 1 or effect.high < 1}
+        return tuple(part.factors[0] for part in self.parts if part.share >= MATTERS and part.factors[0] in shown)
+
+
+def effects(search: Search) -> Effects:
+    """Return the effects of all settings from the search's results."""
+    space, confidence = search.space, search.rules.confidence
+    numbers, drawn = search.drawn(_DRAWS)
+    points = [space.points[number] for number in numbers]
+    known = {point: place for place, point in enumerate(points)}
+    mean = drawn.mean(axis=0)
+    ends = ((1 - confidence) / 2, (1 + confidence) / 2)
+
+    def ratio(differences: Array) -> tuple[float, float, float]:
+        low, high = np.exp(np.quantile(differences, ends))
+        return float(np.exp(differences.mean())), float(low), float(high)
+
+    levels = []
+    for which, factor in enumerate(space.factors):
+        for level in factor.levels:
+            pairs = _pairs(known, which, level, factor.default)
+            if pairs:
+                apart = np.mean([drawn[:, a] - drawn[:, b] for a, b in pairs], axis=0)
+                runs = sum(result.trial.point[which] == level for result in search.told)
+                levels.append(LevelEffect(factor.name, level, *ratio(apart), runs))
+    steps = []
+    best = search.best
+    for which, factor in enumerate(space.factors):
+        back = (*best[:which], factor.default, *best[which + 1 :])
+        if best[which] != factor.default and best in known and back in known:
+            steps.append(
+                StepBack(
+                    factor.name, best[which], factor.default, *ratio(drawn[:, known[best]] - drawn[:, known[back]])
+                )
+            )
+    parts, pairs_of = _parts(space, points, mean)
+    return Effects(
+        tuple(levels),
+        parts,
+        pairs_of,
+        tuple(steps),
+        {point: float(np.exp(mean[place])) for point, place in known.items()},
+    )
+
+
+def _pairs(known: Mapping[Point, int], which: int, level: Setting, default: Setting) -> list[tuple[int, int]]:
+    pairs = []
+    for point, place in known.items():
+        if point[which] == level:
+            other = known.get((*point[:which], default, *point[which + 1 :]))
+            if other is not None:
+                pairs.append((place, other))
+    return pairs
+
+
+def _parts(
+    space: SearchSpace, points: Sequence[Point], mean: Array
+) -> tuple[tuple[VarianceShare, ...], tuple[VarianceShare, ...]]:
+    whole = float(mean.var())
+    if whole <= 0:
+        return tuple(VarianceShare((factor.name,), 0.0) for factor in space.factors), ()
+    varying = [which for which, factor in enumerate(space.factors) if len(factor.levels) > 1]
+    parts = [VarianceShare((space.factors[which].name,), _within(points, mean, (which,)) / whole) for which in varying]
+    pairs = [
+        VarianceShare((space.factors[a].name, space.factors[b].name), _together(points, mean, a, b) / whole)
+        for a, b in combinations(varying, 2)
+    ]
+    return tuple(sorted(parts, key=lambda part: -part.share)), tuple(sorted(pairs, key=lambda part: -part.share))
+
+
+def _groups(points: Sequence[Point], free: Sequence[int]) -> list[list[int]]:
+    groups: dict[Point, list[int]] = {}
+    for place, point in enumerate(points):
+        groups.setdefault(tuple(level for which, level in enumerate(point) if which not in free), []).append(place)
+    return [places for places in groups.values() if len(places) > 1]
+
+
+def _within(points: Sequence[Point], mean: Array, free: Sequence[int]) -> float:
+    groups = _groups(points, free)
+    return float(sum(mean[places].var() * len(places) for places in groups) / len(points))
+
+
+def _together(points: Sequence[Point], mean: Array, a: int, b: int) -> float:
+    """Return the variance of the interaction of two factors."""
+    total = 0.0
+    for places in _groups(points, (a, b)):
+        first, second = ({points[place][which] for place in places} for which in (a, b))
+        if len(places) != len(first) * len(second):
+            continue
+        rows, columns = list(first), list(second)
+        table = np.zeros((len(rows), len(columns)))
+        for place in places:
+            table[rows.index(points[place][a]), columns.index(points[place][b])] = mean[place]
+        rest = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
+        total += float((rest**2).sum())
+    return total / len(points)

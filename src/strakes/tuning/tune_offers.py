@@ -1,0 +1,182 @@
+"""The settings to search, from an application and the abilities of file system, engine and team."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import KIB, MIB, format_bytes
+from strakes.model.phases import Backend
+from strakes.model.portrait import Setting
+from strakes.targets.description import Layout, Striping
+from strakes.tuning.advise_app import App, AppPhase
+from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
+
+FILES, WRITERS, READERS, TRANSFER, INTERFACE = "files", "writers", "readers", "transfer_bytes", "interface"
+STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT = "stripe_count", "stripe_bytes", "pool", "layout"
+LAYOUT_FACTORS = (STRIPE_COUNT, STRIPE_BYTES, POOL, LAYOUT)
+# The layout with a count, a size and a pool only; other layouts are written as options of lfs setstripe.
+PLAIN_LAYOUT = "plain"
+
+POSIX, DIRECT, STDIO, MMAP, URING, URING_DIRECT = "posix", "posix direct", "stdio", "mmap", "uring", "uring direct"
+# The engine's backend of each, whether it goes past the page cache, and how many transfers are under way.
+INTERFACES: Mapping[str, tuple[Backend, bool, int]] = {
+    POSIX: ("posix", False, 1),
+    DIRECT: ("posix", True, 1),
+    STDIO: ("stdio", False, 1),
+    MMAP: ("mmap", False, 1),
+    URING: ("uring", False, 16),
+    URING_DIRECT: ("uring", True, 16),
+}
+# The engine gathers data of several ranks only for these.
+_GATHERS = (POSIX, DIRECT, STDIO, MMAP)
+
+_TRANSFERS = tuple(8 * KIB << power for power in range(10))
+_STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
+_DIRECT_UNIT = 4 * KIB
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """The abilities of this system.
+
+    ``ranks``: of one node in a trial. ``data_bytes``: the least that a rank moves in a trial. ``interfaces``: the
+    working ones. ``layout``: of new files now (None if unknown; then no layout is tried).
+    """
+
+    ranks: int
+    data_bytes: int
+    interfaces: tuple[str, ...]
+    striping: Striping | None = None
+    layout: Layout | None = None
+    pools: tuple[str, ...] = ()
+
+
+def offers(app: App, able: Abilities) -> SearchSpace:
+    """Return the settings to search; the default is what the application does now. Pure."""
+    factors: list[Factor] = []
+    constraints: list[Constraint] = []
+    moving = [phase for phase in app.phases if phase.files != "same"]
+    if moving:
+        factors += _files_and_writers(app, moving, able.ranks)
+        factors.append(_interfaces(app, able))
+        constraints += _between(able.ranks, {factor.name for factor in factors})
+    if any(phase.files == "same" for phase in app.phases):
+        factors.append(Factor(READERS, _powers(able.ranks), able.ranks))
+    factors.append(_transfers(app, able.data_bytes))
+    layouts = _layouts(able)
+    factors += layouts
+    constraints += _kinds_by_themselves(layouts)
+    return SearchSpace(tuple(factors), tuple(constraints))
+
+
+def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
+    """Restrict some factors to some levels; a default that is left out becomes the first of them.
+
+    Raises BadInputError for an unknown factor or level.
+    """
+    known = {factor.name: factor for factor in space.factors}
+    for name, levels in only.items():
+        if name not in known:
+            raise BadInputError(f"there is no setting {name!r} here", remedy=f"The settings are: {', '.join(known)}.")
+        for level in levels:
+            if level not in known[name].levels:
+                valid = ", ".join(map(str, known[name].levels))
+                raise BadInputError(f"{name} cannot be {level!r} here", remedy=f"Valid levels are: {valid}.")
+    factors = []
+    for factor in space.factors:
+        levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))
+        factors.append(
+            replace(factor, levels=levels, default=factor.default if factor.default in levels else levels[0])
+        )
+    return SearchSpace(tuple(factors), space.constraints)
+
+
+def _files_and_writers(app: App, phases: Sequence[AppPhase], ranks: int) -> list[Factor]:
+    first = phases[0]
+    gathered = first.files == "gathered"
+    now = "shared" if gathered else str(first.files)
+    only_shared = app.interface == "pnetcdf" or any(phase.collective for phase in phases)
+    files: tuple[Setting, ...] = (now,) if only_shared else ("per-process", "shared")
+    writes = any(phase.operation == "write" for phase in phases)
+    group = ranks if gathered or any(phase.collective for phase in phases) else min(app.grouping, ranks)
+    # A writer takes data of at most ``group`` ranks, the limit of the framework.
+    writers = [count for count in _powers(ranks) if count * group >= ranks] if writes and group > 1 else [ranks]
+    factors = [Factor(FILES, files, now, ordered=False)] if len(files) > 1 else []
+    if len(writers) > 1:
+        factors.append(Factor(WRITERS, tuple(writers), 1 if gathered else ranks))
+    return factors
+
+
+def _interfaces(app: App, able: Abilities) -> Factor:
+    # Libraries above MPI-IO choose their calls themselves; whether they go past the page cache can be asked for.
+    suitable = INTERFACES if app.interface == "posix" else (POSIX, DIRECT)
+    return Factor(INTERFACE, tuple(name for name in suitable if name in able.interfaces), POSIX, ordered=False)
+
+
+def _between(ranks: int, names: set[str]) -> list[Constraint]:
+    constraints = [
+        Constraint(
+            f"a transfer with O_DIRECT must be a multiple of {format_bytes(_DIRECT_UNIT)}",
+            lambda settings: not INTERFACES[str(settings[INTERFACE])][1] or int(settings[TRANSFER]) % _DIRECT_UNIT == 0,
+        )
+    ]
+    if WRITERS in names:
+        constraints.append(
+            Constraint(
+                "data of several ranks are merged by POSIX calls",
+                lambda settings: settings[WRITERS] == ranks or settings[INTERFACE] in _GATHERS,
+            )
+        )
+    return constraints
+
+
+def _transfers(app: App, data_bytes: int) -> Factor:
+    # A call moves at most the data of a rank, and its size divides that.
+    now = min(data_bytes, 1 << (min(phase.usual_record for phase in app.phases).bit_length() - 1))
+    levels = sorted({now, *(size for size in _TRANSFERS if size <= data_bytes)})
+    return Factor(TRANSFER, tuple(levels), now)
+
+
+def _layouts(able: Abilities) -> list[Factor]:
+    if able.striping is None or able.layout is None:
+        return []
+    now, factors = able.layout, []
+    targets = able.striping.data_targets
+    if now.stripe_count is not None and targets > 1:
+        count = targets if now.stripe_count == -1 else now.stripe_count
+        factors.append(Factor(STRIPE_COUNT, tuple(sorted({*_powers(targets), count})), count))
+    if now.stripe_size_bytes is not None:
+        sizes = {size for size in _STRIPES if size % able.striping.unit_bytes == 0}
+        factors.append(Factor(STRIPE_BYTES, tuple(sorted({*sizes, now.stripe_size_bytes})), now.stripe_size_bytes))
+    if len(able.pools) > 1 and now.pool in able.pools:
+        factors.append(Factor(POOL, able.pools, now.pool, ordered=False))
+    if able.striping.kinds:
+        kinds = (PLAIN_LAYOUT, *able.striping.kinds.values())
+        factors.append(Factor(LAYOUT, kinds, PLAIN_LAYOUT, ordered=False))
+    return factors
+
+
+def _kinds_by_themselves(layouts: Sequence[Factor]) -> list[Constraint]:
+    """Return the constraint that counts and sizes are varied for the plain layout only."""
+    others = [factor for factor in layouts if factor.name != LAYOUT]
+    if len(others) == len(layouts):
+        return []
+    return [
+        Constraint(
+            "a layout of another kind defines its stripe counts and sizes",
+            lambda settings: (
+                settings[LAYOUT] == PLAIN_LAYOUT or all(settings[factor.name] == factor.default for factor in others)
+            ),
+        )
+    ]
+
+
+def _powers(most: int) -> tuple[int, ...]:
+    """1, 2, 4, … and ``most``.
+
+    >>> _powers(3), _powers(8)
+    ((1, 2, 3), (1, 2, 4, 8))
+    """
+    return tuple(sorted({1 << power for power in range(most.bit_length())} | {most}))

@@ -1,0 +1,164 @@
+"""A setting of an application as a plan for the engine, with the layout its files are to have. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from strakes.model.phases import Sharing, StagePhase, Stop, TransferPhase
+from strakes.model.plan import Phase, Plan
+from strakes.model.portrait import Setting
+from strakes.runs.records import Visit
+from strakes.targets.description import Layout
+from strakes.targets.lustre_layouts import layout_from
+from strakes.tuning import tune_offers as offers
+from strakes.tuning.advise_app import App, AppPhase
+
+# Request size for files that are made before a phase that reads them, outside the measured time.
+_MADE_WITH = 1 << 20
+
+
+@dataclass(frozen=True)
+class TrialSize:
+    """How much of the application one trial is: ``ranks``, each with ``data_bytes``.
+
+    No phase begins anything new after ``limit_s``.
+    """
+
+    ranks: int
+    data_bytes: int
+    limit_s: float
+    seed: int = 0
+    ranks_per_node: int | None = None
+
+    @property
+    def ranks_of_a_node(self) -> int:
+        """How many ranks each node has."""
+        return self.ranks_per_node or self.ranks
+
+
+def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize, share: float = 1.0) -> Plan:
+    """Return the plan of one trial with a share of the data and of the time."""
+    data = max(int(settings[offers.TRANSFER]), int(scale.data_bytes * share))
+    phases: list[Phase] = []
+    made: set[str] = set()
+    for phase in app.phases:
+        kind = "same" if phase.files == "same" else "own"
+        if phase.operation == "read" and kind not in made:
+            phases.append(_make(phase, settings, scale, data))
+            made.add(kind)
+        if phase.operation == "write":
+            made.add(kind)
+        phases.append(_phase(phase, settings, scale.limit_s * share, scale, data))
+    return Plan(scale.ranks, tuple(phases), scale.seed, ranks_per_node=scale.ranks_per_node)
+
+
+def layout_of(settings: Mapping[str, Setting]) -> Layout | None:
+    """Return the layout of the settings, or None if they have none."""
+    count, size, pool, kind = (settings.get(name) for name in offers.LAYOUT_FACTORS)
+    if kind not in (None, offers.PLAIN_LAYOUT):
+        return layout_from(str(kind))
+    if count is None and size is None and pool is None:
+        return None
+    return Layout(
+        stripe_size_bytes=None if size is None else int(size),
+        stripe_count=None if count is None else int(count),
+        pool=str(pool or ""),
+    )
+
+
+def phase_name(phase: AppPhase) -> str:
+    """Return the phase's name in the form that the engine's plans allow.
+
+    >>> phase_name(AppPhase("Check point №1", "write", "shared", 1))
+    'check-point-1'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", phase.name.lower()).strip("-")[:32].rstrip("-") or "phase"
+
+
+def goodness(app: App, visit: Visit, usual_s: Mapping[str, float]) -> float | None:
+    """Return the quality of a trial: data over time, each phase weighted by its share of all I/O.
+
+    ``usual_s``: seconds for a byte in each phase as the application does it now; the unit of the result is
+    then "times as fast". Without it, bytes per second over all phases, or None if a phase moved nothing.
+    """
+    time_s = bytes_moved = 0.0
+    shares = _shares(app)
+    for phase in app.phases:
+        sample = visit.sample(phase_name(phase))
+        if sample is None or not sample.bytes or not sample.elapsed_s:
+            return None
+        per_byte = sample.elapsed_s / sample.bytes
+        name = phase_name(phase)
+        time_s += shares[phase.name] * per_byte / usual_s[name] if usual_s else per_byte * app.total_bytes(phase)
+        bytes_moved += app.total_bytes(phase)
+    return 1 / time_s if usual_s else bytes_moved / time_s
+
+
+def seconds_per_byte(app: App, visit: Visit) -> dict[str, float]:
+    """Return the seconds per byte of each phase in a trial of the default."""
+    names = {phase_name(phase) for phase in app.phases}
+    return {sample.name: sample.elapsed_s / sample.bytes for sample in visit.samples if sample.name in names}
+
+
+def has_shares(app: App) -> bool:
+    """Whether the description says how much of the I/O each phase is; a single phase is all of it."""
+    return len(app.phases) > 1 and all(phase.share is not None for phase in app.phases)
+
+
+def _shares(app: App) -> dict[str, float]:
+    return {phase.name: phase.share if phase.share is not None else 1 / len(app.phases) for phase in app.phases}
+
+
+def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, scale: TrialSize, data: int) -> Phase:
+    stop = Stop("stonewall", limit_s)
+    transfer = int(settings[offers.TRANSFER])
+    name = phase_name(phase)
+    if phase.files == "same":
+        readers = int(settings[offers.READERS])
+        everybody = readers == scale.ranks_of_a_node
+        readers = 0 if everybody else readers
+        return StagePhase(
+            name, transfer, files="input", readers_per_node=readers, broadcast=not everybody, cache="drop"
+        )
+    backend, direct, depth = offers.INTERFACES[str(settings[offers.INTERFACE])]
+    sharing, writers = _who(settings, scale, phase)
+    return TransferPhase(
+        name,
+        phase.operation,
+        sharing,
+        "segmented",
+        transfer,
+        data,
+        writers=writers,
+        backend=backend,
+        direct=direct,
+        queue_depth=depth,
+        stop=stop,
+        sync="fsync" if phase.operation == "write" else "close",
+        cache="drop" if phase.operation == "read" else "as-is",
+    )
+
+
+def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: TrialSize, data: int) -> TransferPhase:
+    files: Literal["input", "data"] = "input" if phase.files == "same" else "data"
+    whole: tuple[Sharing, int] = ("shared-file", 0)
+    sharing, writers = whole if phase.files == "same" else _who(settings, scale, phase)
+    transfer = min(_MADE_WITH, data)
+    return TransferPhase(
+        "make", "write", sharing, "segmented", transfer, data, writers=writers, files=files, sync="fsync"
+    )
+
+
+def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> tuple[Sharing, int]:
+    """Return which ranks share which files, and how many of a node write (0: all)."""
+    shared = settings.get(offers.FILES, "shared" if phase.files == "gathered" else phase.files) == "shared"
+    writers = int(settings.get(offers.WRITERS, scale.ranks_of_a_node))
+    if writers >= scale.ranks_of_a_node:
+        return "shared-file" if shared else "file-per-process", 0
+    if shared:
+        # Who reads a shared file need not be who wrote it.
+        return "shared-file", writers if phase.operation == "write" else 0
+    return "file-per-writer", writers

@@ -1,0 +1,349 @@
+"""The search: chooses the settings to measure next from the history of all measurements.
+
+Pure; the same history and seed give the same blocks.
+
+The stages share the budget. **Screen**: space-filling settings with a share of the data (low fidelity); some are also
+measured with all data, and if the ranks disagree, low fidelity is dropped. **Explore**: blocks with the highest joint
+expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by
+posterior samples. **Race**: the best candidates are repeated in blocks, and losers are dropped. **Confirm**: the winner
+and the default alternate in fresh runs, whose number is fixed in advance.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from strakes.stats.contrast import paired_ratio
+from strakes.stats.interval import Estimate, smallest_runs
+from strakes.tuning.tune_space import Point, SearchSpace
+from strakes.tuning.tune_surrogate import Array, Evaluation, Geometry, Numbers, Surrogate
+
+
+def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """Return Spearman's rank correlation, with mean ranks for ties; 0 if one list is constant.
+
+    Raises ValueError for unlike lengths or fewer than two.
+
+    >>> rank_correlation([1.0, 2.0, 3.0], [10.0, 20.0, 90.0]), rank_correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])
+    (1.0, -1.0)
+    """
+    if len(a) != len(b) or len(a) < 2:
+        raise ValueError("the lists need equal lengths of at least two")
+    ranks_a, ranks_b = _ranks(a), _ranks(b)
+    middle = (len(a) + 1) / 2
+    together = sum((x - middle) * (y - middle) for x, y in zip(ranks_a, ranks_b, strict=True))
+    spread_a, spread_b = (sum((x - middle) ** 2 for x in ranks) for ranks in (ranks_a, ranks_b))
+    return float(together / (spread_a * spread_b) ** 0.5) if spread_a and spread_b else 0.0
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    below = [sum(other < value for other in values) for value in values]
+    alike = [sum(other == value for other in values) for value in values]
+    return [low + (same + 1) / 2 for low, same in zip(below, alike, strict=True)]
+
+
+Stage = Literal["screen", "explore", "race", "confirm"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One planned repetition; ``low``: with the smaller share of the data."""
+
+    point: Point
+    stage: Stage
+    low: bool = False
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """One repetition that was made.
+
+    ``value``: larger is better, None after a failure.
+    """
+
+    trial: Trial
+    block: int
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The shares of the budget. ``low_share``: the share of the data in low-fidelity runs; 1 disables them."""
+
+    confidence: float = 0.9
+    low_share: float = 0.25
+    screen_until: float = 0.2
+    explore_until: float = 0.7
+    race_until: float = 0.85
+    block: int = 6
+    finalists: int = 5
+    most_confirming: int = 20
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """The setting to compare with the default, and the number of fresh runs, fixed before the first."""
+
+    best: Point
+    runs: int
+
+
+# Least rank correlation of low-fidelity runs with full runs.
+LEAST_RANK_CORRELATION = 0.5
+_CHECKED = 6
+# The share of the screening budget for low-fidelity runs; the rest is for the check.
+_SPREAD_SHARE = 0.6
+# Weights in the choice of screening settings: usage of their levels, and chance, relative to the distance from others.
+_USED, _CHANCE = 0.5, 0.3
+# A finalist stays in the race while it is the best in this share of the posterior samples.
+_STAYS = 0.02
+_DRAWS = 400
+# Posterior samples of more settings than this take too long; then a subset is drawn.
+_MOST_DRAWN = 700
+
+
+@dataclass
+class Search:
+    """``told`` is the history in time order, and resumes an interrupted search."""
+
+    space: SearchSpace
+    seed: int
+    rules: Rules = Rules()
+    told: list[TrialResult] = field(default_factory=list)
+    confirmation: Confirmation | None = None
+
+    def __post_init__(self) -> None:
+        self._geometry = Geometry(self.space)
+        self._fitted: tuple[int, Surrogate] | None = None
+
+    def tell(self, observation: TrialResult) -> None:
+        """Add a finished repetition."""
+        self.told.append(observation)
+
+    def next_block(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
+        """Return the repetitions to make now, in their order; empty when the search is at its end.
+
+        ``spent`` is the share of the budget that is used, ``cost`` the share one repetition is expected to use.
+        """
+        stage = self._stage(spent)
+        generator = np.random.default_rng([self.seed, self.blocks])
+        trials: list[Trial] = []
+        if stage == "screen":
+            trials = self._screen(cost)
+        if stage in ("screen", "explore") and not trials:
+            trials = self._explore(generator)
+        if stage != "confirm" and not trials and self._any_value():
+            trials = self._race(generator)
+        if not trials:
+            trials = self._confirm(spent, cost)
+        random.Random(f"{self.seed}/{self.blocks}").shuffle(trials)
+        return trials
+
+    @property
+    def blocks(self) -> int:
+        """Return the number of blocks that were begun."""
+        return self.told[-1].block + 1 if self.told else 0
+
+    @property
+    def uses_low(self) -> bool:
+        """Return whether low-fidelity runs are used: until their ranks disagree with full runs."""
+        if self.rules.low_share >= 1:
+            return False
+        correlation = self.rank_correlation
+        return correlation is None or correlation >= LEAST_RANK_CORRELATION
+
+    @property
+    def rank_correlation(self) -> float | None:
+        """Return the rank correlation of low-fidelity and full runs, or None while too few settings have both."""
+        low, full = self._medians(low=True), self._medians(low=False)
+        both = [point for point in low if point in full]
+        return (
+            rank_correlation([low[point] for point in both], [full[point] for point in both])
+            if len(both) >= _CHECKED
+            else None
+        )
+
+    @property
+    def surrogate(self) -> Surrogate:
+        """Return the model of all settings, from the runs before the confirmation."""
+        before = [
+            result
+            for result in self.told
+            if result.trial.stage != "confirm" and not (result.trial.low and not self.uses_low)
+        ]
+        if self._fitted is None or self._fitted[0] != len(before):
+            # Fitted from scratch, so that the proposals depend on the history alone.
+            self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
+        return self._fitted[1]
+
+    @property
+    def best(self) -> Point:
+        """Return the measured setting with the best posterior mean."""
+        if self.confirmation is not None:
+            return self.confirmation.best
+        measured = list(self._medians(low=False)) or list(self._medians(low=True))
+        if not measured:
+            return self.space.default
+        means = self.surrogate.mean(np.array([self.space.numbers[point] for point in measured]))
+        return measured[int(np.argmax(means))]
+
+    @property
+    def gain(self) -> Estimate | None:
+        """Return the ratio of the winner to the default from the fresh runs.
+
+        The value is None before the fresh runs, or if the default is the winner.
+        """
+        best, default = self.fresh(self.best), self.fresh(self.space.default)
+        if self.confirmation is None or self.best == self.space.default or not best.keys() & default.keys():
+            return None
+        return paired_ratio(best, default, self.rules.confidence)
+
+    def fresh(self, point: Point) -> dict[int, float]:
+        """Return a setting's values in the confirmation, by block."""
+        return {
+            result.block: result.value
+            for result in self.told
+            if result.trial.stage == "confirm" and result.trial.point == point and result.value is not None
+        }
+
+    def most_possible(self, confidence: float) -> float:
+        """Return the upper bound of the best setting's ratio to the default, by the model of all runs."""
+        usable = [result for result in self.told if self.uses_low or not result.trial.low]
+        numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(usable)))
+        default = numbers.index(self.space.numbers[self.space.default])
+        return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
+
+    def drawn(self, count: int, surrogate: Surrogate | None = None) -> tuple[list[int], Array]:
+        """Return the numbers of some settings, and posterior samples of the logarithms of their values, one per row."""
+        generator = np.random.default_rng([self.seed, 0])
+        chosen = self._drawn(generator, *(self.space.numbers[point] for point in (self.space.default, self.best)))
+        return [int(number) for number in chosen], (surrogate or self.surrogate).samples(chosen, count, generator)
+
+    def _stage(self, spent: float) -> Stage:
+        if self.confirmation is not None or spent >= self.rules.race_until:
+            return "confirm"
+        if any(result.trial.stage == "race" for result in self.told) or spent >= self.rules.explore_until:
+            return "race"
+        if any(result.trial.stage == "explore" for result in self.told) or spent >= self.rules.screen_until:
+            return "explore" if self._any_value() else "screen"
+        return "screen"
+
+    def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
+        """Return the default, then space-filling settings, then the check of low fidelity against full runs."""
+        low = self.rules.low_share < 1
+        share = self.rules.screen_until * (_SPREAD_SHARE if low else 1.0)
+        affordable = int(share / max(1e-9, cost(Trial(self.space.default, "screen", low))))
+        wanted = max(2 * self.rules.block, min(len(self.space.points) // 3, affordable))
+        seen = [result.trial.point for result in self.told if result.trial.stage == "screen"]
+        rest = [point for point in self._spread_out(wanted) if point not in seen]
+        if rest:
+            return [Trial(point, "screen", low) for point in rest[: self.rules.block]]
+        if low and not self._medians(low=False):
+            return [Trial(point, "screen") for point in self._to_check()]
+        return []
+
+    def _spread_out(self, count: int) -> list[Point]:
+        """Return the default, then greedily settings far from the others with rarely used levels."""
+        levels = self._geometry.levels
+        places = np.column_stack(
+            [levels[:, which] / max(1, len(factor.levels) - 1) for which, factor in enumerate(self.space.factors)]
+        )
+        by_chance = np.random.default_rng([self.seed, 1]).random(len(levels)) * _CHANCE
+        chosen = [self.space.numbers[self.space.default]]
+        nearest = np.full(len(levels), np.inf)
+        while len(chosen) < min(count, len(levels)):
+            nearest = np.minimum(nearest, np.abs(places - places[chosen[-1]]).sum(axis=1))
+            used = np.zeros(len(levels))
+            for which, factor in enumerate(self.space.factors):
+                counts = np.bincount(levels[chosen, which], minlength=len(factor.levels))
+                used += counts[levels[:, which]] * len(factor.levels) / len(chosen)
+            score = nearest - _USED * used + by_chance
+            score[chosen] = -np.inf
+            chosen.append(int(np.argmax(score)))
+        return [self.space.points[number] for number in chosen]
+
+    def _to_check(self) -> list[Point]:
+        """Return the default and settings of the better half of the low-fidelity runs."""
+        low = self._medians(low=True)
+        order = sorted(low, key=lambda point: -low[point])
+        half = order[: max(_CHECKED, len(order) // 2)]
+        picks = (
+            [half[round(place * (len(half) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)]
+            if len(half) > _CHECKED
+            else half
+        )
+        return list(dict.fromkeys([self.space.default, *picks, *order]))[: _CHECKED + 1]
+
+    def _explore(self, generator: np.random.Generator) -> list[Trial]:
+        """Return the best setting, and greedily those with the highest expected improvement; empty if none improves."""
+        best = self.space.numbers[self.best]
+        numbers = self._drawn(generator, best)
+        drawn = self.surrogate.samples(numbers, _DRAWS, generator)
+        chosen = [int(np.flatnonzero(numbers == best)[0])]
+        while len(chosen) < self.rules.block:
+            above = np.maximum(drawn - drawn[:, chosen].max(axis=1, keepdims=True), 0.0).mean(axis=0)
+            if above.max() <= 0:
+                break
+            chosen.append(int(np.argmax(above)))
+        return [Trial(self.space.points[int(numbers[place])], "explore") for place in chosen] if len(chosen) > 1 else []
+
+    def _race(self, generator: np.random.Generator) -> list[Trial]:
+        """Return the settings that may still be the best; empty if one is left."""
+        raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
+        candidates = list(dict.fromkeys(raced)) or list(self._medians(low=False)) or list(self._medians(low=True))
+        numbers = np.array([self.space.numbers[point] for point in candidates])
+        drawn = self.surrogate.samples(numbers, _DRAWS, generator)
+        share = np.bincount(drawn.argmax(axis=1), minlength=len(numbers)) / _DRAWS
+        order = sorted(range(len(numbers)), key=lambda place: -share[place])
+        stay = [candidates[place] for place in order if share[place] >= _STAYS][: self.rules.finalists]
+        return [Trial(point, "race") for point in stay] if len(stay) > 1 else []
+
+    def _confirm(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
+        best, default = self.best, self.space.default
+        if self.confirmation is None:
+            pair = cost(Trial(best, "confirm")) + cost(Trial(default, "confirm"))
+            runs = int((1 - spent) / pair) if pair > 0 else self.rules.most_confirming
+            least = smallest_runs(self.rules.confidence) + 1
+            self.confirmation = Confirmation(
+                best, 0 if best == default else max(least, min(runs, self.rules.most_confirming))
+            )
+        if len(self.fresh(best).keys() & self.fresh(default).keys()) >= self.confirmation.runs:
+            return []
+        return [Trial(best, "confirm"), Trial(default, "confirm")]
+
+    def _drawn(self, generator: np.random.Generator, *always: int) -> Numbers:
+        """Return the settings for posterior samples: all, or the best half and random others."""
+        count = len(self.space.points)
+        if count <= _MOST_DRAWN:
+            return np.arange(count, dtype=np.int64)
+        good = np.argsort(-self.surrogate.mean())[: _MOST_DRAWN // 2]
+        others = generator.choice(count, _MOST_DRAWN // 2, replace=False)
+        return np.unique(np.concatenate([good, others, np.array(always)])).astype(np.int64)
+
+    def _runs(self, observations: Sequence[TrialResult]) -> list[Evaluation]:
+        worst = min((result.value for result in observations if result.value is not None), default=1.0)
+        return [
+            Evaluation(
+                self.space.numbers[result.trial.point],
+                worst / 2 if result.value is None else result.value,
+                result.block,
+                result.trial.low,
+            )
+            for result in observations
+        ]
+
+    def _any_value(self) -> bool:
+        return any(result.value is not None for result in self.told)
+
+    def _medians(self, *, low: bool) -> dict[Point, float]:
+        """Return the median value of each measured setting."""
+        values: dict[Point, list[float]] = {}
+        for result in self.told:
+            if result.trial.low == low and result.trial.stage != "confirm" and result.value is not None:
+                values.setdefault(result.trial.point, []).append(result.value)
+        return {point: sorted(values_at)[len(values_at) // 2] for point, values_at in values.items()}

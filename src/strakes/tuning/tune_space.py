@@ -1,0 +1,83 @@
+"""The settings that are searched: factors with their levels, and which combinations make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from strakes.base.errors import BadInputError
+from strakes.model.portrait import Setting
+
+# The levels of one setting, in the order of the factors.
+Point = tuple[Setting, ...]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One thing that can be set. ``ordered``: neighbouring levels are alike (sizes, counts).
+
+    ``default`` is one of the levels.
+    """
+
+    name: str
+    levels: tuple[Setting, ...]
+    default: Setting
+    ordered: bool = True
+
+    def __post_init__(self) -> None:
+        if self.default not in self.levels or len(set(self.levels)) != len(self.levels):
+            raise ValueError(f"{self.name}: {self.default!r} of {self.levels!r}")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A condition on combinations of levels, and the reason in words."""
+
+    why: str
+    holds: Callable[[Mapping[str, Setting]], bool]
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """Every combination of levels that fulfils the constraints.
+
+    >>> space = SearchSpace((Factor("writers", (1, 8), 8), Factor("direct", (False, True), False, ordered=False)))
+    >>> space.default, len(space.points), space.settings(space.points[0])
+    ((8, False), 4, {'writers': 1, 'direct': False})
+    """
+
+    factors: tuple[Factor, ...]
+    constraints: tuple[Constraint, ...] = ()
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """Return all allowed combinations. Raises BadInputError if the default is not allowed."""
+        for constraint in self.constraints:
+            if not constraint.holds(self.settings(self.default)):
+                raise BadInputError("the present setting of the application is not possible here", why=constraint.why)
+        return tuple(point for point in product(*(factor.levels for factor in self.factors)) if self.allows(point))
+
+    @cached_property
+    def default(self) -> Point:
+        """Return the present setting of the application."""
+        return tuple(factor.default for factor in self.factors)
+
+    @cached_property
+    def numbers(self) -> Mapping[Point, int]:
+        """Return the number of each point."""
+        return {point: number for number, point in enumerate(self.points)}
+
+    def allows(self, point: Point) -> bool:
+        """Return whether the combination fulfils every constraint."""
+        settings = self.settings(point)
+        return all(constraint.holds(settings) for constraint in self.constraints)
+
+    def settings(self, point: Sequence[Setting]) -> dict[str, Setting]:
+        """Return the levels of a point by the names of their factors."""
+        return {factor.name: level for factor, level in zip(self.factors, point, strict=True)}
+
+    def point(self, settings: Mapping[str, Setting]) -> Point:
+        """Return the inverse of :meth:`settings`."""
+        return tuple(settings[factor.name] for factor in self.factors)

@@ -1,0 +1,261 @@
+"""The model of all settings: a Gaussian process over the logarithms of the rates.
+
+The covariance of two settings has an additive part (main effects), a product part (interactions) and an independent
+part; every factor has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1;
+Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which removes drift. A
+low-fidelity run has a smooth bias and another noise (Kennedy and O'Hagan, Biometrika 87 (2000) 1). Errors are
+Student's t, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Rates far below the good
+settings are compressed before the fit, because the size of a bad rate does not help to find the best setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from strakes.tuning.tune_space import SearchSpace
+
+Array = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+
+# How far from where the search for the hyperparameters begins they are thought to be: factors of e^1.
+_SPREAD = 1.0
+# Hyperparameters and weights are fitted alternately, with these numbers of steps.
+_ROUNDS = (14, 8, 8)
+# Rprop: steps from the signs of the slopes, one step size for each hyperparameter (Riedmiller and Braun, ICNN 1993,
+# 586).
+_FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
+# Degrees of freedom of the errors.
+_TAIL = 4.0
+# A logarithm this far below the good ones is drawn to two thirds of it; the good are above this share of the runs.
+_FAR, _GOOD = 1.0, 0.9
+# Further down is not told apart any more.
+_DEEPEST = 30.0
+_JITTER = 1e-9
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One repetition: the number of its setting, its value (larger is better) and its block.
+
+    ``low``: with a share of the data.
+    """
+
+    setting: int
+    value: float
+    block: int
+    low: bool = False
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """Hyperparameters. ``lengths``: one for each factor, in levels.
+
+    The others are standard deviations of logarithms.
+    """
+
+    lengths: tuple[float, ...]
+    main: float = 0.4
+    joint: float = 0.3
+    own: float = 0.08
+    noise: float = 0.1
+    block: float = 0.05
+    low: float = 0.15
+    noise_low: float = 0.15
+
+    def logarithms(self) -> Array:
+        return np.log(
+            [*self.lengths, self.main, self.joint, self.own, self.noise, self.block, self.low, self.noise_low]
+        )
+
+    @classmethod
+    def of(cls, logarithms: Array) -> _Scales:
+        values = [float(value) for value in np.exp(logarithms)]
+        return cls(tuple(values[:-7]), *values[-7:])
+
+
+class Geometry:
+    """Distances between the levels of the factors, for a whole space; made once."""
+
+    def __init__(self, space: SearchSpace) -> None:
+        places = [
+            [factor.levels.index(level) for factor, level in zip(space.factors, point, strict=True)]
+            for point in space.points
+        ]
+        self.levels: Numbers = np.array(places, dtype=np.int64)
+        self.distances: list[Array] = []
+        for factor in space.factors:
+            place = np.arange(len(factor.levels), dtype=np.float64)
+            apart = np.abs(place[:, None] - place[None, :])
+            self.distances.append(apart if factor.ordered else np.minimum(apart, 1.0) * 2.0)
+
+    def start(self) -> _Scales:
+        """Return the hyperparameters that a fit begins with."""
+        return _Scales(tuple(3.0 for _ in self.distances))
+
+    def apart(self, a: Numbers, b: Numbers) -> list[Array]:
+        """Distances of settings ``a`` from settings ``b``, one matrix for each factor."""
+        return [
+            distance[np.ix_(self.levels[a, which], self.levels[b, which])]
+            for which, distance in enumerate(self.distances)
+        ]
+
+    def covariance(self, scales: _Scales, a: Numbers, b: Numbers) -> Array:
+        """Return the covariance of settings ``a`` with settings ``b``."""
+        singles = [
+            np.exp(-distance / length) for distance, length in zip(self.apart(a, b), scales.lengths, strict=True)
+        ]
+        joint: Array = np.prod(singles, axis=0)
+        main: Array = np.mean(singles, axis=0)
+        result: Array = scales.main**2 * main + scales.joint**2 * joint + scales.own**2 * (a[:, None] == b[None, :])
+        return result
+
+
+class Surrogate:
+    """Fitted to runs. Raises ValueError without a run, or for a value that is not positive."""
+
+    def __init__(self, geometry: Geometry, runs: Sequence[Evaluation]) -> None:
+        if not runs or min(run.value for run in runs) <= 0:
+            raise ValueError("a surrogate needs runs, and positive values")
+        self._geometry = geometry
+        self._settings: Numbers = np.array([run.setting for run in runs], dtype=np.int64)
+        low = np.array([run.low for run in runs])
+        logs: Array = np.log([run.value for run in runs])
+        self._good = float(np.quantile(logs if low.all() else logs[~low], _GOOD))
+        self._worst = float(logs.min())
+        # A share of the data may be slower or faster as a whole.
+        good = np.where(low, np.quantile(logs[low], _GOOD), self._good) if low.any() else self._good
+        nearer = _nearer(logs - good)
+        full = nearer[~low]
+        self._centre = float(np.median(full if len(full) else nearer))
+        shift = float(np.median(nearer[low])) - self._centre if len(full) and low.any() else 0.0
+        pairs = _Pairs.of(geometry.apart(self._settings, self._settings), runs)
+        self.scales, self._inverse, self._weights = _fitted(
+            pairs, nearer - self._centre - shift * low, geometry.start()
+        )
+
+    def mean(self, settings: Numbers | None = None) -> Array:
+        """Return the logarithm of the value at full fidelity that is expected in the middle, for each setting."""
+        chosen = self._all if settings is None else settings
+        return self._told(self._cross(chosen) @ self._weights)
+
+    def samples(self, settings: Numbers, count: int, generator: np.random.Generator) -> Array:
+        """Return ``count`` posterior samples of the logarithms of the settings' values, one per row."""
+        cross = self._cross(settings)
+        prior = self._geometry.covariance(self.scales, settings, settings)
+        values, vectors = np.linalg.eigh(prior - cross @ self._inverse @ cross.T)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return self._told(cross @ self._weights + generator.standard_normal((count, len(settings))) @ root.T)
+
+    def _told(self, fitted: Array) -> Array:
+        """Transform fitted values back, bounded below near the worst measured value."""
+        result: Array = np.maximum(_back(fitted + self._centre) + self._good, self._worst - _FAR)
+        return result
+
+    @cached_property
+    def _all(self) -> Numbers:
+        return np.arange(len(self._geometry.levels))
+
+    def _cross(self, settings: Numbers) -> Array:
+        return self._geometry.covariance(self.scales, settings, self._settings)
+
+
+def _nearer(logs: Array) -> Array:
+    """Return logarithms relative to the good settings, compressed below 0."""
+    return np.where(logs < 0, -_FAR * np.log1p(np.maximum(-logs, 0) / _FAR), logs)
+
+
+def _back(nearer: Array) -> Array:
+    """Return the inverse of :func:`_nearer`."""
+    return np.where(nearer < 0, -_FAR * np.expm1(np.minimum(-nearer / _FAR, _DEEPEST)), nearer)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairwise comparisons of runs: distance in each factor, same setting, same block, both low-fidelity."""
+
+    apart: Sequence[Array]
+    setting: Array
+    block: Array
+    both_low: Array
+    low: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, apart: Sequence[Array], runs: Sequence[Evaluation]) -> _Pairs:
+        settings, blocks, low = (
+            np.array(values) for values in zip(*((run.setting, run.block, run.low) for run in runs), strict=True)
+        )
+        setting, block = ((labels[:, None] == labels[None, :]).astype(np.float64) for labels in (settings, blocks))
+        return cls(apart, setting, block, np.outer(low, low).astype(np.float64), low)
+
+    def noise(self, scales: _Scales, counts: Array) -> Array:
+        """Return the noise variance of each run; low-fidelity runs have a separate one, outliers a larger one."""
+        result: Array = np.where(self.low, scales.noise_low, scales.noise) ** 2 / counts + _JITTER
+        return result
+
+    def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
+        """Return the inverse covariance, its additive parts, and the parts that depend on each length."""
+        singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
+        product: Array = np.prod(singles, axis=0)
+        together, cheap = scales.joint**2 * product, scales.low**2 * self.both_low * product
+        main = [scales.main**2 / len(singles) * single for single in singles]
+        parts: list[Array] = [
+            np.sum(main, axis=0),
+            together,
+            scales.own**2 * self.setting,
+            scales.block**2 * self.block,
+            cheap,
+        ]
+        inverse = np.asarray(np.linalg.inv(np.sum(parts, axis=0) + np.diag(self.noise(scales, counts))), np.float64)
+        return inverse, parts, [single + together + cheap for single in main]
+
+
+def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
+    """Return the most probable hyperparameters near the usual ones.
+
+    The inverse of the runs' covariance, and that times their logarithms.
+    """
+    start, counts = usual.logarithms(), np.ones(len(logs))
+
+    def slope(place: Array) -> Array:
+        """Slope of the log probability (Rasmussen and Williams, 5.9), by the logarithm of each hyperparameter."""
+        scales = _Scales.of(place)
+        inverse, parts, of_lengths = pairs.inverse(scales, counts)
+        weights = inverse @ logs
+        inner = np.outer(weights, weights) - inverse
+        main, joint, own, block, low = (float((inner * part).sum()) for part in parts)
+        noise = inner.diagonal() * pairs.noise(scales, counts)
+        lengths = [
+            float((inner * part * distance).sum()) / (2 * length)
+            for part, distance, length in zip(of_lengths, pairs.apart, scales.lengths, strict=True)
+        ]
+        steep = [*lengths, main, joint, own, float(noise[~pairs.low].sum()), block, low, float(noise[pairs.low].sum())]
+        result: Array = np.array(steep) - (place - start) / _SPREAD**2
+        return result
+
+    place = start
+    for steps in _ROUNDS:
+        place = _climbed(slope, place, steps)
+        scales = _Scales.of(place)
+        inverse = pairs.inverse(scales, counts)[0]
+        noise = pairs.noise(scales, counts)
+        errors = noise * (inverse @ logs)
+        squares = errors**2 + noise - noise**2 * inverse.diagonal()
+        counts = (_TAIL + 1) / (_TAIL + squares / pairs.noise(scales, np.ones(len(logs))))
+    inverse = pairs.inverse(scales, counts)[0]
+    return scales, inverse, inverse @ logs
+
+
+def _climbed(slope: Callable[[Array], Array], place: Array, count: int) -> Array:
+    """Return the place after ``count`` steps of Rprop."""
+    steps, before = np.full(len(place), _FIRST_STEP), np.zeros(len(place))
+    for _ in range(count):
+        now = slope(place)
+        agree = np.sign(now * before)
+        steps = np.clip(np.where(agree > 0, steps * _FASTER, np.where(agree < 0, steps * _SLOWER, steps)), *_STEPS)
+        place, before = place + np.sign(now) * steps, now
+    return place

@@ -1,0 +1,98 @@
+"""Names of factors and levels for users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from strakes.base.errors import BadInputError
+from strakes.base.units import parse_bytes
+from strakes.model.portrait import Setting
+from strakes.report.numbers import label_of, level_of
+from strakes.tuning.tune_offers import FILES, INTERFACE, INTERFACES, READERS, TRANSFER, WRITERS
+from strakes.tuning.tune_space import SearchSpace
+
+KNOB = "knob:"
+
+
+def named(factor: str) -> str:
+    """Return a factor for people.
+
+    >>> named("transfer_bytes"), named("stripe_count"), named("knob:vm.dirty_bytes")
+    ('transfer', 'stripe count', 'vm.dirty_bytes')
+    """
+    if factor.startswith(KNOB):
+        return factor.removeprefix(KNOB)
+    return "stripe size" if factor == "stripe_bytes" else label_of(factor)
+
+
+def shown(factor: str, level: Setting) -> str:
+    """Return a level for people.
+
+    >>> shown("transfer_bytes", 65536), shown("writers", 8)
+    ('64 KiB', '8')
+    """
+    return level_of(factor, level)
+
+
+def to_do(factor: str, level: Setting) -> str:
+    """Return the change to an application for a level, or "" if the level is set elsewhere.
+
+    >>> to_do("writers", 1)
+    'of each node 1 rank writes; the others pass their data to it'
+    >>> to_do("stripe_count", 3)
+    ''
+    """
+    if factor in (WRITERS, READERS):
+        does = "writes" if factor == WRITERS else "reads"
+        who = f"1 rank {does}" if level == 1 else f"{level} ranks {does.removesuffix('s')}"
+        over = "the others pass their data to" if factor == WRITERS else "the others receive the data (MPI_Bcast) from"
+        return f"of each node {who}; {over} {'it' if level == 1 else 'them'}"
+    if factor == TRANSFER:
+        return f"calls of {shown(factor, level)}"
+    if factor == FILES:
+        return "one shared file" if level == "shared" else "one file per writing process"
+    if factor == INTERFACE:
+        backend, direct, depth = INTERFACES[str(level)]
+        return ", ".join(
+            [
+                f"{backend} calls",
+                *(["without the page cache (O_DIRECT)"] if direct else []),
+                *([f"{depth} at a time"] * (depth > 1)),
+            ]
+        )
+    return ""
+
+
+def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[str, tuple[Setting, ...]]:
+    """Return typed levels as levels of the space. Raises BadInputError for an unknown factor or level."""
+    known = {factor.name: factor for factor in space.factors}
+    chosen: dict[str, tuple[Setting, ...]] = {}
+    for name, texts in only.items():
+        factor = (
+            known.get(name)
+            or known.get(f"{name}_bytes")
+            or next((factor for factor in space.factors if named(factor.name) == name), None)
+        )
+        if factor is None:
+            raise BadInputError(
+                f"there is no setting {name!r} to vary here", remedy=f"The settings are: {', '.join(known)}."
+            )
+        chosen[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
+    return chosen
+
+
+def typed(settings: Mapping[str, Setting]) -> str:
+    """Return a whole setting on one line."""
+    return ", ".join(f"{named(name)} {shown(name, level)}" for name, level in settings.items())
+
+
+def _level(name: str, levels: Sequence[Setting], text: str) -> Setting:
+    for level in levels:
+        if text in (str(level), shown(name, level)):
+            return level
+    if name.endswith("_bytes"):
+        size = parse_bytes(text)
+        if size in levels:
+            return size
+    valid = ", ".join(shown(name, level) for level in levels)
+    raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"Valid levels are: {valid}.")

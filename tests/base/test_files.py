@@ -1,0 +1,111 @@
+"""Writing a file never follows a link or opens a pipe that another user planted."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from strakes.base.files import write_below, write_whole
+
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant what is somebody else's")
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """Make a directory of another user, next to a file of this one."""
+    directory = tmp_path / "theirs"
+    directory.mkdir()
+    os.chown(directory, NOBODY, NOBODY)
+    (tmp_path / "precious").write_text("precious")
+    return directory
+
+
+def plant(link: Path, to: Path) -> None:
+    link.symlink_to(to)
+    os.chown(link, NOBODY, NOBODY, follow_symlinks=False)
+
+
+@needs_root
+def test_a_link_that_somebody_else_planted_is_replaced(theirs: Path) -> None:
+    plant(theirs / "page", theirs.parent / "precious")
+    write_whole(theirs / "page", b"new")
+    assert (theirs.parent / "precious").read_text() == "precious"
+    assert not (theirs / "page").is_symlink() and (theirs / "page").read_bytes() == b"new"
+    assert os.listdir(theirs) == ["page"]
+
+
+@needs_root
+def test_a_link_of_ours_is_followed_and_a_link_of_somebody_else_behind_it_is_replaced(
+    theirs: Path, tmp_path: Path
+) -> None:
+    plant(theirs / "page", tmp_path / "precious")
+    (tmp_path / "link").symlink_to("theirs/page")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "precious").read_text() == "precious" and (tmp_path / "link").is_symlink()
+    assert (theirs / "page").read_bytes() == b"new"
+
+
+@needs_root
+def test_a_pipe_that_somebody_else_planted_is_replaced_without_waiting(theirs: Path) -> None:
+    os.mkfifo(theirs / "page")
+    os.chown(theirs / "page", NOBODY, NOBODY)
+    write_whole(theirs / "page", b"new")
+    assert (theirs / "page").is_file() and (theirs / "page").read_bytes() == b"new"
+
+
+@needs_root
+def test_a_hard_link_and_a_mode_of_somebody_else_are_not_kept(theirs: Path, tmp_path: Path) -> None:
+    (theirs / "page").write_text("theirs")
+    os.chown(theirs / "page", NOBODY, NOBODY)
+    (theirs / "page").chmod(0o666)
+    os.link(tmp_path / "precious", theirs / "other")
+    write_whole(theirs / "page", b"new")
+    write_whole(theirs / "other", b"new")
+    assert (theirs / "page").stat().st_mode & 0o022 == 0 and (theirs / "page").stat().st_uid == 0
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_an_open_pipe_and_a_link_of_ours_are_written_through(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("file")
+    write_whole(tmp_path / "link", b"text")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "file").read_bytes() == b"text"
+    reading, writing = os.pipe()
+    write_whole(Path(f"/proc/self/fd/{writing}"), b"text")
+    os.close(writing)
+    with os.fdopen(reading, "rb") as file:
+        assert file.read() == b"text"
+
+
+def test_links_in_a_circle_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "here").symlink_to("there")
+    (tmp_path / "there").symlink_to("here")
+    write_whole(tmp_path / "here", b"text")
+    assert b"text" in [(tmp_path / "here").read_bytes(), (tmp_path / "there").read_bytes()]
+
+
+def test_write_below_follows_no_link_below_its_directory(tmp_path: Path) -> None:
+    top, outside = tmp_path / "top", tmp_path / "outside"
+    top.mkdir()
+    outside.mkdir()
+    (top / "etc").symlink_to(outside)
+    (top / "book").symlink_to(outside / "book")
+    with pytest.raises(OSError, match="etc/file"):
+        write_below(top, "etc/file", b"text", 0o644)
+    write_below(top, "book", b"text", 0o755)
+    assert os.listdir(outside) == [] and stat.S_IMODE((top / "book").stat().st_mode) == 0o755
+    write_below(top, "new/below/file", b"text", 0o600)
+    assert (top / "new/below/file").read_bytes() == b"text"
+    assert sorted(os.listdir(top)) == ["book", "etc", "new"]
+
+
+@needs_root
+def test_a_directory_that_became_a_link_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    plant(tmp_path / "top", tmp_path / "outside")
+    with pytest.raises(OSError, match="a link of another user"):
+        write_below(tmp_path / "top", "file", b"text", 0o644)
+    assert os.listdir(tmp_path / "outside") == []

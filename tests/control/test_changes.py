@@ -1,0 +1,254 @@
+"""Changes of knobs and their journal, on a simulated system that keeps its values in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from control.world import World, in_child, knobs
+from mounts import other_user
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.control import knob_change as change
+from strakes.control.knob_journal import JournalState, KnobJournal, closed_journals, directory, open_journals
+from strakes.control.knob_place import KnobPlace
+from strakes.control.knob_restore import restore, restore_abandoned
+from strakes.targets.command import CommandTimeout, Completed
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(change, "catalogue", knobs)
+    return World(tmp_path)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+def the_open_one(root: Path) -> JournalState:
+    (state,), errors = open_journals(root)
+    assert not errors
+    return state
+
+
+def abandon(world: World, root: Path, **values: int | str) -> None:
+    """Make the changes in a process that is killed before it can undo them."""
+
+    def body() -> None:
+        with change.changed(world.target(), values, store=root):
+            os.kill(os.getpid(), 9)
+
+    assert in_child(body, world) == -9
+
+
+def test_a_change_lasts_as_long_as_the_body(world: World, root: Path) -> None:
+    with change.changed(world.target(), {"number": 16, "option": "fast"}, store=root) as effective:
+        assert world.values == {"number": "16", "option": "fast"}
+        assert effective["number"].values == {"number": "16"} and effective["number"].as_wanted
+        assert the_open_one(root).life() == "alive"
+    assert world.values == {"number": "8", "option": None}
+    assert {one.outcome for one in effective.restored} == {"restored"}
+    assert open_journals(root) == ((), ()) and closed_journals(root)[0].closed == "restored"
+
+
+def test_an_exception_in_the_body_restores_the_values(world: World, root: Path) -> None:
+    with pytest.raises(ZeroDivisionError), change.changed(world.target(), {"number": 16}, store=root):
+        _ = 1 / 0
+    assert world.values["number"] == "8"
+
+
+def test_a_change_by_somebody_else_is_kept_and_reported(world: World, root: Path) -> None:
+    with change.changed(world.target(), {"number": 16, "option": "fast"}, store=root) as effective:
+        world.write("number", "33")
+    assert world.values == {"number": "33", "option": None}
+    other = next(one for one in effective.restored if one.knob == "number")
+    assert (other.outcome, other.before, other.value, other.good) == ("changed by others", "8", "33", False)
+    assert "left at 33, not put back to 8" in str(other)
+
+
+def test_a_refused_value_undoes_the_changes_before_it(world: World, root: Path) -> None:
+    with (
+        pytest.raises(BadInputError, match="no setting 'nothing'"),
+        change.changed(world.target(), {"number": 16, "nothing": 1}, store=root),
+    ):
+        pytest.fail("never")
+    assert world.values["number"] == "8"
+    world.refuses = True
+    with pytest.raises(BadInputError, match="EINVAL: not now"):
+        change.set_values(world.target(), {"number": 16}, store=root)
+    assert world.values["number"] == "8" and open_journals(root) == ((), ())
+
+
+def test_successive_changes_are_undone_in_reverse_order(world: World, root: Path) -> None:
+    for value in (16, 32, 48):
+        change.set_values(world.target(), {"number": value}, store=root)
+    with change.changed(world.target(), {"number": 64}, store=root):
+        (*_, oldest) = restore(root, ask=world.ask)
+        assert world.values["number"] == "64" and oldest.outcome == "not put back"
+    assert world.values["number"] == "48"
+    assert [one.before for one in restore(root, ask=world.ask)] == ["32", "16", "8"]
+    assert world.values["number"] == "8"
+
+
+def test_restore_with_keep_closes_the_journal_and_keeps_the_value(world: World, root: Path) -> None:
+    change.set_values(world.target(), {"number": 16}, store=root)
+    (done,) = restore(root, keep=True, ask=world.ask)
+    assert (done.outcome, world.values["number"], open_journals(root)) == ("kept", "16", ((), ()))
+
+
+def test_restore_can_be_limited_to_one_directory(world: World, root: Path) -> None:
+    change.set_values(world.target(), {"number": 16}, store=root)
+    assert restore(root, target="/elsewhere", ask=world.ask) == () and world.values["number"] == "16"
+    assert len(restore(root, target=str(world.place), ask=world.ask)) == 1 and world.values["number"] == "8"
+
+
+def test_a_knob_changed_by_a_living_process_is_neither_changed_nor_restored(world: World, root: Path) -> None:
+    with change.changed(world.target(), {"number": 16}, store=root):
+        for value in (16, 32):
+            with pytest.raises(BadInputError, match=f"process {os.getpid()}"):
+                change.set_values(world.target(), {"number": value}, store=root)
+        (left,) = restore(root, ask=world.ask)
+        assert (left.outcome, world.values["number"]) == ("in use", "16")
+        change.set_values(world.target(), {"option": "fast"}, store=root)
+    assert world.values == {"number": "8", "option": "fast"}
+
+
+def test_the_next_command_restores_the_values_of_a_killed_one(world: World, root: Path) -> None:
+    abandon(world, root, number=16, option="fast")
+    assert world.values == {"number": "16", "option": "fast"}
+    said: list[str] = []
+    restore_abandoned(root, said.append, world.ask)
+    assert world.values == {"number": "8", "option": None}
+    assert "ended without putting back" in said[0] and "number: put back to 8" in said[2]
+
+
+def test_a_system_that_does_not_answer_is_not_asked_again_at_once_and_can_be_restored_later(
+    world: World, root: Path
+) -> None:
+    abandon(world, root, number=16, option="fast")
+    asked = []
+
+    def silent(argv: object, timeout_s: float = 0) -> Completed:
+        asked.append(argv)
+        raise CommandTimeout("no answer within 10 s", where="world get")
+
+    said: list[str] = []
+    restore_abandoned(root, said.append, silent)
+    assert len(asked) == 1 and "not tried" in said[-1]
+    restore_abandoned(root, said.append, silent)
+    assert len(asked) == 1 and "strakes knobs restore" in said[-1]
+    assert [one.outcome for one in restore(root, ask=silent)] == ["not put back", "not put back"]
+    assert [one.outcome for one in restore(root, ask=world.ask)] == ["restored", "restored"]
+
+
+def test_a_value_that_cannot_be_restored_raises_an_error_with_a_remedy(world: World, root: Path) -> None:
+    with (
+        pytest.raises(MeasurementError, match="strakes knobs restore"),
+        change.changed(world.target(), {"number": 16}, store=root),
+    ):
+        world.refuses = True
+    world.refuses = False
+    restore(root, ask=world.ask)
+    assert world.values["number"] == "8"
+
+
+def test_restore_waits_for_a_command_that_outlived_its_process(tmp_path: Path) -> None:
+    place = KnobPlace(
+        "x",
+        "x",
+        read_words=("cat", f"{tmp_path}/x"),
+        write_words=("sh", "-c", f"sleep 0.5; echo {{value}} > {tmp_path}/x"),
+    )
+    (tmp_path / "x").write_text("8\n")
+    (tmp_path / "store").mkdir()
+    journal = KnobJournal.begin(tmp_path / "store", "/", ("test",))
+    journal.will(place, "8", "16")
+    journal.give_up()
+    journal.release()
+    orphan = subprocess.Popen(["sh", "-c", f"sleep 0.5; echo 16 > {tmp_path}/x"])
+    while not place.still_writing("16"):  # a new process has no command line yet
+        time.sleep(0.01)
+    (done,) = restore(tmp_path / "store")
+    assert done.outcome == "restored" and (tmp_path / "x").read_text() == "8\n"
+    orphan.wait()
+
+
+def test_a_damaged_journal_is_named_and_the_others_are_restored(world: World, root: Path) -> None:
+    abandon(world, root, number=16)
+    damaged = directory(root, "open") / "000000-damaged.jsonl"
+    damaged.write_text('{"is":"journal","format":1}\n{"is":"will"}\n')
+    said: list[str] = []
+    restore_abandoned(root, said.append, world.ask)
+    assert world.values["number"] == "8" and str(damaged) in said[0]
+
+
+def test_a_journal_of_another_user_is_ignored(world: World, root: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("giving files away needs root")
+    abandon(world, root, number=16)
+    os.chown(the_open_one(root).path, 65534, 65534)
+    states, (error,) = open_journals(root)
+    assert states == () and "another user" in error.what
+    restore(root, ask=world.ask)
+    assert world.values["number"] == "16"
+
+
+def test_a_change_made_on_another_host_must_be_restored_there(world: World, root: Path) -> None:
+    abandon(world, root, number=16)
+    path = the_open_one(root).path
+    lines = path.read_text().splitlines(keepends=True)
+    head = json.loads(lines[0])
+    head["owner"] |= {"host": "another", "boot": "another"}
+    path.write_text(json.dumps(head) + "\n" + "".join(lines[1:]))
+    (left,) = restore(root, ask=world.ask)
+    assert (
+        left.outcome == "in use"
+        and ("another: put it back on that host") in left.why
+        and world.values["number"] == "16"
+    )
+
+
+def test_a_change_from_before_a_reboot_is_restored(world: World, root: Path) -> None:
+    abandon(world, root, number=16)
+    path = the_open_one(root).path
+    path.write_text(path.read_text().replace('"boot":"', '"boot":"0'))
+    # The process ID is in use again, by this process.
+    (done,) = restore(root, ask=world.ask)
+    assert done.outcome == "restored" and world.values["number"] == "8"
+
+
+def test_no_value_is_changed_if_the_store_cannot_be_written(world: World, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadInputError, match="STRAKES_STORE"):
+        change.set_values(world.target(), {"number": 16}, store=tmp_path / "file")
+    assert world.values["number"] == "8"
+
+
+def test_missing_privileges_are_reported_before_anything_is_written(tmp_path: Path) -> None:
+    from strakes.control.knob_loader import catalogue
+    from strakes.targets.calls import mount_of
+    from strakes.targets.local import LocalTarget
+
+    catalogue()  # loads modules that the other user cannot read
+    with other_user(), pytest.raises(EnvironmentLacksError, match="needs root"):
+        change.set_values(LocalTarget(Path("/"), mount_of(Path("/"))), {"vm.swappiness": 10}, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_newest_closed_journals_are_kept_in_order_even_if_the_clock_goes_back(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.control.knob_journal._MOST_CLOSED_FILES", 3)
+    made = []
+    for hour in (5, 4, 3, 2, 1):  # the clock is set back each time
+        monkeypatch.setattr(time, "time", lambda hour=hour: 3600.0 * hour)
+        journal = KnobJournal.begin(root, "/x", ("test",))
+        made.append(journal.id)
+        journal.close("restored")
+    assert [state.id for state in closed_journals(root)] == made[-3:] == sorted(made)[-3:]

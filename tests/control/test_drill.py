@@ -1,0 +1,220 @@
+"""Drills on a directory that loses files on purpose, and on a CephFS whose metadata server is killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import StrakesRunner
+from lab.running import Labs, need, own_labs
+from strakes.base.errors import BadInputError
+from strakes.control.drill_contents import FilesRead
+from strakes.control.drill_outcome import outcome_of
+from strakes.control.fault import Ask
+from strakes.control.fault_registry import make_fault
+from strakes.runs.messages import LoggedOperation
+
+AGREED = "--yes-this-interrupts-service"
+SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
+QUICK = (
+    "--osds",
+    "1",
+    "--mds",
+    "1",
+    "--standby",
+    "1",
+    "--store",
+    "memstore",
+    "--osd-size",
+    "2GiB",
+    "--beacon-interval",
+    "0.25s",
+)
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ceph")
+    with own_labs() as found:
+        yield found
+
+
+def test_no_fault_is_caused_without_consent_or_in_a_dry_run(strakes: StrakesRunner, tmp_path: Path) -> None:
+    mark = tmp_path / "done"
+    commands = ("--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
+    refused = strakes("failover", "drill", tmp_path, *commands)
+    assert refused.returncode == 2 and AGREED in refused.stderr
+    rehearsed = strakes("failover", "drill", tmp_path, *commands, "--dry-run", AGREED)
+    assert (
+        rehearsed.returncode == 0 and f"run: touch {mark}" in rehearsed.stderr and f"run: rm {mark}" in rehearsed.stderr
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_harmless_fault_loses_no_files_and_leaves_no_files(strakes: StrakesRunner, tmp_path: Path) -> None:
+    done = strakes("failover", "drill", tmp_path, "--fault-command", "true", *SHORT, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["acknowledged"] == 80 and document["lost"] == document["failed"] == 0
+    assert document["damaged"] == 0 and document["read_by"] == "this machine's mount; written by the same mount"
+    assert document["clients"] == "2 clients (threads on this machine's mount)"
+    assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["back_after_s"] is None
+    assert any(one["text"] == "true" for one in document["line"]["moments"])
+    assert not any(tmp_path.iterdir())
+
+
+def test_the_time_line_has_alerts_of_the_drill_and_no_older_ones(strakes: StrakesRunner, tmp_path: Path) -> None:
+    place, alerts = tmp_path / "place", tmp_path / "alerts"
+    place.mkdir()
+    alerts.write_text("from yesterday\n")
+    struck = ("--fault-command", f"sh -c 'echo mds-a is lost >> {alerts}'", "--alerts", alerts)
+    done = strakes("failover", "drill", place, *struck, *SHORT, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert [one["text"] for one in json.loads(done.stdout)["line"]["moments"] if one["source"] == "alert"] == [
+        "mds-a is lost"
+    ]
+
+
+def test_a_missing_acknowledged_file_counts_as_lost(strakes: StrakesRunner, tmp_path: Path) -> None:
+    gone = f"sh -c 'rm {tmp_path}/strakes-*/drill/probe.1.probe/f1.000'"
+    done = strakes("failover", "drill", tmp_path, "--fault-command", gone, *SHORT)
+    assert done.returncode == 1 and "80 files acknowledged, 1 of them missing afterwards" in done.stdout, (
+        done.stdout + done.stderr
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_an_acknowledged_file_with_wrong_content_counts_as_lost(strakes: StrakesRunner, tmp_path: Path) -> None:
+    place = f"{tmp_path}/strakes-*/drill/probe.1.probe"
+    harm = f"sh -c 'truncate -s 4095 {place}/f1.000; printf x | dd of=$(ls {place}/f1.001) bs=1 seek=9 conv=notrunc'"
+    done = strakes("failover", "drill", tmp_path, "--fault-command", harm, *SHORT)
+    assert done.returncode == 1, done.stderr
+    assert "80 files acknowledged, 2 of them missing afterwards, 2 of these with other bytes" in done.stdout
+
+
+def test_files_are_read_back_on_the_given_client_in_the_given_directory(strakes: StrakesRunner, tmp_path: Path) -> None:
+    here, there, empty = tmp_path / "here", tmp_path / "there", tmp_path / "empty"
+    here.mkdir()
+    empty.mkdir()
+    there.symlink_to(here)
+    words = ("failover", "drill", here, "--fault-command", "true", *SHORT, "--servers", "env CLIENT={host}")
+    done = strakes(*words, "--read-on", "client2", "--read-in", there, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["acknowledged"] == 80 and document["lost"] == 0 and document["read_by"].startswith("client2")
+    done = strakes(*words, "--read-on", "client2", "--read-in", empty)
+    assert done.returncode == 1 and f"{empty}" in done.stderr and "--read-in" in done.stderr, done.stderr
+    assert not any(here.iterdir())
+
+
+def test_a_fault_that_fails_is_reported_with_the_message_of_its_command(strakes: StrakesRunner, tmp_path: Path) -> None:
+    done = strakes("failover", "drill", tmp_path, "--fault-command", "ls /nowhere", *SHORT)
+    assert done.returncode == 1 and "the fault could not be caused" in done.stderr and "No such file" in done.stderr
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("fault", "words", "said"),
+    [
+        ("mds-kill", {}, "this fault works only on CephFS"),
+        ("command", {}, "is empty"),
+        ("command", {"command": "sh -c 'x"}, "not a valid command"),
+        ("mds-stop", {"restore": "true"}, "--restore-command cannot be used with the fault mds-stop"),
+        ("power-off", {"bmc": "10.0.0.1"}, "--bmc and --bmc-password-file are required"),
+        ("earthquake", {}, "no fault"),
+    ],
+)
+def test_an_unknown_or_incomplete_fault_is_refused(
+    fault: str, words: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInputError, match=said):
+        make_fault(fault, Ask(tmp_path, **words))  # type: ignore[arg-type]
+
+
+def test_lost_damaged_unanswered_and_repeated_operations_are_counted_separately() -> None:
+    def operation(number: int, errno: str = "") -> LoggedOperation:
+        return LoggedOperation("watch", 0, number, number, number, number + 0.1, errno)
+
+    log = [operation(0), operation(1), operation(2, "EIO"), operation(3, "EEXIST"), operation(4, "EIO"), operation(5)]
+    expected = {(0, number): f"sum {number}" for number in range(6)}
+    read = FilesRead({(0, 0): "sum 0", (0, 3): "sum 3", (0, 4): "", (0, 5): "of a short write"}, "another client")
+    found = outcome_of("1 client", log, expected, read, 1.5, [], [], "")
+    assert (found.acknowledged, found.lost, found.damaged) == (3, 2, 1)
+    assert (found.failed, found.unanswered, found.repeated) == (3, 2, 1)
+    assert found.errors == {"EIO": 2, "EEXIST": 1}
+
+
+def test_the_recovery_study_needs_consent_and_other_studies_refuse_a_fault(
+    strakes: StrakesRunner, tmp_path: Path
+) -> None:
+    refused = strakes("study", "recovery", tmp_path, "--fault-command", "true")
+    assert refused.returncode == 2 and AGREED in refused.stderr
+    refused = strakes("study", "open-close", tmp_path, "--fault-command", "true")
+    assert refused.returncode == 2 and "causes no fault" in refused.stderr
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.lab
+@pytest.mark.more
+def test_the_standby_of_a_killed_metadata_server_takes_over_without_loss(labs: Labs, strakes: StrakesRunner) -> None:
+    mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
+    for clients in (1, 10):
+        timing = ("-n", str(clients), "--before", "2s", "--after", "3s", "--rate", "5", AGREED, "--json", "-")
+        done = strakes(
+            "failover", "drill", mount, "--fault", "mds-kill", *timing, environment=labs.environment, timeout_s=300
+        )
+        assert done.returncode == 0, done.stderr
+        document: dict[str, Any] = json.loads(done.stdout)
+        assert document["acknowledged"] == 25 * clients and document["lost"] == document["repeated"] == 0
+        first, _, last = document["back_after_s"]
+        assert 1.0 < first <= last
+        (taken_over,) = document["line"]["targets"]
+        assert (
+            taken_over["target"].endswith("rank 0")
+            and taken_over["status"] == "up:active"
+            and taken_over["duration_s"] > 0
+        )
+        texts = [one["text"] for one in document["line"]["moments"]]
+        struck = next(place for place, text in enumerate(texts) if text.startswith("kill -KILL"))
+        assert struck < texts.index("up:active, rank 0") < texts.index("the servers are as before")
+    # The killed server is a standby again, and the lab reports no fault.
+    assert labs.status("ceph")["condition"] == "up"
+    assert not [path for path in mount.iterdir() if path.name.startswith("strakes-")]
+
+
+@pytest.mark.lab
+@pytest.mark.long
+def test_an_orderly_switch_is_faster_than_the_detection_of_a_stopped_server(labs: Labs, strakes: StrakesRunner) -> None:
+    mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
+    waits = {}
+    for fault in ("mds-stop", "mds-fail"):
+        words = ("--fault", fault, "-n", "5", "--before", "2s", "--after", "5s", AGREED, "--json", "-")
+        done = strakes("failover", "drill", mount, *words, environment=labs.environment, timeout_s=300)
+        assert done.returncode == 0, done.stderr
+        document = json.loads(done.stdout)
+        assert document["lost"] == 0 and document["lacking"] == ""
+        waits[fault] = document["back_after_s"][2]
+    assert waits["mds-fail"] < waits["mds-stop"]
+
+
+@pytest.mark.lab
+@pytest.mark.long
+def test_the_recovery_study_repeats_drills_with_more_clients_and_plots_the_published_times(
+    labs: Labs, strakes: StrakesRunner
+) -> None:
+    mount = labs.up("ceph", *QUICK, "--beacon-grace", "1.5s")
+    words = ("study", "recovery", mount, AGREED, "--budget", "15m", "--quiet", "--json", "-")
+    done = strakes(*words, environment=labs.environment, timeout_s=1500)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    findings = {one["id"]: one for one in document["findings"]}
+    assert findings["recovery-nothing-lost"]["verdict"] == "holds", findings
+    (figure,) = document["figures"]
+    assert {len(one["points"]) for one in figure["series"]} == {4} and figure["references"][0]["points"][0] == [
+        50.0,
+        10.0,
+    ]

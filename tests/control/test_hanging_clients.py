@@ -1,0 +1,162 @@
+"""Drills whose clients hang: the fault is undone anyway, and clients that stay blocked are named and left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from mounts import FaultyMount, faulty_mounted
+from strakes.base.errors import MeasurementError
+from strakes.control import drill_guard as guard
+from strakes.control.drill_run import Drill, play
+from strakes.control.drill_undo import RunCommand
+from strakes.control.fault import Fault
+from strakes.failover.timeline import Moment
+from strakes.model import recovery_clients as clients
+from strakes.model.recovery_clients import Timing
+
+TIMING = Timing(before_s=1.0, after_s=1.0)
+
+
+class ClientsWait(Fault):
+    """Fault that blocks the creation of files until its mark file is removed; with ``fails``, it then raises an error."""
+
+    text = "make the clients wait"
+    back_within_s = 2.0
+
+    def __init__(self, mount: FaultyMount, mark: Path, *, fails: bool = False) -> None:
+        self.undo = RunCommand(("rm", "-f", str(mark)))
+        self._mount, self._mark, self._fails = mount, mark, fails
+
+    def strike(self) -> tuple[Moment, ...]:
+        self._mark.touch()
+        self._mount.hang("create", "mknod")
+        threading.Thread(target=self._mend, daemon=True).start()
+        if self._fails:
+            raise MeasurementError("a command failed", where="half of it", why="is done")
+        return (Moment(time.time(), "drill", self.text),)
+
+    def _mend(self) -> None:
+        while self._mark.exists():
+            time.sleep(0.05)
+        self._mount.mend()
+
+
+@pytest.fixture
+def mount(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyMount]:
+    monkeypatch.setattr(clients, "_GRACE_S", 1.0)
+    with faulty_mounted() as mounted:
+        yield mounted
+        mounted.mend()
+
+
+def drill(mount: FaultyMount) -> Drill:
+    return Drill(mount.place, 2, 20.0, TIMING, sessions=False)
+
+
+def test_a_fault_that_blocks_its_clients_is_undone_within_the_limit(mount: FaultyMount, tmp_path: Path) -> None:
+    told: list[str] = []
+    outcome = play(drill(mount), ClientsWait(mount, tmp_path / "mark"), tmp_path, told.append)
+    assert any(text.startswith("undone") for text in told)
+    assert outcome.lost == 0 and not outcome.line.gone
+    assert max(outage.stall_s for outage in outcome.line.outages) == pytest.approx(2.0, abs=1.5)
+
+
+def test_a_partly_caused_fault_is_undone_at_once(mount: FaultyMount, tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match="the fault could not be caused"):
+        play(drill(mount), ClientsWait(mount, tmp_path / "mark", fails=True), tmp_path, lambda _text: None)
+    assert not (tmp_path / "mark").exists()
+
+
+class LateServer(Fault):
+    """Fault whose undo command fails ``failures`` times with status 255, as a remote shell does, and then succeeds."""
+
+    text, back_within_s = "unmount a target", 2.0
+
+    def __init__(self, place: Path, failures: int) -> None:
+        tries = place / "tries"
+        script = f"echo x >> {tries}; [ $(wc -l < {tries}) -gt {failures} ] || exit 255"
+        self.undo = RunCommand(("sh", "-c", script))
+
+    def strike(self) -> tuple[Moment, ...]:
+        return (Moment(time.time(), "drill", self.text),)
+
+
+@pytest.mark.parametrize(("failures", "lacking"), [(2, ""), (99, "the fault could not be undone")])
+def test_undoing_is_retried_up_to_a_limit_and_the_outcome_is_reported_in_any_case(
+    failures: int, lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(guard, "UNDO_LIMIT_S", 1.0)
+    place, told = tmp_path / "place", list[str]()
+    place.mkdir()
+    outcome = play(
+        Drill(place, 2, 20.0, TIMING, sessions=False), LateServer(tmp_path, failures), tmp_path / "store", told.append
+    )
+    assert outcome.acknowledged == 80 and outcome.lost == 0 and outcome.lacking.startswith(lacking)
+    assert any("trying again for at most 1.00 s" in text for text in told)
+    assert any(text.startswith("undone") for text in told) == (not lacking)
+
+
+# Runs in a separate process, because its blocked threads would keep pytest from ending.
+HANGS = """
+import sys, time
+from pathlib import Path
+from strakes.cli.apart import run_apart
+from strakes.drill import clients
+from strakes.drill.faults.fault import Fault
+from strakes.drill.run import ClientsHang, Drill, play
+from strakes.drill.undo import RunCommand
+from strakes.failover.timeline import Moment
+clients._GRACE_S = 1.0
+place, mark = map(Path, sys.argv[1:])
+class Wait(Fault):
+    text, undo, back_within_s = "wait", RunCommand(("rm", str(mark))), 2.0
+    def strike(self):
+        mark.touch()
+        return (Moment(time.time(), "drill", self.text),)
+def work():
+    try:
+        play(Drill(place, 2, 20.0, clients.Timing(2.0, 1.0), False), Wait(), mark.parent, print)
+    except ClientsHang as error:
+        print(error, flush=True)
+        print(f"known of {error.outcome.acknowledged > 0} files, {error.outcome.lost} lost", flush=True)
+        return error.exit_status
+sys.exit(run_apart(work))
+"""
+
+
+@pytest.mark.more
+def test_clients_that_hang_after_the_undo_are_named_and_left_behind(mount: FaultyMount, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    words = [sys.executable, "-c", HANGS, str(mount.place), str(mark)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    with subprocess.Popen(
+        words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            while not mark.exists() and process.poll() is None:
+                time.sleep(0.05)
+            mount.hang("create", "mknod")
+            said, _ = process.communicate(timeout=120)
+        finally:
+            mount.mend()
+    assert (
+        process.returncode == 1 and "clients that hang are left behind: 2 of 2" in said and "client 0, client 1" in said
+    )
+    assert "known of True files, 0 lost" in said
+    assert "the fault was undone" in said and "strakes clean" in said and "Traceback" not in said
+
+
+def test_a_dry_run_states_when_the_fault_is_undone_at_the_latest(strakes: StrakesRunner, tmp_path: Path) -> None:
+    words = ("--fault-command", "true", "--restore-command", "true", "--after", "5s", "--dry-run")
+    planned = strakes("failover", "drill", tmp_path, *words)
+    assert "when the clients have ended, or 65.0 s after that if they hang: run: true" in planned.stderr

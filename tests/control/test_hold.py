@@ -1,0 +1,144 @@
+"""Two stores on one machine: a place changed by one of them is refused to the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from control.test_changes import abandon, root, world
+from control.world import World, in_child
+from mounts import tmpfs_mounted
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.cli.knobs import restore_command
+from strakes.control import knob_change as change
+from strakes.control import knob_hold as hold
+from strakes.control.knob_journal import directory, open_journals
+from strakes.control.knob_place import KnobPlace
+from strakes.control.knob_restore import restore
+
+__all__ = ["root", "world"]
+
+
+def records(place: Path) -> list[Path]:
+    return [path for path in place.iterdir() if path.name != ".lock"]
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    return tmp_path / "other store"
+
+
+def test_a_place_is_changed_by_one_store_at_a_time_and_its_original_value_is_restored(
+    world: World, root: Path, other: Path
+) -> None:
+    change.set_values(world.target(), {"number": 64}, store=root)
+    with pytest.raises(BadInputError, match="another store") as refused:
+        change.set_values(world.target(), {"number": 32}, store=other)
+    assert str(root) in refused.value.why and "before: 8" in refused.value.why
+    assert world.values["number"] == "64" and open_journals(other) == ((), ())
+    restore(root, ask=world.ask)
+    change.set_values(world.target(), {"number": 32}, store=other)
+    restore(other, ask=world.ask)
+    assert world.values["number"] == "8"
+
+
+def test_a_place_changed_by_a_living_run_is_refused_to_another_store(
+    world: World, root: Path, other: Path, own_records: Path
+) -> None:
+    with change.changed(world.target(), {"number": 64, "option": "fast"}, store=root):
+        assert len(records(own_records)) == 2
+        with pytest.raises(BadInputError), change.changed(world.target(), {"option": "slow"}, store=other):
+            pass
+        assert world.values == {"number": "64", "option": "fast"}
+    assert world.values == {"number": "8", "option": None}
+    assert not records(own_records)
+
+
+def test_a_place_changed_by_a_killed_process_is_held_until_its_store_restores_it(
+    world: World, root: Path, other: Path
+) -> None:
+    abandon(world, root, number=64)
+    with pytest.raises(BadInputError):
+        change.set_values(world.target(), {"number": 32}, store=other)
+    restore(root, ask=world.ask)
+    change.set_values(world.target(), {"number": 32}, store=other)
+
+
+def test_a_place_with_successive_changes_is_held_until_the_last_is_undone(
+    world: World, root: Path, other: Path, own_records: Path
+) -> None:
+    change.set_values(world.target(), {"number": 64}, store=root)
+    with change.changed(world.target(), {"number": 32}, store=root):
+        pass
+    assert records(own_records)
+    restore(root, ask=world.ask)
+    assert not records(own_records)
+
+
+def test_the_record_of_a_removed_store_is_ignored(world: World, root: Path, other: Path) -> None:
+    abandon(world, root, number=64)
+    shutil.rmtree(root)
+    change.set_values(world.target(), {"number": 32}, store=other)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff" * 100, b"[" * 60000, b'{"store": 5}'])
+def test_a_damaged_record_refuses_the_change_and_is_named(
+    world: World, root: Path, own_records: Path, content: bytes
+) -> None:
+    with change.changed(world.target(), {"number": 64}, store=root):
+        (record,) = records(own_records)
+        name = record.name
+    (own_records / name).write_bytes(content)
+    if content:
+        with pytest.raises(BadInputError, match="another store") as refused:
+            change.set_values(world.target(), {"number": 32}, store=root)
+        assert name in refused.value.remedy
+        assert world.values["number"] == "8"
+
+
+def test_a_record_is_complete_or_absent_at_whatever_step_its_writer_is_killed(
+    world: World, root: Path, own_records: Path, other: Path
+) -> None:
+    place = KnobPlace("number", "number", read_words=("world", "get", "number"))
+    other.mkdir()
+    (other / "journal").touch()
+    for step in range(1, 12):
+        status = in_child(lambda: hold.take(place, "8", root, root / "journal"), world, step)
+        kept = [path.read_text() for path in own_records.glob("[!.]*")]
+        assert all(json.loads(text)["before"] == "8" for text in kept)
+        # The first store has no journal, so the second may take the place, and then the first may not.
+        hold.take(place, "8", other, other / "journal")
+        with pytest.raises(BadInputError):
+            hold.take(place, "8", root, root / "journal")
+        hold.give_back(place, other)
+        if status == 0:
+            break
+    assert step > 1
+
+
+def test_restore_fails_if_a_journal_is_damaged(world: World, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_STORE", str(root))
+    directory(root, "open").mkdir(parents=True)
+    path = directory(root, "open") / "000001-x.jsonl"
+    path.touch()
+    result = CliRunner().invoke(restore_command, [], standalone_mode=False)
+    assert result.return_value == 1 and str(path) in result.output and "No settings to put back" not in result.output
+    path.unlink()
+    result = CliRunner().invoke(restore_command, [], standalone_mode=False)
+    assert result.return_value == 0 and "No settings to put back" in result.output
+
+
+def test_a_value_that_cannot_be_recorded_is_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting needs root")
+    place = KnobPlace("size", "size", file=str(tmp_path / "size"))
+    with tmpfs_mounted("4k,nr_inodes=1") as full:
+        monkeypatch.setenv("STRAKES_RUN", str(full))
+        with pytest.raises(EnvironmentLacksError, match="was not changed") as lacks:
+            hold.take(place, "2560", tmp_path, tmp_path / "journal")
+    assert lacks.value.why == "No space left on device" and str(full) in lacks.value.where

@@ -1,0 +1,128 @@
+"""The journal of knob changes: content, exclusive writers, and the removal of old files."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from strakes.base.errors import BadInputError
+from strakes.control.knob_journal import KnobJournal, closed_journals, directory, open_journals, read_journal, sweep
+from strakes.control.knob_place import KnobPlace
+
+_OWNER = {"host": "h", "boot": "b", "namespace": "n", "pid": 1, "started": 2}
+_HEAD = {"is": "journal", "format": 1, "owner": _OWNER, "target": "/x", "command": ["strakes"], "created_unix_s": 1.5}
+
+
+def place(name: str = "size") -> KnobPlace:
+    return KnobPlace(name, name, file=f"/sys/{name}")
+
+
+def begin(root: Path) -> KnobJournal:
+    return KnobJournal.begin(root, "/x", ["strakes", "tune"])
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_entries_are_read_back_as_written(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    assert journal.id == journal.path.stem
+    assert [journal.will(place("size"), "1", "2"), journal.will(place("depth"), None, "3")] == [1, 2]
+    (state,), errors = open_journals(tmp_path)
+    assert errors == () and [entry.known for entry in state.entries] == [False, False]
+    assert (state.held, state.given_up, state.tried_unix_s, state.closed) == (False, False, 0.0, "")
+    journal.did(1, "2")
+    journal.did(2, None)
+    journal.settled(2, "restored", None)
+    (state,), _ = open_journals(tmp_path)
+    assert [(entry.number, entry.effective) for entry in state.open_entries] == [(1, "2")]
+    assert state.entries[1].known and state.entries[1].outcome == "restored" and state.life() == "alive"
+    journal.release()
+
+
+def test_a_failed_restore_is_recorded(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    before = time.time()
+    journal.tried()
+    journal.give_up()
+    journal.release()
+    (state,), _ = open_journals(tmp_path)
+    assert before <= state.tried_unix_s <= time.time()
+    assert state.given_up and state.life() == "dead"
+
+
+def test_journals_of_another_format_are_refused(tmp_path: Path) -> None:
+    assert read_journal(write(tmp_path / "1.jsonl", _HEAD)).created_unix_s == 1.5
+    with pytest.raises(BadInputError, match="format 2"):
+        read_journal(write(tmp_path / "2.jsonl", {**_HEAD, "format": 2}))
+
+
+def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> None:
+    first, second = begin(tmp_path), begin(tmp_path)
+    number = first.will(place(), "1", "2")
+    assert first.will(place(), "2", "3") == number + 1  # a journal does not conflict with itself
+    second.will(place("depth"), "1", "2")
+    with pytest.raises(BadInputError, match="being changed") as refused:
+        second.will(place(), "2", "3")
+    assert refused.value.remedy == "Wait until it ends."
+    first.hold()
+    second.will(place(), "2", "3")  # a held journal allows further changes of the place
+    first.release()
+    second.release()
+
+
+def test_a_change_left_by_a_process_that_gave_up_must_be_restored_first(tmp_path: Path) -> None:
+    first, second = begin(tmp_path), begin(tmp_path)
+    first.will(place(), "1", "2")
+    first.give_up()
+    first.release()
+    with pytest.raises(BadInputError) as refused:
+        second.will(place(), "2", "3")
+    assert "strakes knobs restore" in refused.value.remedy and "has ended" in refused.value.why
+    second.release()
+
+
+def test_a_claimed_journal_continues_its_numbers_and_has_one_writer(tmp_path: Path) -> None:
+    first = begin(tmp_path)
+    first.will(place(), "1", "2")
+    (state,), _ = open_journals(tmp_path)
+    assert KnobJournal.claim(tmp_path, state) is None
+    first.release()
+    with state.path.open("ab") as file:
+        file.write(b'{"is": "did", "num')
+    claimed = KnobJournal.claim(tmp_path, state)
+    assert claimed is not None and claimed.will(place("depth"), "1", "2") == 2
+    claimed.close("restored")
+    assert KnobJournal.claim(tmp_path, state) is None
+    (closed,) = closed_journals(tmp_path)
+    assert closed.closed == "restored" and [entry.number for entry in closed.entries] == [1, 2]
+
+
+def test_unfinished_files_are_removed_and_closed_journals_moved(tmp_path: Path) -> None:
+    begin(tmp_path).close("restored")
+    opened, closed = directory(tmp_path, "open"), directory(tmp_path, "closed")
+    (name,) = (path.name for path in closed.iterdir())
+    (closed / name).rename(opened / name)
+    (opened / ".new-000009-x").touch()
+    sweep(tmp_path)
+    assert not list(opened.iterdir()) and [path.name for path in closed.iterdir()] == [name]
+    (opened / ".new-000009-x").touch()
+    journal = begin(tmp_path)
+    assert [path.name for path in opened.iterdir()] == [journal.path.name]
+    assert int(journal.id[:6]) == int(name[:6]) + 1
+    journal.release()
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [5], [{**_HEAD, "owner": []}], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]]
+)
+def test_a_damaged_journal_is_named(tmp_path: Path, rows: list[object]) -> None:
+    (tmp_path / "knobs" / "open").mkdir(parents=True)
+    path = write(tmp_path / "knobs" / "open" / "x.jsonl", *rows)
+    states, (error,) = open_journals(tmp_path)
+    assert states == () and error.where == str(path)

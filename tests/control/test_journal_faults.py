@@ -1,0 +1,248 @@
+"""Guarantees of the journal to later readers, also under faults of the file system, the store and other writers."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from control.test_journal import _HEAD, begin, place, write
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.control import knob_journal as module
+from strakes.control.knob_journal import (
+    KnobJournal,
+    closed_journals,
+    directory,
+    locked,
+    open_journals,
+    read_journal,
+    sweep,
+)
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def is_free(path: Path) -> bool:
+    """Return whether no process holds a lock on the file."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def test_creating_a_journal_waits_for_the_lock_of_the_store(tmp_path: Path) -> None:
+    begun: list[KnobJournal] = []
+    with locked(tmp_path):
+        assert not is_free(tmp_path / "knobs" / "lock")
+        beginning = threading.Thread(target=lambda: begun.append(begin(tmp_path)))
+        beginning.start()
+        beginning.join(0.5)
+        assert not begun and beginning.is_alive()
+    beginning.join()
+    assert is_free(tmp_path / "knobs" / "lock")
+    begun[0].release()
+
+
+def test_a_process_in_another_container_is_alive_while_it_holds_the_lock(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    head = json.loads(journal.path.read_text())
+    head["owner"]["namespace"] = "another"
+    journal.path.write_text(json.dumps(head) + "\n")  # overwrites the file in place, so the lock stays
+    before = open_files()
+    assert read_journal(journal.path).life() == "alive"
+    assert open_files() == before
+    journal.release()
+    state = read_journal(journal.path)
+    assert state.life() == "dead"
+    state.path.unlink()
+    assert state.life() == "dead"
+    head["owner"]["boot"] = "another"
+    journal.path.write_text(json.dumps(head) + "\n")
+    assert read_journal(journal.path).life() in ("dead", "elsewhere")
+
+
+def test_closing_a_journal_releases_its_lock_and_syncs_both_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable: list[int] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        durable.append(os.fstat(descriptor).st_ino)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    before = open_files()
+    journal = begin(tmp_path)
+    opened, closed = (directory(tmp_path, which).stat().st_ino for which in ("open", "closed"))
+    assert opened in durable
+    durable.clear()
+    journal.close("restored")
+    assert {opened, closed} <= set(durable)
+    assert open_files() == before and is_free(directory(tmp_path, "closed") / journal.path.name)
+
+
+def test_a_closed_journal_in_the_open_directory_is_ignored(tmp_path: Path) -> None:
+    directory(tmp_path, "open").mkdir(parents=True)
+    write(directory(tmp_path, "open") / "000001-x.jsonl", _HEAD, {"is": "closed", "how": "restored"})
+    assert open_journals(tmp_path) == ((), ())
+
+
+def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_journal(tmp_path / "none.jsonl")
+    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
+    with pytest.raises(StrakesError):
+        read_journal(tmp_path / "loop.jsonl")
+    (tmp_path / "empty.jsonl").touch()
+    with pytest.raises(BadInputError) as refused:
+        read_journal(tmp_path / "empty.jsonl")
+    assert refused.value.why == "it has no whole line"
+
+
+def test_a_failed_rename_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = begin(tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(StrakesError):
+        journal.close("restored")
+    journal.release()
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EAGAIN])
+def test_a_lock_refused_with_another_error_number_counts_as_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    begin(tmp_path).release()
+    (state,), _ = open_journals(tmp_path)
+
+    def refuse(_: int, how: int) -> None:
+        if how & fcntl.LOCK_NB:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    before = open_files()
+    assert KnobJournal.claim(tmp_path, state) is None
+    assert open_files() == before
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "x")])
+def test_an_interrupted_creation_leaks_no_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(KnobJournal, "_append", fail)
+    before = open_files()
+    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else StrakesError):
+        begin(tmp_path)
+    assert open_files() == before
+
+
+def test_a_living_process_is_alive_even_without_the_lock(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    journal.release()
+    assert read_journal(journal.path).life() == "alive"
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+def test_every_line_is_synced_before_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: bool
+) -> None:
+    journal: KnobJournal | None = begin(tmp_path)
+    assert journal is not None
+    if claimed:
+        journal.release()
+        journal = KnobJournal.claim(tmp_path, read_journal(journal.path))
+        assert journal is not None
+    durable: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: durable.append(os.fstat(descriptor).st_size))
+    for step in (lambda: journal.will(place(), "1", "2"), lambda: journal.did(1, "2"), journal.tried, journal.hold):
+        step()
+        assert durable[-1] == journal.path.stat().st_size
+    assert len(durable) == 4
+    journal.release()
+
+
+def test_other_files_in_the_directory_are_ignored(tmp_path: Path) -> None:
+    begin(tmp_path).release()
+    for name in ("notes.txt", ".hidden.jsonl"):
+        (directory(tmp_path, "open") / name).write_text("no journal\n")
+    states, errors = open_journals(tmp_path)
+    assert len(states) == 1 and errors == ()
+
+
+def test_files_removed_concurrently_by_another_process_cause_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_MOST_CLOSED_FILES", 1)
+    begin(tmp_path).close("restored")
+    torn = directory(tmp_path, "open") / ".new-000009-x"
+    torn.touch()
+    unlink = Path.unlink
+
+    def late(path: Path, missing_ok: bool = False) -> None:
+        unlink(path)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", late)
+    sweep(tmp_path)
+    begin(tmp_path).close("restored")
+    assert not torn.exists() and [state.id[:6] for state in closed_journals(tmp_path)] == ["000002"]
+
+
+def test_the_lock_and_the_journal_are_accessible_by_their_user_only(tmp_path: Path) -> None:
+    journal = begin(tmp_path)
+    for path in (tmp_path / "knobs" / "lock", journal.path):
+        assert path.stat().st_mode & 0o7777 == 0o600
+    journal.release()
+
+
+def test_locks_are_taken_on_files_open_for_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFS grants an exclusive lock only on a file that is open for writing, see flock(2)."""
+    lock = fcntl.flock
+
+    def as_nfs(descriptor: int, how: int) -> None:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", as_nfs)
+    journal = begin(tmp_path)
+    assert module._is_locked(journal.path)
+    journal.release()
+    assert not module._is_locked(journal.path)
+
+
+def test_the_reason_for_missing_locks_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(EnvironmentLacksError, match="does not support locks") as refused, locked(tmp_path):
+        pass
+    assert refused.value.why == os.strerror(errno.ENOLCK)
+
+
+@pytest.mark.parametrize(("more", "words"), [(0, "damaged"), (1, "too large")])
+def test_a_journal_larger_than_64_mib_is_refused(tmp_path: Path, more: int, words: str) -> None:
+    path = tmp_path / "1.jsonl"
+    path.touch()
+    os.truncate(path, (64 << 20) + more)  # a sparse file
+    with pytest.raises(BadInputError, match=words):
+        read_journal(path)

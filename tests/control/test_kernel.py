@@ -1,0 +1,177 @@
+"""Knobs of this machine's kernel: a loop device of the test, changed by processes that are killed."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import StrakesRunner
+from mounts import loop_mounted
+from strakes.base.errors import BadInputError
+from strakes.base.files import default_root
+from strakes.control.knob_change import changed, read
+from strakes.control.knob_restore import restore
+from strakes.targets.block_device import block_device_of
+from strakes.targets.calls import mount_of
+from strakes.targets.registry import detect
+
+
+def change_until_killed(place: Path) -> int:
+    """Start a process that keeps changing two knobs, and return its process ID after its first change."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            target = detect(place)
+            for value in itertools.cycle((256, 512, 1024)):
+                with changed(target, {"queue.read_ahead_kb": value, "queue.nomerges": 1}):
+                    if writing >= 0:
+                        os.write(writing, b".")
+                        writing = -1
+                    time.sleep(0.005)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    assert os.read(reading, 1) == b"."
+    os.close(reading)
+    return pid
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Path]:
+    with loop_mounted("ext4") as mounted:
+        yield mounted
+
+
+@pytest.fixture
+def queue(place: Path) -> Path:
+    device = block_device_of(mount_of(place))
+    assert device is not None
+    return Path("/sys/block") / device.name / "queue"
+
+
+def value(path: Path) -> str:
+    return path.read_text().strip()
+
+
+def test_values_are_read_from_the_kernel(place: Path, queue: Path) -> None:
+    readings = {reading.knob.name: reading for reading in read(detect(place))}
+    assert readings["queue.read_ahead_kb"].value == value(queue / "read_ahead_kb")
+    assert f"[{readings['queue.scheduler'].value}]" in value(queue / "scheduler")
+    assert readings["vm.dirty_ratio"].value == value(Path("/proc/sys/vm/dirty_ratio"))
+    assert "local disk" in readings["bdi.read_ahead_kb"].why and "mkfs" in readings["local.block_size"].knob.how_to_set
+
+
+def test_a_change_is_made_read_back_and_undone(place: Path, queue: Path) -> None:
+    before = value(queue / "read_ahead_kb")
+    with changed(detect(place), {"queue.read_ahead_kb": 333, "queue.scheduler": "none"}) as effective:
+        assert value(queue / "read_ahead_kb") == "332"
+        assert effective.remarks == (f"{queue}/read_ahead_kb is 332 KiB instead of 333 KiB: rounded to whole pages",)
+    assert value(queue / "read_ahead_kb") == before
+
+
+def test_a_value_refused_by_the_kernel_is_reported_with_its_error(place: Path, queue: Path) -> None:
+    with pytest.raises(BadInputError) as caught, changed(detect(place), {"queue.scheduler": "nosuch"}):
+        pass
+    assert caught.value.where == str(queue / "scheduler") and caught.value.why == "Invalid argument"
+
+
+def test_a_knob_can_be_restored_after_its_file_system_is_unmounted(queue: Path, tmp_path: Path) -> None:
+    with loop_mounted("ext4") as mounted:
+        gone = changed(detect(mounted), {"queue.read_ahead_kb": 256}, store=tmp_path)
+        effective = gone.__enter__()
+        subprocess.run(["umount", mounted], check=True)
+        device = next(iter(effective["queue.read_ahead_kb"].values))
+        # The loop device still exists after the unmount, so its knob is restored.
+        gone.__exit__(None, None, None)
+        assert effective.restored[0].good and device.startswith("/sys/block/loop")
+        subprocess.run(["mount", "-t", "tmpfs", "none", mounted], check=True)
+
+
+def test_every_value_is_restored_after_kills_at_twenty_random_times(
+    place: Path, queue: Path, strakes: StrakesRunner
+) -> None:
+    knobs = {name: value(queue / name) for name in ("read_ahead_kb", "nomerges")}
+    draw = random.Random(20)
+    found_changed = 0
+    for moment in range(20):
+        worker = change_until_killed(place)
+        time.sleep(draw.uniform(0, 0.1))
+        os.kill(worker, signal.SIGKILL)
+        os.waitpid(worker, 0)
+        found_changed += any(value(queue / name) != before for name, before in knobs.items())
+        # Every fifth time by a command, otherwise by the function that the commands call.
+        if moment % 5 == 0:
+            done = strakes(*draw.choice([("knobs", "restore"), ("runs",)]))
+            assert done.returncode == 0, done.stderr
+        else:
+            assert all(one.good for one in restore(default_root()))
+        assert {name: value(queue / name) for name in knobs} == knobs
+    assert found_changed > 0
+    assert "no changed settings" in strakes("knobs", "journal").stdout
+
+
+def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: StrakesRunner) -> None:
+    before = value(queue / "read_ahead_kb")
+    done = strakes("knobs", "set", place, "queue.read_ahead_kb=512")
+    assert (
+        done.returncode == 0
+        and "queue.read_ahead_kb: 512 KiB" in done.stdout
+        and "strakes knobs restore" in done.stdout
+    )
+    assert value(queue / "read_ahead_kb") == "512"
+    assert strakes("runs").returncode == 0 and value(queue / "read_ahead_kb") == "512"
+    assert "queue.read_ahead_kb: 512 KiB" in strakes("knobs", "get", place, "queue.read_ahead_kb").stdout
+    journal = strakes("knobs", "journal", place).stdout
+    assert f"{before} -> 512" in journal and "changed until put back" in journal
+    restored = strakes("knobs", "restore", place)
+    assert restored.returncode == 0 and f"put back to {before}" in restored.stdout
+    assert value(queue / "read_ahead_kb") == before
+    assert "No settings to put back" in strakes("knobs", "restore").stdout
+
+
+def test_the_command_reports_changes_by_others_and_exits_with_status_one(
+    place: Path, queue: Path, strakes: StrakesRunner
+) -> None:
+    before = value(queue / "read_ahead_kb")
+    strakes("knobs", "set", place, "queue.read_ahead_kb=512")
+    (queue / "read_ahead_kb").write_text("1024")
+    done = strakes("knobs", "restore", "--json")
+    assert done.returncode == 1 and '"changed by others"' in done.stdout and value(queue / "read_ahead_kb") == "1024"
+    (queue / "read_ahead_kb").write_text(before)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("queue.read_ahead_kb",), "NAME=VALUE"),
+        (("queue.read_ahead_kb=-1",), "0 to 1048576 KiB"),
+        (("read_ahead_kb=1",), "queue.read_ahead_kb"),
+        (("queue.nomerges=1", "queue.nomerges=2"), "twice"),
+        (("local.block_size=4096",), "mkfs.xfs"),
+        (("bdi.read_ahead_kb=1",), "queue.read_ahead_kb"),
+    ],
+)
+def test_wrong_usage_is_refused_before_any_change(
+    place: Path, strakes: StrakesRunner, words: tuple[str, ...], says: str
+) -> None:
+    done = strakes("knobs", "set", place, *words)
+    assert done.returncode == 2 and says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_knobs_of_a_directory_and_of_all_file_systems_are_listed(place: Path, strakes: StrakesRunner) -> None:
+    import json
+
+    here = json.loads(strakes("knobs", "list", place, "--json").stdout)
+    everything = json.loads(strakes("knobs", "list", "--json").stdout)
+    assert {one["name"] for one in here} < {one["name"] for one in everything}
+    assert next(one for one in here if one["name"] == "queue.nr_requests")["values"]
+    assert "the inode cache of S3" in strakes("knobs", "list").stdout

@@ -1,0 +1,109 @@
+"""Knobs of Lustre, on a simulated client that answers, refuses and adjusts as the recorded one did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from control.lustre_machine import Machine
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.control.knob_change import changed, read
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Servers
+from strakes.targets.lustre_target import LustreTarget
+from strakes.targets.mountinfo import Mount
+from targets.lustre.recorded import PLACE, Recording
+from targets.lustre.replay import AS_ROOT, AS_USER, INSTANCE, ON_SERVER, Replay
+
+MOUNT = Mount(1, 1, 0, 1, "/", "/mnt/labfs", ("rw",), "lustre", "192.168.77.1@tcp:/labfs", ())
+OSC = "osc.labfs-OST000{}-osc-ffff8880083a1800"
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine(Replay(Path("/mnt/labfs"), (hybrid_io(), *AS_ROOT), server=ON_SERVER))
+
+
+def hybrid_io() -> Recording:
+    """Return the recording of the hybrid I/O parameters, made later on another mount."""
+    text = (PLACE / "wave2" / "llite_hybrid_io.txt").read_text().replace("ffff888104cfa800", INSTANCE)
+    words = ("lctl", "get_param", "llite.*.*")
+    return Recording("wave2", " ".join(words), as_user=False, done=Completed(words, 0, text, ""))
+
+
+def target(machine: Machine, servers: Servers | None = None) -> LustreTarget:
+    return LustreTarget(Path("/mnt/labfs"), MOUNT, servers=servers, runner=machine)
+
+
+def test_values_are_read_for_each_target(machine: Machine) -> None:
+    (rpcs, cached, age) = read(target(machine), ["osc.max_rpcs_in_flight", "llite.max_cached_mb", "ldlm.lru_max_age"])
+    assert dict(rpcs.values) == {f"{OSC.format(number)}.max_rpcs_in_flight": "8" for number in range(4)}
+    assert cached.value == "983" and age.value == "600000" and len(age.values) == 8
+
+
+def test_every_client_knob_of_the_catalogue_is_in_the_recordings(machine: Machine) -> None:
+    absent = {
+        reading.knob.name: reading.why
+        for reading in read(target(machine))
+        if reading.why and reading.knob.where == "client"
+    }
+    lustre = {name: why for name, why in absent.items() if name.startswith(("osc", "mdc", "llite", "ldlm"))}
+    # The recording has no value of short_io_bytes, and lru_size cannot be restored.
+    assert set(lustre) == {"osc.short_io_bytes", "ldlm.lru_size"}
+
+
+def test_a_change_reaches_every_target_and_is_undone(machine: Machine) -> None:
+    with changed(target(machine), {"osc.max_rpcs_in_flight": 16, "llite.max_read_ahead_mb": 64}) as effective:
+        assert {machine.values[f"{OSC.format(number)}.max_rpcs_in_flight"] for number in range(4)} == {"16"}
+        assert len(effective["osc.max_rpcs_in_flight"].values) == 4 and not effective.remarks
+    assert not machine.values
+
+
+def test_a_silently_adjusted_value_is_reported(machine: Machine) -> None:
+    with changed(target(machine), {"osc.max_pages_per_rpc": 100000}) as effective:
+        pass
+    assert len(effective.remarks) == 4
+    assert "is 24 pages instead of 100000 pages: more than the server takes" in effective.remarks[0]
+    assert {one.outcome for one in effective.restored} == {"restored"}
+
+
+@pytest.mark.parametrize(
+    ("knob", "value"),
+    [("osc.max_dirty_mb", 2000), ("osc.max_pages_per_rpc", 4096), ("llite.max_read_ahead_mb", 10000000)],
+)
+def test_a_refused_value_is_reported_with_the_message_of_lctl_and_all_changes_are_undone(
+    machine: Machine, knob: str, value: int
+) -> None:
+    with pytest.raises(BadInputError) as caught, changed(target(machine), {"osc.max_rpcs_in_flight": 16, knob: value}):
+        pass
+    assert "Numerical result out of range" in caught.value.why
+    assert not machine.values
+
+
+def test_missing_privileges_are_reported() -> None:
+    def as_user(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
+        replay = Replay(Path("/mnt/labfs"), AS_USER)
+        if list(argv[:2]) == ["lctl", "set_param"]:
+            return Machine.recorded("client/user_set_param.txt", argv[2].partition("=")[0])
+        return replay(argv, timeout_s) if argv[0] == "lfs" else Replay(Path("/mnt/labfs"), AS_ROOT)(argv, timeout_s)
+
+    place = LustreTarget(Path("/mnt/labfs"), MOUNT, runner=as_user)
+    with (
+        pytest.raises(EnvironmentLacksError, match="Permission denied"),
+        changed(place, {"osc.max_rpcs_in_flight": 16}),
+    ):
+        pass
+
+
+def test_knobs_of_servers_need_the_servers_option(machine: Machine) -> None:
+    (without,) = read(target(machine), ["ost_io.threads_max"])
+    assert "--servers" in without.why
+    (within,) = read(target(machine, Servers("at {host}")), ["ost_io.threads_max"])
+    assert dict(within.values) == {"192.168.77.1: ost.OSS.ost_io.threads_max": "80"}
+
+
+def test_the_number_of_locks_is_refused_with_the_command_to_set_it_by_hand(machine: Machine) -> None:
+    with pytest.raises(BadInputError) as caught, changed(target(machine), {"ldlm.lru_size": 100}):
+        pass
+    assert "lctl set_param" in caught.value.remedy

@@ -1,0 +1,383 @@
+"""Faults of Lustre, on stubs that answer as the recorded client and server did."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT
+from control.drilled_machine import HOST, SERVED, SERVERS, LustreMachine, lustre_mount
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.files import default_root
+from strakes.control import drill_journal as journal
+from strakes.control.drill_connections import ConnectionWatch
+from strakes.control.drill_undo import from_record, to_record
+from strakes.control.fault import Ask, Fault
+from strakes.control.fault_disk import delayed_table
+from strakes.control.fault_lustre import mounted_targets
+from strakes.control.fault_registry import make_fault
+from strakes.failover.timeline import Moment
+from strakes.targets import registry
+from strakes.targets.command import Servers
+
+AGREED = "--yes-this-interrupts-service"
+MDT1 = "/mnt/lt/mdt1"
+# Runs a command of strakes with ``place`` taken for a mount of Lustre.
+RUN = """
+import sys
+from pathlib import Path
+from strakes.targets import registry
+from drill.lustre_machine import lustre_mount
+registry.mount_of = lambda path: lustre_mount(Path({place!r}))
+from strakes.cli.main import main
+sys.argv = ["strakes", *{words!r}]
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LustreMachine:
+    made = LustreMachine(tmp_path)
+    monkeypatch.setenv("PATH", made.path)
+    return made
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    directory = tmp_path / "place"
+    directory.mkdir()
+    monkeypatch.setattr(registry, "mount_of", lambda _path: lustre_mount(directory))
+    return directory
+
+
+def fault_at(place: Path, name: str, target: str = "labfs-MDT0001", servers: str | None = SERVERS) -> Fault:
+    return make_fault(name, Ask(place, target=target, servers=Servers(servers) if servers else None))
+
+
+def undo(fault: Fault) -> None:
+    """Undo the fault as the guard does, from its serialised record."""
+    assert fault.undo is not None
+    from_record(json.loads(json.dumps(to_record(fault.undo)))).do()
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_targets_are_read_from_the_mounts_of_a_server_in_their_start_order() -> None:
+    names = [target.name for target in mounted_targets(SERVED)]
+    assert names == ["MGS", *(f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))]
+    assert mounted_targets(SERVED)[0].mount_unless_mounted.endswith("mount -t lustre -o nosvc /dev/vdb /mnt/lt/mgs")
+    client = "192.168.77.1@tcp:/labfs /mnt/labfs lustre rw,checksum,flock,nouser_xattr 0 0\n"
+    assert mounted_targets(client) == ()
+    spaced = "pool/mdt\\0401 /mnt/a\\040b lustre ro,svname=l-MDT0001,osd=osd-zfs 0 0"
+    assert mounted_targets(spaced)[0].mount_unless_mounted.endswith("mount -t lustre -o ro 'pool/mdt 1' '/mnt/a b'")
+    # Since Lustre 2.16 targets have the file-system type lustre_tgt.
+    assert mounted_targets("/dev/sda /m lustre_tgt rw,svname=l-OST000a,mgsnode=a@tcp 0 0")[0].name == "l-OST000a"
+
+
+@pytest.mark.parametrize(("name", "how"), [("lustre-umount", "umount"), ("lustre-umount-force", "umount-f")])
+def test_a_target_is_unmounted_and_mounted_again_and_its_client_reports_the_reconnection(
+    machine: LustreMachine, place: Path, name: str, how: str
+) -> None:
+    before = machine.mounts
+    fault = fault_at(place, name)
+    assert HOST in fault.text and MDT1 in fault.text and not fault.lacking() and machine.log == []
+    watch, moments, stop = ConnectionWatch(place, Servers(SERVERS)), list[Moment](), threading.Event()
+    watcher = threading.Thread(target=watch.watch, args=(moments.append, stop))
+    watcher.start()
+    began_s = time.time()
+    (struck, _) = fault.strike()
+    assert len(machine.mounts) == len(before) - 1 and "labfs-MDT0001" in fault.lacking()
+    undo(fault)
+    undo(fault)
+    assert machine.mounts == before and machine.log == [(how, "labfs-MDT0001"), ("mount", "labfs-MDT0001")]
+    assert not fault.lacking()
+    stop.set()
+    watcher.join()
+    states = [moment.text for moment in moments if moment.source == "connection to labfs-MDT0001"]
+    assert states[0] == "DISCONN" and states[-1] == "FULL" and ("EVICTED" in states) == (how == "umount-f")
+    assert all(began_s - 0.5 <= moment.at_s <= time.time() + 1 for moment in moments)
+    (lost,) = watch.interruptions()
+    assert (
+        lost.target == "labfs-MDT0001" and lost.evicted == (how == "umount-f") and lost.began_unix_s < struck.at_s + 9
+    )
+    (recovery,) = watch.recoveries()
+    assert (recovery.target, recovery.duration_s, recovery.clients) == ("labfs-MDT0001", 5, 4)
+    assert (recovery.evicted, recovery.replayed) == (1, 7)
+    assert ("labfs-MDT0001", "COMPLETE") in [(moment.source, moment.text) for moment in moments]
+
+
+def test_the_services_of_a_server_start_in_order_and_stop_in_reverse(machine: LustreMachine, place: Path) -> None:
+    before = machine.mounts
+    fault = fault_at(place, "lustre-server-stop", "labfs-OST0002")
+    fault.strike()
+    assert machine.mounts == [] and "labfs-MDT0000" in fault.lacking()
+    undo(fault)
+    undo(fault)
+    assert machine.mounts == before
+    started = [what[1] for what in machine.log if what[0] == "mount"]
+    stopped = [what[1] for what in machine.log if what[0] == "umount"]
+    assert started == stopped[::-1] and started[0] == "MGS" and started[-1] == "labfs-OST0003"
+
+
+def test_a_partly_stopped_server_is_started_again(machine: LustreMachine, place: Path) -> None:
+    before = machine.mounts
+    fault = fault_at(place, "lustre-server-stop")
+    (machine.state / "mounts").write_text("".join(f"{line}\n" for line in before if "OST0002" not in line))
+    with pytest.raises(MeasurementError, match="a command failed") as error:
+        fault.strike()
+    assert "not mounted" in error.value.why
+    undo(fault)
+    assert machine.mounts == before
+
+
+def test_a_logical_volume_is_slowed_by_a_delay_table_and_gets_its_own_table_back(
+    machine: LustreMachine, place: Path
+) -> None:
+    (machine.state / "table").write_text("0 4194304 linear 252:16 2048")
+    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
+    fault.strike()
+    assert (machine.state / "table").read_text() == "0 4194304 delay 252:16 2048 100"
+    for _ in range(2):
+        undo(fault)
+        assert (machine.state / "table").read_text() == "0 4194304 linear 252:16 2048"
+    assert len(machine.mounts) == len(SERVED.splitlines())
+
+
+@pytest.mark.parametrize(
+    "table", ["", "0 8 striped 2 128 8:0 0 8:16 0", "0 8 linear 8:0 0\n8 8 linear 8:16 0", "0 8 zero"]
+)
+def test_a_table_that_is_not_one_linear_segment_is_left_alone(table: str) -> None:
+    assert delayed_table(table) == ""
+
+
+def test_a_plain_disk_is_slowed_by_readers_that_end_with_the_fault(machine: LustreMachine, place: Path) -> None:
+    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
+    fault.strike()
+    pids = [int(line) for line in (machine.state / "strakes-slow-labfs-OST0001").read_text().split()]
+    assert len(pids) == 8
+    wait_for(lambda: all("/dev/vdh" in command_line(pid) for pid in pids))
+    undo(fault)
+    wait_for(lambda: not any(command_line(pid) for pid in pids))
+    undo(fault)
+    # A process that reuses the ID of a reader must survive.
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        (machine.state / "strakes-slow-labfs-OST0001").write_text(f"{other.pid}\n")
+        undo(fault)
+        assert other.poll() is None
+        other.kill()
+
+
+def command_line(pid: int) -> str:
+    """Return the command line of a process, or an empty string if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_this_client_is_cut_off_by_drop_rules_that_are_removed_again(machine: LustreMachine, place: Path) -> None:
+    rules = machine.state / "rules"
+    rules.write_text("--source 10.0.0.9@tcp --dest *@tcp\n")
+    fault = fault_at(place, "lustre-client-cut", target="", servers=None)
+    fault.strike()
+    assert rules.read_text().splitlines()[1:] == ["--source *@tcp --dest *@tcp"]
+    undo(fault)
+    undo(fault)
+    assert rules.read_text() == "--source 10.0.0.9@tcp --dest *@tcp\n"
+
+
+@pytest.mark.parametrize(
+    ("servers", "own", "rules"),
+    [
+        ("10.1.0.1@o2ib", "10.2.0.9@tcp", ["*@o2ib *@tcp"]),
+        ("10.1.0.1@tcp2", "0@lo\n10.2.0.9@tcp\n10.3.0.9@o2ib1", ["*@tcp2 *@tcp", "*@tcp2 *@o2ib1"]),
+        ("10.1.0.1@tcp", "0@lo", ["*@tcp *@tcp"]),
+    ],
+)
+def test_a_client_behind_a_router_is_cut_off_in_its_own_network(
+    machine: LustreMachine, place: Path, servers: str, own: str, rules: list[str]
+) -> None:
+    names = [f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4)]
+    # The client is not connected to this target.
+    (machine.state / "addresses").write_text(
+        "".join(f"{name} {servers}\n" for name in names[1:]) + f"{names[0]} <none>"
+    )
+    (machine.state / "nids").write_text(own)
+    fault = fault_at(place, "lustre-client-cut", target="", servers=None)
+    fault.strike()
+    kept = (machine.state / "rules").read_text().splitlines()
+    assert kept == [f"--source {rule.split()[0]} --dest {rule.split()[1]}" for rule in rules]
+    undo(fault)
+    assert (machine.state / "rules").read_text() == ""
+
+
+def test_a_rule_that_cannot_be_removed_is_reported_and_the_others_are_removed(
+    machine: LustreMachine, place: Path
+) -> None:
+    (machine.state / "addresses").write_text("labfs-OST0000 10.1.0.1@o2ib\n")
+    fault = fault_at(place, "lustre-client-cut", target="", servers=None)
+    fault.strike()
+    assert len((machine.state / "rules").read_text().splitlines()) == 2
+    (machine.state / "kept").write_text("--source *@tcp")
+    with pytest.raises(MeasurementError, match="a command failed"):
+        undo(fault)
+    assert (machine.state / "rules").read_text().splitlines() == ["--source *@tcp --dest *@tcp"]
+    (machine.state / "kept").unlink()
+    undo(fault)
+    assert (machine.state / "rules").read_text() == ""
+
+
+def test_a_client_that_is_connected_to_no_server_cannot_be_cut_off(machine: LustreMachine, place: Path) -> None:
+    names = (f"labfs-{kind}{number:04}" for kind in ("MDT", "OST") for number in range(4))
+    (machine.state / "addresses").write_text("".join(f"{name} <none>\n" for name in names))
+    with pytest.raises(BadInputError, match="no network to its servers"):
+        fault_at(place, "lustre-client-cut", target="", servers=None)
+    with pytest.raises(EnvironmentLacksError, match="the server of labfs-MDT0001 is not known"):
+        fault_at(place, "lustre-umount")
+
+
+@pytest.mark.parametrize("word", ["count=1", "skip=0", "skip=7168"])
+def test_a_disk_that_cannot_be_read_is_not_reported_as_slowed(machine: LustreMachine, place: Path, word: str) -> None:
+    (machine.state / "dd-fails").write_text(word)
+    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
+    with pytest.raises(MeasurementError) as error:
+        fault.strike()
+    assert "Input/output error" in error.value.why or "a reader of /dev/vdh ended at once" in error.value.why
+    assert not (machine.state / "strakes-slow-labfs-OST0001").exists()
+
+
+@pytest.mark.parametrize("theirs", ["other", "labfs-2", "lab"])
+def test_targets_of_another_file_system_on_the_server_are_left_alone(
+    machine: LustreMachine, place: Path, theirs: str
+) -> None:
+    line = f"/dev/vdz /mnt/lt/other lustre rw,svname={theirs}-OST0007,mgsnode=10.0.0.1@tcp,osd=osd-ldiskfs 0 0\n"
+    for name in ("mounts", "disks"):
+        (machine.state / name).write_text(line + SERVED)
+    before = machine.mounts
+    fault = fault_at(place, "lustre-server-stop", "labfs-OST0002")
+    fault.strike()
+    # The MGS stays mounted, as it serves both file systems.
+    assert [line.split()[1] for line in machine.mounts] == ["/mnt/lt/mgs", "/mnt/lt/other"]
+    undo(fault)
+    assert machine.mounts == before
+
+
+@pytest.mark.parametrize(
+    ("told", "refused"),
+    [
+        *((state, True) for state in ("activating", "reloading", "deactivating", "inactive\nactive", "mds1: active")),
+        *((state, False) for state in ("inactive", "failed", "unknown\ninactive", "")),
+    ],
+)
+def test_a_server_is_refused_while_pacemaker_is_active_or_changes_state(
+    machine: LustreMachine, place: Path, told: str, refused: bool
+) -> None:
+    (machine.state / "pacemaker").write_text(told)
+    if refused:
+        with pytest.raises(BadInputError, match="Pacemaker manages"):
+            fault_at(place, "lustre-umount")
+    else:
+        assert fault_at(place, "lustre-umount").text
+    assert machine.log == []
+
+
+def test_impossible_faults_are_refused_before_any_change(machine: LustreMachine, place: Path) -> None:
+    with pytest.raises(BadInputError, match="not a target of this file system") as error:
+        fault_at(place, "lustre-umount", "labfs-MDT0009")
+    assert "labfs-MDT0003" in error.value.remedy and "labfs-OST0000" in error.value.remedy
+    with pytest.raises(BadInputError, match="cannot be reached") as error:
+        fault_at(place, "lustre-umount", servers=None)
+    assert "--servers" in error.value.remedy and error.value.where == HOST
+    with pytest.raises(BadInputError, match="cannot be used with the fault lustre-client-cut"):
+        fault_at(place, "lustre-client-cut")
+    with pytest.raises(EnvironmentLacksError, match="does not answer"):
+        fault_at(place, "lustre-umount", servers="sh -c 'echo refused >&2; exit 7' {host}")
+    (machine.state / "pacemaker").write_text("active")
+    with pytest.raises(BadInputError, match="Pacemaker manages") as error:
+        fault_at(place, "lustre-umount")
+    assert "node-standby" in error.value.remedy
+    (machine.state / "pacemaker").write_text("inactive")
+    (machine.state / "mounts").write_text(SERVED.replace("/dev/vdd", "mdtpool/mdt1"))
+    with pytest.raises(BadInputError, match="cannot be slowed"):
+        fault_at(place, "lustre-slow-disk")
+    (machine.state / "mounts").write_text("")
+    with pytest.raises(BadInputError, match="is not mounted on its server"):
+        fault_at(place, "lustre-umount")
+    assert machine.log == []
+
+
+def test_a_directory_that_is_not_on_lustre_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="works only on Lustre"):
+        make_fault("lustre-client-cut", Ask(tmp_path))
+
+
+def test_an_unhealthy_server_is_reported_as_not_restored(machine: LustreMachine, place: Path) -> None:
+    fault = fault_at(place, "lustre-umount")
+    (machine.state / "health").write_text("\ndevice labfs-OST0001 reported unhealthy\nNOT HEALTHY\n")
+    assert f"{HOST} is not healthy: device labfs-OST0001 reported unhealthy." in fault.lacking()
+
+
+def drill(machine: LustreMachine, place: Path, *words: str) -> subprocess.Popen[str]:
+    argv = ("failover", "drill", str(place), "--fault", *words, "--servers", SERVERS, "--clients", "2", "--rate", "20")
+    program = RUN.format(place=str(place), words=[*argv, "--before", "1s", AGREED])
+    environment = {**os.environ, "PATH": machine.path, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT / 'tests'}"}
+    return subprocess.Popen(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_a_drill_reports_evictions_connection_states_and_the_recovery_of_the_server(
+    machine: LustreMachine, place: Path
+) -> None:
+    words = (
+        "lustre-umount-force",
+        "--target",
+        "labfs-MDT0001",
+        "--after",
+        "3s",
+        "--restore-after",
+        "1s",
+        "--json",
+        "-",
+    )
+    with drill(machine, place, *words) as running:
+        stdout, stderr = running.communicate(timeout=120)
+    assert running.returncode == 0, stderr
+    document = json.loads(stdout)
+    states = [one["text"] for one in document["line"]["moments"] if one["source"] == "connection to labfs-MDT0001"]
+    assert states == ["DISCONN", "CONNECTING", "EVICTED", "RECOVER", "FULL"]
+    (recovery,) = document["line"]["targets"]
+    assert recovery["target"] == "labfs-MDT0001" and recovery["evicted"] == 1
+    (lost,) = document["interruptions"]
+    assert lost["evicted"] and lost["target"] == "labfs-MDT0001"
+    # The directory is not really on Lustre, so the fault does not block its clients.
+    assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["lost"] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_target_is_mounted_again_when_its_drill_is_killed(
+    machine: LustreMachine, place: Path, number: signal.Signals
+) -> None:
+    before = machine.mounts
+    with drill(machine, place, "lustre-umount", "--target", "labfs-MDT0002", "--after", "60s") as running:
+        wait_for(lambda: machine.mounts != before)
+        (pending,) = journal.all_pending(default_root())
+        assert "/mnt/lt/mdt2" in pending.undo.text
+        running.send_signal(number)
+        running.communicate(timeout=60)
+    wait_for(lambda: machine.mounts == before and not journal.all_pending(default_root()))
+    assert machine.log == [("umount", "labfs-MDT0002"), ("mount", "labfs-MDT0002")]

@@ -1,0 +1,264 @@
+"""Faults of a machine's disk and network, really caused on mounts and network namespaces of the test, and undone."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.base.errors import BadInputError
+from strakes.control.drill_guard import Promise
+from strakes.control.drill_journal import all_pending
+from strakes.control.drill_undo import from_record
+from strakes.control.fault import Ask
+from strakes.control.fault_registry import FAULTS, make_fault
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and networks of its own need root")
+
+
+def done(*words: str | Path) -> str:
+    ended = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """Mount a tmpfs of 8 MiB and yield its mount point."""
+    place = tmp_path / "small"
+    place.mkdir()
+    done("mount", "-t", "tmpfs", "-o", "size=8m", "strakes-test", place)
+    try:
+        yield place
+    finally:
+        done("umount", place)
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[str, str]]:
+    """Create two network namespaces joined by a veth pair, and yield the command prefix that runs in each."""
+    names = [f"strakes-{secrets.token_hex(3)}" for _ in range(2)]
+    try:
+        for name in names:
+            done("ip", "netns", "add", name)
+        first, second = names
+        done("ip", "-n", first, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", second)
+        for number, name in enumerate(names, 1):
+            done("ip", "-n", name, "address", "add", f"10.77.0.{number}/24", "dev", "cable")
+            done("ip", "-n", name, "link", "set", "cable", "up")
+        done("ip", "-n", first, "route", "add", "default", "via", "10.77.0.2")
+        done("ip", "-n", first, "route", "add", "10.88.0.0/24", "dev", "cable")
+        yield f"ip netns exec {first}", f"ip netns exec {second}"
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
+
+
+def room(place: Path) -> int:
+    system = os.statvfs(place)
+    return system.f_bavail * system.f_frsize
+
+
+def without_room(file: Path) -> bool:
+    """Return whether writing 8 KiB to ``file`` fails with ENOSPC, and remove the file."""
+    try:
+        file.write_bytes(bytes(8192))
+    except OSError as error:
+        return error.errno == errno.ENOSPC
+    else:
+        return False
+    finally:
+        file.unlink()
+
+
+@needs_root
+def test_a_filled_disk_has_less_than_a_page_left_until_it_is_undone(small: Path) -> None:
+    fault = make_fault("disk-full", Ask(small))
+    fault.strike()
+    assert room(small) < 4096 and fault.lacking()
+    assert without_room(small / "more")
+    assert fault.undo is not None
+    for _ in range(2):  # undoing is idempotent
+        fault.undo.do()
+    assert room(small) == 8 << 20 and not fault.lacking() and not any(small.iterdir())
+
+
+@needs_root
+@pytest.mark.parametrize("when", ["before the fault", "before the undoing"])
+def test_only_the_announced_disk_is_filled_even_if_the_directory_is_replaced(
+    small: Path, tmp_path: Path, when: str
+) -> None:
+    measured, other = small / "measured", tmp_path / "other"
+    measured.mkdir()
+    other.mkdir()
+    done("mount", "-t", "tmpfs", "-o", "size=16m", "strakes-test", other)
+
+    def exchange() -> None:
+        measured.rename(small / "renamed")
+        measured.symlink_to(other)
+
+    try:
+        fault = make_fault("disk-full", Ask(measured))
+        assert str(small) in fault.text and f"{8 << 20:,}" in fault.text
+        if when == "before the fault":
+            exchange()
+        fault.strike()
+        assert room(small) < 4096 and room(other) == 16 << 20
+        if when == "before the undoing":
+            exchange()
+        assert fault.undo is not None
+        fault.undo.do()
+        assert room(small) == 8 << 20 and room(other) == 16 << 20 and not any(other.iterdir())
+    finally:
+        done("umount", other)
+
+
+@needs_root
+def test_no_more_space_is_taken_than_announced(small: Path) -> None:
+    (small / "others").write_bytes(bytes(4 << 20))
+    fault = make_fault("disk-full", Ask(small))
+    (small / "others").unlink()
+    fault.strike()
+    assert room(small) == 4 << 20
+    assert fault.undo is not None
+    fault.undo.do()
+
+
+@needs_root
+def test_a_filled_disk_is_freed_by_another_process_and_after_the_drill_is_killed(small: Path) -> None:
+    fill = (
+        "import os, signal, sys; from pathlib import Path; from strakes.control.fault import Ask;"
+        "from strakes.control.fault_registry import make_fault; from strakes.control.drill_undo import to_record; import json;"
+        "fault = make_fault('disk-full', Ask(Path(sys.argv[1]))); fault.strike();"
+        "print(json.dumps(to_record(fault.undo)), flush=True); sys.stdin.read()"
+    )
+    filling = subprocess.Popen(
+        [sys.executable, "-c", fill, small],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert filling.stdout is not None and filling.stdin is not None
+    undo = from_record(json.loads(filling.stdout.readline()))
+    assert room(small) < 4096
+    undo.do()  # not in the process that caused the fault, as in the guard
+    assert room(small) == 8 << 20
+    filling.kill()
+    filling.wait(30)
+    filling.stdin.close()
+    filling.stdout.close()
+    assert undo.do() == "" and room(small) == 8 << 20
+
+
+def test_a_file_system_without_unnamed_files_cannot_be_filled() -> None:
+    with pytest.raises(BadInputError, match="unnamed file"):
+        make_fault("disk-full", Ask(Path("/proc")))
+
+
+@needs_root
+def test_a_filled_disk_is_freed_when_the_drill_ends_without_undoing_it(small: Path, tmp_path: Path) -> None:
+    fault = make_fault("disk-full", Ask(small))
+    assert fault.undo is not None
+    promise = Promise(tmp_path / "store", fault.text, fault.undo)
+    fault.strike()
+    assert len(all_pending(tmp_path / "store")) == 1
+    promise.close()  # closes the pipe to the guard, as the end of a killed drill does
+    assert room(small) == 8 << 20 and not all_pending(tmp_path / "store")
+
+
+@needs_root
+def test_an_interface_that_was_down_gets_its_routes_back(two: tuple[str, str], tmp_path: Path) -> None:
+    here, _ = two
+    before = sorted(done(*here.split(), "ip", "route", "show").splitlines())
+    assert len(before) == 3
+    fault = make_fault("nic-down", Ask(tmp_path, nic="cable", via=here))
+    fault.strike()
+    assert fault.lacking() == "it is down" and not done(*here.split(), "ip", "route", "show")
+    assert fault.undo is not None
+    for _ in range(2):
+        fault.undo.do()
+    assert not fault.lacking() and sorted(done(*here.split(), "ip", "route", "show").splitlines()) == before
+
+
+def heard(here: str, there: str) -> bool:
+    """Return whether a UDP packet sent on ``here`` arrives on ``there``."""
+    code = "import socket; s = socket.socket(2, 2); s.bind(('', 7777)); s.settimeout(2); s.recv(9)"
+    listener = subprocess.Popen([*there.split(), "python3", "-I", "-c", code], stderr=subprocess.DEVNULL)
+    own = done(*there.split(), "ip", "-o", "-4", "address", "show", "dev", "cable").split()
+    address = own[own.index("inet") + 1].partition("/")[0]
+    send = f"import socket; socket.socket(2, 2).sendto(b'x', ('{address}', 7777))"
+    deadline = time.monotonic() + 10
+    while listener.poll() is None and time.monotonic() < deadline:
+        subprocess.run([*here.split(), "python3", "-I", "-c", send], check=False)
+        time.sleep(0.1)
+    return listener.wait(10) == 0
+
+
+@needs_root
+def test_one_way_loss_drops_packets_in_one_direction_only(two: tuple[str, str], tmp_path: Path) -> None:
+    here, there = two
+    assert heard(here, there) and heard(there, here)
+    fault = make_fault("one-way-loss", Ask(tmp_path, peer="10.77.0.2", via=here))
+    fault.strike()
+    assert not heard(here, there) and heard(there, here)
+    assert fault.undo is not None
+    for _ in range(2):
+        fault.undo.do()
+    assert heard(here, there)
+
+
+@needs_root
+def test_a_peer_behind_a_gateway_and_a_missing_interface_are_refused(two: tuple[str, str], tmp_path: Path) -> None:
+    here, _ = two
+    with pytest.raises(BadInputError, match="cannot be dropped"):
+        make_fault("one-way-loss", Ask(tmp_path, peer="10.99.0.1", via=here))
+    with pytest.raises(BadInputError, match="cannot be switched off"):
+        make_fault("nic-down", Ask(tmp_path, nic="eth77", via=here))
+
+
+@needs_root
+def test_a_slow_disk_is_loaded_by_readers_until_it_is_undone(tmp_path: Path) -> None:
+    image, place = tmp_path / "image", tmp_path / "place"
+    place.mkdir()
+    with image.open("wb") as file:
+        file.truncate(32 << 20)
+    done("mkfs.ext4", "-q", image)
+    done("mount", "-o", "loop", image, place)
+    try:
+        fault = make_fault("slow-disk", Ask(place))
+        fault.strike()
+        readers = subprocess.run(["pgrep", "-f", "strakes-slow-loop"], capture_output=True, text=True).stdout.split()
+        assert len(readers) >= 8
+        assert fault.undo is not None
+        for _ in range(2):
+            fault.undo.do()
+        deadline = time.monotonic() + 10
+        while subprocess.run(["pgrep", "-f", "strakes-slow-loop"], capture_output=True).returncode == 0:
+            assert time.monotonic() < deadline, "readers are left"
+            time.sleep(0.1)
+    finally:
+        done("umount", place)
+
+
+def test_a_directory_without_a_local_block_device_cannot_be_slowed() -> None:
+    with pytest.raises(BadInputError, match="needs a file system on a block device"):
+        make_fault("slow-disk", Ask(Path("/proc")))
+
+
+def test_the_list_of_faults_states_where_each_works(strakes: StrakesRunner, tmp_path: Path) -> None:
+    listed = strakes("failover", "drill", tmp_path, "--fault", "list")
+    assert listed.returncode == 0
+    for name, entry in FAULTS.items():
+        assert any(
+            line.startswith(f"{name} ") and entry.works_on in line and line.endswith(entry.summary)
+            for line in listed.stdout.splitlines()
+        )

@@ -1,0 +1,190 @@
+"""Faults of a Pacemaker cluster: on a configuration without a running cluster, and on the real pair of the lab."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from failover.clusters import need as need_programs
+from failover.clusters import planned
+from lab.running import Labs, need, own_labs
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.control.drill_run import Drill, play
+from strakes.control.fault import Ask
+from strakes.control.fault_pacemaker import StandbyNode, View, is_served, view_of
+from strakes.control.fault_registry import make_fault
+from strakes.failover.setup import read_plan
+from strakes.failover.timeline import Moment
+from strakes.model.recovery_clients import Timing
+from strakes.targets.command import run
+from strakes.targets.mountinfo import Mount
+
+MON = """<pacemaker-result><nodes><node name="a" online="{online}" unclean="{unclean}"/></nodes>
+<resources><clone><resource id="d" role="Promoted"><node name="a"/></resource><resource id="d" role="Stopped"/></clone></resources>
+<fence_history><fence_event action="off" target="b" status="success" completed="2026-01-02 03:04:05"/></fence_history></pacemaker-result>"""
+
+
+@pytest.fixture
+def via(tmp_path: Path) -> str:
+    """Save a CIB with both nodes of a plan online, and return the prefix that makes Pacemaker's tools use it."""
+    need_programs("crm_simulate", "crm_mon", "crm_standby")
+    plan = planned("tianhe2", tmp_path / "plan")
+    status = tmp_path / "status.xml"
+    done = run(
+        [
+            "crm_simulate",
+            "-x",
+            str(plan / "pacemaker/cib.xml"),
+            "-u",
+            "mds-a",
+            "-u",
+            "mds-b",
+            "-S",
+            "--save-output",
+            str(status),
+        ]
+    )
+    assert done.status == 0, done.stderr
+    return f"env CIB_file={status}"
+
+
+def test_a_node_is_put_into_standby_and_back_and_the_watcher_reports_both(via: str, tmp_path: Path) -> None:
+    fault = StandbyNode(Ask(tmp_path, node="mds-a", via=via))
+    assert "crm_standby --node mds-a --update on" in fault.text and not fault.lacking()
+    moments: list[Moment] = []
+    stop = threading.Event()
+    watcher = threading.Thread(target=fault.watch, args=(moments.append, stop))
+    watcher.start()
+    fault.strike()
+    wait_for(moments, "online, standby")
+    assert "mds-a" in fault.lacking()
+    assert fault.undo is not None
+    fault.undo.do()
+    wait_for(moments, "online")
+    # The watcher reports the last change even if it is stopped right after it.
+    fault.strike()
+    stop.set()
+    watcher.join()
+    assert [one.text for one in moments] == ["online, standby", "online", "online, standby"]
+    assert {one.source for one in moments} == {"node mds-a"}
+    fault.undo.do()
+    assert not fault.lacking() and {one.target for one in fault.recoveries()} >= {"mount-mdt0", "drbd-mdt0"}
+
+
+def test_an_unknown_node_or_resource_is_refused_with_the_known_ones(via: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="--node is missing or not in the cluster") as refused:
+        make_fault("node-standby", Ask(tmp_path, node="mds-c", via=via))
+    assert "mds-a, mds-b" in refused.value.remedy
+    with pytest.raises(BadInputError, match="--resource is missing") as refused:
+        make_fault("resource-fail", Ask(tmp_path, node="mds-a", resource="nfs", via=via))
+    assert "mount-mdt0" in refused.value.remedy
+    with pytest.raises(EnvironmentLacksError, match="does not answer"):
+        make_fault("node-standby", Ask(tmp_path, node="mds-a", via="false"))
+
+
+def test_a_directory_that_the_cluster_does_not_serve_is_refused(via: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="does not serve this directory") as refused:
+        StandbyNode(Ask(tmp_path, node="mds-a", via=via)).require_serves(tmp_path)
+    assert "/mnt/mdt0" in refused.value.why
+
+
+@pytest.mark.parametrize(
+    ("line", "served"),
+    [
+        ("/mnt ext4 /dev/sda1", False),
+        ("/srv/home ext4 /dev/drbd0", True),
+        ("/mnt nfs4 192.168.10.10:/srv/home/export", True),
+        ("/mnt nfs4 [::1]:/export", False),
+        ("/mnt nfs4 192.0.2.9:/export", False),
+        ("/mnt nfs4 unknown.invalid:/export", True),
+        ("/mnt lustre 10.1.0.1@o2ib:10.1.0.2@o2ib:/fs", False),
+    ],
+)
+def test_mounts_served_by_the_cluster_are_recognised(line: str, served: bool, tmp_path: Path) -> None:
+    cib = read_plan(planned("nfs", tmp_path)).pacemaker
+    point, kind, source = line.split()
+    assert is_served(cib, Mount(1, 0, 0, 1, "/", point, (), kind, source, ())) == served
+
+
+def test_changes_of_nodes_resources_and_fencing_are_listed() -> None:
+    before, after = (
+        view_of(MON.format(online="true", unclean="false")),
+        view_of(MON.format(online="false", unclean="true")),
+    )
+    assert before.resources == {"d": "Promoted on a; Stopped on nowhere"}
+    assert list(after.differences(before)) == [("node a", "offline, unclean")]
+    told = list(after.differences(View({}, {}, ())))
+    assert ("fencing", "off of b: success at 2026-01-02 03:04:05") in told and ("node a", "offline, unclean") in told
+
+
+def test_a_cluster_is_restored_when_everything_runs_again_on_any_node() -> None:
+    before = View(
+        {"a": "online", "b": "online"}, {"mdt": "Promoted on a; Unpromoted on b", "mount": "Started on a"}, ()
+    )
+    moved = View(before.nodes, {"mdt": "Promoted on b; Unpromoted on a", "mount": "Started on b"}, ())
+    assert moved.unlike(before) == []
+    cleaned = View(
+        {"a": "online", "b": "offline"},
+        {"mdt": "Promoted on a; Stopped on nowhere", "mount": "Started on a, failed"},
+        (),
+    )
+    assert cleaned.unlike(before) == ["b", "mdt", "mount"]
+
+
+@pytest.fixture
+def labs() -> Iterator[Labs]:
+    need("ha")
+    with own_labs() as found:
+        yield found
+
+
+@pytest.mark.lab
+@pytest.mark.long
+def test_the_real_pair_recovers_from_each_fault_without_loss(labs: Labs, tmp_path: Path) -> None:
+    labs.up("ha")
+    status = labs.status("ha")
+    facts, directory = status["facts"], status["directory"]
+    via = " ".join(facts["commands"]["mds-b"])
+    secret = tmp_path / "secret"
+    secret.touch(0o600)
+    secret.write_text(subprocess.run([f"{directory}/bmc-password"], capture_output=True, text=True, check=True).stdout)
+    place = tmp_path / "clients"
+    place.mkdir()
+    # The pair serves no file system, so the command would refuse the directory; the drill is played directly.
+    asks = {
+        "resource-fail": Ask(place, node="mds-a", via=via, resource="journal"),
+        "node-standby": Ask(place, node="mds-a", via=via),
+        "node-fence": Ask(place, node="mds-a", via=via),
+        "power-off": Ask(
+            place,
+            bmc="10.9.0.1",
+            bmc_user="fence",
+            bmc_password_file=secret,
+            via=f"nsenter --net={directory}/net.hub",
+        ),
+    }
+    for name, ask in asks.items():
+        drill = Drill(place, 1, 10.0, Timing(1.0, 20.0, None), sessions=False)
+        outcome = play(drill, make_fault(name, ask), tmp_path / "store", lambda _text: None)
+        assert not outcome.lost and not outcome.lacking, name
+        said = outcome.line.moments
+        assert any(one.text == "the servers are as before" for one in said)
+        if name == "resource-fail":
+            seen = [one.text for one in said if one.source == "journal"]
+            assert seen[-1] == "Started on mds-a" and any("failed" in text for text in seen), said
+        elif name != "power-off":
+            assert any(one.source == "node mds-a" and one.text != "online" for one in said), said
+    assert os.listdir(place) == []
+
+
+def wait_for(moments: list[Moment], text: str, seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not moments or moments[-1].text != text:
+        assert time.monotonic() < deadline, moments
+        time.sleep(0.05)

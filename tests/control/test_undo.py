@@ -1,0 +1,247 @@
+"""A fault is undone however its drill ends: normally, by Ctrl-C, by kill -9, or by a power cut."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.base.errors import BadInputError, MeasurementError
+from strakes.base.files import default_root
+from strakes.base.processes import process_start
+from strakes.control import drill_journal as journal
+from strakes.control.drill_undo import Continue, MountTargets, RunCommand, from_record, to_record
+from strakes.control.fault import Ask
+from strakes.control.fault_bmc import PowerOff
+from strakes.targets.command import Completed
+
+AGREED = "--yes-this-interrupts-service"
+SHORT = ("--clients", "2", "--rate", "20", "--before", "1s", "--after", "1s", AGREED)
+
+
+def begun(place: Path, *commands: str) -> subprocess.Popen[bytes]:
+    """Start a drill that lasts a minute."""
+    return subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "strakes",
+            "failover",
+            "drill",
+            str(place),
+            *commands,
+            "--before",
+            "1s",
+            "--after",
+            "60s",
+            AGREED,
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_fault_is_undone_at_the_end_after_ctrl_c_and_after_kill_9(strakes: StrakesRunner, tmp_path: Path) -> None:
+    place, mark = tmp_path / "place", tmp_path / "mark"
+    place.mkdir()
+    commands = ("--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
+    done = strakes("failover", "drill", place, *commands, *SHORT, "--moments")
+    assert done.returncode == 0 and not mark.exists() and f"run: rm {mark}" in done.stdout, done.stderr
+    for number in (signal.SIGINT, signal.SIGKILL):
+        running = begun(place, *commands)
+        wait_for(mark.exists)
+        assert [one.fault for one in journal.all_pending(default_root())] == [f"run: touch {mark}"]
+        running.send_signal(number)
+        running.wait(60)
+        # After SIGKILL the guard undoes the fault.
+        wait_for(lambda: not mark.exists() and not journal.all_pending(default_root()))
+    wait_for(lambda: strakes("clean", place).returncode == 0 and not any(place.iterdir()))
+
+
+def test_a_fault_is_undone_although_the_owner_of_the_store_moves_its_record(tmp_path: Path) -> None:
+    place, mark = tmp_path / "place", tmp_path / "mark"
+    place.mkdir()
+    running = begun(place, "--fault-command", f"touch {mark}", "--restore-command", f"rm {mark}")
+    wait_for(mark.exists)
+    drills = journal.directory(default_root())
+    drills.rename(drills.with_name("hidden"))
+    running.send_signal(signal.SIGINT)
+    running.wait(60)
+    assert not mark.exists()
+    # Moved back, the record undoes nothing again.
+    drills.with_name("hidden").rename(drills)
+    assert journal.all_pending(default_root()) == ()
+
+
+def test_after_a_power_cut_the_next_command_undoes_the_fault(strakes: StrakesRunner, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    mark.touch()
+    path = journal.announce(default_root(), "pulled the plug", RunCommand(("rm", str(mark))))
+    document = json.loads(path.read_text())
+    document["owner"]["boot"] = "the one before the power cut"
+    path.write_text(json.dumps(document))
+    assert path.stat().st_mode & 0o077 == 0
+    said = strakes("runs")
+    assert (
+        "ended without undoing its fault (pulled the plug)" in said.stderr and not mark.exists() and not path.exists()
+    )
+
+
+def test_a_failed_undo_stays_on_record_and_can_be_retried(strakes: StrakesRunner, tmp_path: Path) -> None:
+    place, lacking = tmp_path / "place", tmp_path / "lacking"
+    place.mkdir()
+    done = strakes("failover", "drill", place, "--fault-command", "true", "--restore-command", f"ls {lacking}", *SHORT)
+    assert done.returncode == 1 and "80 files acknowledged, 0 of them missing" in done.stdout, done.stderr
+    assert "the fault could not be undone" in done.stdout and "No such file" in done.stdout
+    tried = strakes("failover", "undo")
+    assert tried.returncode == 1 and "No such file" in tried.stdout and len(journal.all_pending(default_root())) == 1
+    lacking.touch()
+    tried = strakes("failover", "undo")
+    assert tried.returncode == 0 and not journal.all_pending(default_root()), tried.stdout
+
+
+def test_an_undo_that_lacks_a_file_is_not_taken_for_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = journal.announce(tmp_path, "pulled the plug", RunCommand(("true",)))
+
+    def lacking(_undo: RunCommand) -> str:
+        raise FileNotFoundError("/missing")
+
+    monkeypatch.setattr(RunCommand, "do", lacking)
+    with pytest.raises(FileNotFoundError):
+        journal.put_right(path)
+    assert len(journal.all_pending(tmp_path)) == 1
+
+
+def test_a_fault_is_undone_where_proc_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = journal.announce(tmp_path, "pulled the plug", RunCommand(("touch", str(tmp_path / "undone"))))
+    opened = os.open
+
+    def without_proc(name: Any, *rest: Any, **options: Any) -> int:
+        if str(name).startswith("/proc/self/fd/"):
+            raise FileNotFoundError(name)
+        return opened(name, *rest, **options)
+
+    monkeypatch.setattr(os, "open", without_proc)
+    assert journal.put_right(path) and (tmp_path / "undone").exists() and journal.put_right(path) == ""
+
+
+def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_path: Path) -> None:
+    path = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(tmp_path / "mark"))))
+    path.write_text(path.read_text().replace('"kind": "command"', '"kind": "spell"'))
+    with pytest.raises(BadInputError, match="damaged"):
+        journal.all_pending(default_root())
+    assert str(path) in strakes("runs").stderr and not any(tmp_path.iterdir())
+
+
+def test_a_stopped_process_is_continued_and_one_that_reuses_its_id_is_not() -> None:
+    sleeper = subprocess.Popen(["sleep", "60"])
+    try:
+        os.kill(sleeper.pid, signal.SIGSTOP)
+        started = process_start(sleeper.pid)
+        assert started is not None
+        wait_for(lambda: state_of(sleeper.pid) == "T")
+        Continue("sleep", sleeper.pid, started + 1).do()
+        assert state_of(sleeper.pid) == "T"
+        from_record(to_record(Continue("sleep", sleeper.pid, started))).do()
+        wait_for(lambda: state_of(sleeper.pid) == "S")
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_a_password_file_readable_by_others_is_refused_and_the_password_is_on_no_command_line(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("swordfish")
+    ask = Ask(tmp_path, bmc="10.0.0.1:9001", bmc_user="op", bmc_password_file=secret)
+    secret.chmod(0o640)
+    with pytest.raises(BadInputError, match="other users can read the password file"):
+        PowerOff(ask)
+    secret.chmod(0o600)
+    typed: list[tuple[str, ...]] = []
+    power = ["on"]
+
+    def bmc(argv: Sequence[str], timeout_s: float = 1.0) -> Completed:
+        typed.append(tuple(argv))
+        if argv[-1] in ("on", "off"):
+            power[0] = argv[-1]
+        return Completed(tuple(argv), 0, f"Chassis Power is {power[0]}\n", "")
+
+    fault = PowerOff(ask, bmc)
+    moments = fault.strike()
+    assert power == ["off"] and moments[-1].text == "the command has ended" and fault.lacking()
+    assert fault.undo is not None
+    fault.undo.do(bmc)
+    assert power == ["on"] and not fault.lacking()
+    assert (
+        "swordfish" not in f"{typed} {fault.text} {to_record(fault.undo)}"
+        and str(secret) in typed[0]
+        and "9001" in typed[0]
+    )
+
+
+MDT_MOUNTED = "/dev/b /mnt/b lustre ro,svname=labfs-MDT0001,mgsnode=10.0.0.1@tcp 0 0\n"
+BOTH = MountTargets(
+    ("labfs-MDT0001", "labfs-OST0001"),
+    ("mount mdt", "mount ost"),
+    "own cat /proc/mounts",
+    ("first cat /proc/mounts", "second cat /proc/mounts"),
+)
+
+
+class Servers:
+    """Runner of commands on servers with the given mounts; a server whose mounts are None does not answer."""
+
+    def __init__(self, **mounts: str | None) -> None:
+        self.mounts = mounts
+        self.mounted: list[str] = []
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = 10) -> Completed:
+        assert timeout_s > 60  # a remote shell may take 20 s
+        if argv[0] == "mount":
+            self.mounted.append(argv[1])
+            return Completed(tuple(argv), 0, "", "")
+        mounts = self.mounts.get(argv[0], "")
+        return Completed(tuple(argv), 255 if mounts is None else 0, mounts or "", "No route to host" * (mounts is None))
+
+
+def test_targets_are_mounted_except_one_that_another_server_has_taken_over() -> None:
+    servers = Servers(second=MDT_MOUNTED)
+    assert from_record(to_record(BOTH)) == BOTH
+    assert "labfs-MDT0001 was left where another server has mounted it" in BOTH.do(servers)
+    assert servers.mounted == ["ost"]
+    assert MountTargets(("labfs-MDT0001",), ("mount mdt",)).do(servers) == "" and servers.mounted[-1] == "mdt"
+
+
+def test_no_target_is_mounted_if_a_server_that_may_have_it_does_not_answer() -> None:
+    servers = Servers(first=None)
+    with pytest.raises(MeasurementError, match="cannot be mounted again safely") as refused:
+        BOTH.do(servers)
+    assert servers.mounted == [] and "first cat /proc/mounts" in str(refused.value)
+    assert "mount mdt; mount ost" in refused.value.remedy
+
+
+def test_targets_mounted_by_hand_need_no_answer_from_other_servers() -> None:
+    both_mounted = MDT_MOUNTED + MDT_MOUNTED.replace("MDT", "OST")
+    assert BOTH.do(Servers(first=None, own=both_mounted)) == ""

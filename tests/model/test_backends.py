@@ -1,0 +1,73 @@
+"""Agreement of the engine's backend table, the schema, and the page on how to add a backend."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strakes.base.errors import EnvironmentLacksError
+from strakes.base.schemas import load_schema
+from strakes.runs.engine import find_engine
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "developers" / "add-a-backend.md").read_text()
+REGISTRY = (ROOT / "engine" / "backend" / "registry.hpp").read_text()
+
+
+@pytest.fixture(scope="module")
+def hello() -> Any:
+    try:
+        engine = find_engine()
+    except EnvironmentLacksError:
+        pytest.skip("the engine is not built")
+    return json.loads(
+        subprocess.run([engine], input="", capture_output=True, text=True, timeout=60).stdout.splitlines()[0]
+    )
+
+
+def test_the_schema_lists_for_each_kind_the_backends_that_the_engine_has_for_it(hello: Any) -> None:
+    for kind in set(hello["kinds"]) - {"mixed"}:
+        able = [name for name, row in hello["abilities"].items() if kind in row["kinds"]]
+        assert able == load_schema("plan")["$defs"][kind]["properties"]["backend"]["enum"], kind
+
+
+def test_the_engine_says_what_each_backend_can_do(hello: Any) -> None:
+    assert [name for name, row in hello["abilities"].items() if row["queues"]] == ["uring"]
+    assert [name for name, row in hello["abilities"].items() if row["needs_processes"]] == ["mpiio", "hdf5", "pnetcdf"]
+    assert not set(hello["abilities"]) - set(hello["backends"]) - set(hello["absent"])
+
+
+def test_the_page_counts_the_rows_of_the_registry() -> None:
+    stated = re.search(r"There are (\d+) backends today", PAGE)
+    assert stated
+    assert int(stated[1]) == len(re.findall(r"\.name = ", REGISTRY))
+
+
+def test_every_file_and_name_on_the_page_exists() -> None:
+    for path in re.findall(r"`((?:engine|schemas|src|tests|cmake)/[\w./-]+)`", PAGE):
+        assert path == "engine/backend/your_file.hpp" or (ROOT / path).exists(), path
+    for path, name in (
+        ("engine/backend/registry.hpp", "enum class Backend"),
+        ("engine/backend/registry.hpp", "kBackends"),
+        ("engine/workload/transfer.cpp", "make_transfer"),
+        ("engine/workload/metadata.cpp", "make_metadata"),
+        ("engine/plan/transfer_phase.hpp", "kTransferFields"),
+    ):
+        assert name in PAGE and name in (ROOT / path).read_text(), name
+
+
+def test_only_the_files_on_the_page_distinguish_backends() -> None:
+    """Each further file that names backends would have to be edited for a new one."""
+    allowed = {"registry.hpp", "transfer.cpp", "metadata.cpp", "probe.cpp", "libraries.cpp"}
+    sources = [
+        path for path in (ROOT / "engine").rglob("*.[ch]pp") if "tests" not in path.parts and "fuzz" not in path.parts
+    ]
+    naming = {
+        path.name for path in sources if re.search(r"== Backend::|case Backend::|[<>]=? Backend::", path.read_text())
+    }
+    assert naming <= allowed

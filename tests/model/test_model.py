@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import get_args, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+
+from model.strategies import plans
+from strakes.base.schemas import load_schema
+from strakes.model.phases import (
+    MetadataPhase,
+    MixedPhase,
+    Part,
+    ProbePhase,
+    SmallFilesPhase,
+    StagePhase,
+    Stop,
+    StreamPhase,
+    TrainingPhase,
+    TransferPhase,
+)
+from strakes.model.plan import Phase, Plan, plan_from_json
+
+KINDS: dict[str, type[Phase]] = {
+    "transfer": TransferPhase,
+    "metadata": MetadataPhase,
+    "stream": StreamPhase,
+    "small-files": SmallFilesPhase,
+    "probe": ProbePhase,
+    "stage": StagePhase,
+    "training": TrainingPhase,
+    "mixed": MixedPhase,
+}
+
+
+@settings(deadline=None)
+@given(plans)
+def test_a_plan_survives_its_json_form(plan: Plan) -> None:
+    assert plan_from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+@settings(deadline=None)
+@given(plans)
+def test_a_plan_read_back_has_the_same_fingerprint(plan: Plan) -> None:
+    assert plan_from_json(json.loads(json.dumps(plan.to_json()))).fingerprint() == plan.fingerprint()
+
+
+@pytest.mark.parametrize(("kind", "phase"), KINDS.items())
+def test_defaults_are_those_of_the_schema(kind: str, phase: type[Phase]) -> None:
+    keys = load_schema("plan")["$defs"][kind]["properties"]
+    of_schema = {key: rule["default"] for key, rule in keys.items() if "default" in rule}
+    of_model = {one.name: one.default for one in dataclasses.fields(phase)}
+    assert of_schema
+    for key, value in of_schema.items():
+        default = of_model[key]
+        if isinstance(default, Stop):
+            default = default.to_json()
+        assert (list(default) if isinstance(default, tuple) else default) == value, key
+
+
+@pytest.mark.parametrize(("kind", "phase"), KINDS.items())
+def test_the_model_has_exactly_the_keys_of_the_schema(kind: str, phase: type[Phase]) -> None:
+    assert {one.name for one in dataclasses.fields(phase)} == set(load_schema("plan")["$defs"][kind]["properties"])
+
+
+@pytest.mark.parametrize(("kind", "phase"), KINDS.items())
+def test_the_model_takes_the_values_that_the_schema_lists(kind: str, phase: type[Phase]) -> None:
+    types = get_type_hints(phase)
+    for key, rule in load_schema("plan")["$defs"][kind]["properties"].items():
+        if "enum" in rule and key != "backend":
+            assert list(get_args(types[key])) == rule["enum"], key
+
+
+def test_omitted_keys_and_explicit_defaults_give_the_same_plan() -> None:
+    short = {"kind": "metadata", "name": "c", "operation": "file-create", "directory": "unique", "items": 3}
+    document = {"schema": 1, "seed": 0, "team": {"ranks": 1}, "phases": [short]}
+    full = plan_from_json(document).to_json()
+    assert plan_from_json(full).fingerprint() == plan_from_json(document).fingerprint()
+    assert full["phases"] != [short]
+
+
+def test_a_grouping_without_writers_reaches_the_engine_which_refuses_it() -> None:
+    phase = TransferPhase("w", "write", "shared-file", "segmented", 4096, 4096, grouping="global")
+    assert plan_from_json(Plan(1, (phase,)).to_json()).phases == (phase,)
+
+
+def test_the_seed_is_not_part_of_the_fingerprint() -> None:
+    phases = (MetadataPhase("c", "file-create", "unique", items=3),)
+    assert (
+        Plan(2, phases, seed=1).fingerprint() == Plan(2, phases, seed=2).fingerprint() != Plan(3, phases).fingerprint()
+    )
+
+
+def test_a_mixed_phase_costs_what_its_parts_cost() -> None:
+    dump = TransferPhase("dump", "write", "file-per-process", "segmented", 4096, 8192)
+    make = MetadataPhase("make", "file-create", "unique", items=10, file_bytes=100)
+    plan = Plan(4, (MixedPhase("both", (Part(3, dump), Part(1, make))),))
+    assert plan.bytes_on_target() == 3 * 8192 + 10 * 100
+    assert plan.inodes_on_target() == 1 + 3 + 10 + 1
+    assert plan.phases[0].operations(4) == 3 * 2 + 10
+
+
+def test_a_part_of_a_mixed_phase_on_the_data_of_all_does_the_share_of_its_ranks() -> None:
+    look = MetadataPhase("look", "file-stat", "shared", items=10, share="all")
+    assert look.operations(4) == 160
+    assert Part(1, look).operations(4) == 40

@@ -1,0 +1,181 @@
+"""Engines that violate the protocol: the front end always ends with a result or an error message."""
+
+from __future__ import annotations
+
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from runs.conftest import FakeEngine, Log
+from strakes.base.errors import EnvironmentLacksError
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
+from strakes.targets.workspace import Workspace
+
+PLAN = Plan(2, (MetadataPhase("create", "file-create", "unique", items=50),))
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in {
+        "engine._HELLO_S": 3.0,
+        "engine._OVERTIME_S": 0.3,
+        "engine._CANCEL_S": 0.5,
+        "engine._STOP_S": 0.3,
+    }.items():
+        monkeypatch.setattr(f"strakes.runs.{name}", seconds)
+
+
+def start_fails(executable: Path) -> EnvironmentLacksError:
+    with LocalEngine(executable) as engine, pytest.raises(EnvironmentLacksError) as caught:
+        engine.start()
+    assert caught.value.where == str(executable)
+    assert caught.value.remedy
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("hello(engine='0.0.0')\nsys.stdin.read()", "version 0.0.0"),
+        ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "exit status 127"),
+        ("print('no libfmt.so', file=sys.stderr); sys.exit(127)", "no libfmt.so"),
+        ("time.sleep(60)", "sent nothing"),
+        ("say('done', id='x')\ntime.sleep(60)", "not a valid hello"),
+        ("print('{\"type\":' + '[' * 200_000)", "exit status 0"),
+        ("print('{\"type\": []}')", "exit status 0"),
+        ('print(\'{"type": "hello", "version": {}}\')', "exit status 0"),
+    ],
+    ids=["version", "exit", "its words", "silence", "no hello", "depth", "type", "number"],
+)
+def test_an_engine_that_does_not_start_properly_is_not_used(fake_engine: FakeEngine, body: str, why: str) -> None:
+    assert why in start_fails(fake_engine(body)).why
+
+
+def test_a_line_without_end_is_read_in_pieces(fake_engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.runs.process._MOST_MESSAGE_BYTES", 1 << 20)
+    code = "for _ in range(300): print('x' * (1 << 20), end=''); print('e' * (1 << 20), end='', file=sys.stderr)"
+    tracemalloc.start()
+    start_fails(fake_engine(code))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50 << 20
+
+
+def test_a_file_that_is_not_a_program_is_not_started(tmp_path: Path) -> None:
+    path = tmp_path / "engine"
+    path.write_text("")
+    assert "Permission denied" in start_fails(path).why
+    path.chmod(0o755)
+    assert "Exec format error" in start_fails(path).why
+
+
+def test_invalid_lines_go_to_the_log(fake_engine: FakeEngine, workspace: Workspace, log: Log) -> None:
+    body = """
+print("launcher: a word of its own", flush=True)
+hello()
+for plan in plans():
+    print("{not json")
+    say("later")
+    print('{"type": "sample", "version": 2}')
+    say("sample", id="v1")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(b"\\xff\\xfe\\n")
+    print("a warning", file=sys.stderr, flush=True)
+    say("done", id="another", status="failed", cleaned=True, left=[])
+    say("done", id=plan["id"], status="sometimes", cleaned=True, left=[])
+    say("done", id=plan["id"], status="ok", cleaned=True, left=[])
+"""
+    with LocalEngine(fake_engine(body), log.append) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 5)
+    assert (result.ended, result.samples, result.errors) == ("ok", (), ())
+    text = "\n".join(log)
+    for kept in (
+        "launcher: a word",
+        "{not json",
+        "later",
+        '"version": 2',
+        "another plan",
+        "sometimes",
+        "a warning",
+        "\ufffd",
+    ):
+        assert kept in text
+
+
+def test_an_engine_that_ignores_everything_is_killed(fake_engine: FakeEngine, workspace: Workspace) -> None:
+    body = """
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+hello()
+for plan in plans():
+    say("progress", id=plan["id"], phase=0, name="create", elapsed_s=1, bytes=0, operations=7, ranks_done=1)
+    os.mkdir(plan["directory"] + "/" + plan["id"])
+    while True: time.sleep(1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 0.1)
+    assert (result.ended, result.cleaned) == ("limit", True)
+    assert result.errors[0].where["ranks_done"] == 1
+    assert not (workspace.path / "v1").exists()
+
+
+def test_an_engine_that_does_not_cancel_is_stopped_and_read_to_the_end(
+    fake_engine: FakeEngine, workspace: Workspace
+) -> None:
+    body = """
+hello()
+def last_words(*_):
+    say("error", id="v1", what="rank 1 hangs", where={"rank": 1}, why="", remedy="")
+    sys.exit(1)
+signal.signal(signal.SIGTERM, last_words)
+for plan in plans():
+    say("progress", id=plan["id"], phase=0, name="create", elapsed_s=1, bytes=0, operations=7, ranks_done=1)
+    while True: time.sleep(1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 60, lambda _: engine.cancel())
+    assert result.ended == "cancelled"
+    assert result.errors[0].what == "rank 1 hangs"
+    assert len(result.errors) == 2
+
+
+def test_a_second_cancel_does_not_wait(
+    fake_engine: FakeEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.runs.engine._CANCEL_S", 3600)
+    body = """
+hello()
+for plan in plans():
+    for number in range(1000):
+        say("progress", id=plan["id"], phase=0, name="create", elapsed_s=number, bytes=0, operations=7, ranks_done=1)
+        time.sleep(0.1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        assert engine.run(PLAN, workspace.path, "v1", 60, lambda _: engine.cancel()).ended == "cancelled"
+
+
+def test_an_engine_that_dies_with_a_message_is_quoted(fake_engine: FakeEngine, workspace: Workspace) -> None:
+    body = """
+hello()
+for plan in plans():
+    os.makedirs(plan["directory"] + "/" + plan["id"] + "/deep/er")
+    print("terminate called", file=sys.stderr, flush=True)
+    os.abort()
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        result = engine.run(PLAN, workspace.path, "v1", 60)
+    assert (result.ended, result.cleaned) == ("died", True)
+    assert result.errors[0].why == "killed by SIGABRT; terminate called"
+
+
+def test_an_engine_that_gave_up_is_replaced(fake_engine: FakeEngine, workspace: Workspace) -> None:
+    body = """
+hello()
+for plan in plans():
+    say("done", id=plan["id"], status="failed", cleaned=False, left=[plan["id"]])
+    os._exit(1)
+"""
+    with LocalEngine(fake_engine(body)) as engine:
+        assert [engine.run(PLAN, workspace.path, f"v{number}", 60).ended for number in range(5)] == ["failed"] * 5

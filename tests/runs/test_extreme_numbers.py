@@ -1,0 +1,93 @@
+"""Extreme numbers in the record of a run break neither the report nor its JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runs.test_older_runs import RUNS, unpack
+from strakes.base.errors import BadInputError, StrakesError
+from strakes.cli.main import run as strakes
+from strakes.report.findings import to_document, validate
+from strakes.report.html import render_html
+from strakes.report.summary import render_summary
+from strakes.runs.run import Run
+from strakes.tuning.portraits import build_portrait
+
+EXTREME = (math.inf, -math.inf, math.nan, -0.0, 1e300, 1e-300)
+Place = tuple[str | int, ...]
+
+
+def numbers(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield the path of keys and indices to each number in a JSON value."""
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from numbers(item, (*place, key))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield place
+
+
+def fields_of(rows: list[Any]) -> dict[Place, tuple[int, Place]]:
+    """Return the first row with each numeric field, and the path of the number in it.
+
+    Paths that differ only in list indices are the same field.
+    """
+    found: dict[Place, tuple[int, Place]] = {}
+    for index, row in enumerate(rows):
+        for place in numbers(row):
+            found.setdefault(tuple("each" if isinstance(key, int) else key for key in place), (index, place))
+    return found
+
+
+def report_on(run: Run) -> str:
+    """Build the portrait, its JSON document, page and summary; return the error message, or ""."""
+    try:
+        portrait = build_portrait(run)
+        document = to_document(portrait)
+        validate(json.loads(json.dumps(document, allow_nan=False)))
+        render_html(portrait)
+        render_summary(portrait, run.path)
+    except StrakesError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("shift", [0, *(pytest.param(shift, marks=pytest.mark.long) for shift in range(1, 6))])
+@pytest.mark.parametrize("name", ["visits.jsonl", "environment.json", "events.jsonl", "run.json", "cells.jsonl"])
+def test_an_extreme_number_in_any_field_is_reported_or_named_as_damage(name: str, shift: int, tmp_path: Path) -> None:
+    run = unpack(next(path for path in RUNS if path.name.startswith("open-close")), tmp_path)
+    text = (run / name).read_text()
+    rows = [json.loads(line) for line in text.splitlines()] if name.endswith("l") else [json.loads(text)]
+    for position, (index, place) in enumerate(fields_of(rows).values(), start=shift):
+        changed = deepcopy(rows)
+        holder = changed[index]
+        for key in place[:-1]:
+            holder = holder[key]
+        holder[place[-1]] = number = EXTREME[position % len(EXTREME)]
+        (run / name).write_text("".join(json.dumps(row) + "\n" for row in changed))
+        damage = report_on(Run(run))
+        assert not damage or str(run) in damage, (place, number, damage)
+
+
+def test_accept_prints_and_stores_its_verdicts_although_the_report_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_portrait: object) -> str:
+        raise BadInputError("a figure cannot be drawn")
+
+    monkeypatch.setattr("strakes.report.html.render_html", fail)
+    needs = tmp_path / "needs.toml"
+    needs.write_text('title = "t"\n[[need]]\nname = "size"\nkind = "bytes"\nat_least = 1\n')
+    assert strakes(["accept", str(needs), str(tmp_path), "--budget", "3s", "--quiet"]) == 0
+    said = capsys.readouterr()
+    assert "PASS" in said.out
+    assert "the report could not be written: a figure cannot be drawn" in said.err
+    (answers,) = Path(os.environ["STRAKES_STORE"]).glob("runs/*/answers.json")
+    assert json.loads(answers.read_text())["counts"]["PASS"] == 1

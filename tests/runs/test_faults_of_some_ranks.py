@@ -1,0 +1,181 @@
+"""Open and close errors on some ranks only: these ranks report them, no other rank hangs, and no files are left."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import StrakesRunner
+from mounts import FaultyMount, faulty_mounted
+from runs.test_backends_by_mpi import KIB, PAUSE, RANKS, WAYS, Way, check_usable, in_pause, of, started_engines
+from runs.test_mpi import pid_of
+from strakes.model.plan import Plan
+from strakes.runs.messages import PlanResult
+from strakes.runs.mpi import MpiEngine
+from strakes.targets.workspace import Workspace
+
+pytestmark = pytest.mark.more
+
+POSIX: Way = ("posix", "mpiexec")  # type: ignore[assignment]
+# These backends open files as posix does.
+LIKE_POSIX = [pytest.param((backend, "mpiexec"), marks=pytest.mark.long) for backend in ("stdio", "mmap", "uring")]
+OPENS = {"open", "MPI_File_open", "H5Fcreate", "H5Fopen", "ncmpi_create", "ncmpi_open"}
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Iterator[FaultyMount]:
+    with faulty_mounted() as mount:
+        yield mount
+
+
+@pytest.fixture(scope="module")
+def engines(faulty: FaultyMount) -> Iterator[Callable[[Way], MpiEngine]]:
+    """Return the engines, which end before the file system is unmounted: libraries keep files that they cannot close."""
+    with started_engines() as engines:
+        yield engines
+
+
+@pytest.fixture
+def workspace(faulty: FaultyMount) -> Iterator[Workspace]:
+    with Workspace.create(faulty.place, "20260101-000000-test-0000") as workspace:
+        yield workspace
+
+
+@pytest.fixture(
+    params=[*WAYS, POSIX, *LIKE_POSIX], ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}"
+)
+def way(request: pytest.FixtureRequest) -> Way:
+    chosen: Way = request.param
+    return chosen
+
+
+def check_told(result: PlanResult, ranks: set[int], operations: set[str], number: int) -> None:
+    assert result.ended == "failed"
+    assert {error.where["rank"] for error in result.errors} == ranks
+    for error in result.errors:
+        assert (error.where["phase"], error.where["path"]) == ("x", "p/data.data")
+        assert error.where["operation"] in operations
+        assert error.errno == errno.errorcode[number]
+        assert os.strerror(number) in error.why
+        assert error.remedy
+    assert result.samples[-1].name == "x"
+    assert (result.cleaned, result.left) == (True, ())
+
+
+@pytest.mark.parametrize("unlucky", [{0}, {2, 3}], ids=["first", "last-two"])
+def test_ranks_that_cannot_open_a_new_file_say_so(
+    engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace, unlucky: set[int]
+) -> None:
+    engine = engines(way)
+    faulty.fail("open", "create", errno=errno.EIO, processes=[pid_of(engine, rank) for rank in unlucky])
+    result = engine.run(Plan(RANKS, (of(way, "x", "write"), of(way, "never", "read"))), workspace.path, "p", 20)
+    faulty.mend()
+    check_told(result, unlucky, OPENS, errno.EIO)
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+@pytest.mark.parametrize("unlucky", [pytest.param({0}, marks=pytest.mark.long), {2, 3}], ids=["first", "last-two"])
+@pytest.mark.parametrize(
+    ("operation", "more"),
+    [
+        ("read", {"collective": True}),
+        pytest.param("rewrite", {}, marks=pytest.mark.long),
+        pytest.param("read", {"time_open": False}, marks=pytest.mark.long),
+    ],
+    ids=["read", "rewrite", "open-before"],
+)
+def test_ranks_that_cannot_open_an_existing_file_say_so(
+    engines: Callable[[Way], MpiEngine],
+    way: Way,
+    faulty: FaultyMount,
+    workspace: Workspace,
+    operation: str,
+    more: dict[str, Any],
+    unlucky: set[int],
+) -> None:
+    engine = engines(way)
+    pids = [pid_of(engine, rank) for rank in unlucky]
+    phases = (of(way, "w", "write"), PAUSE, of(way, "x", operation, **(more if way in WAYS else {})))
+    act = in_pause(lambda: faulty.fail("open", errno=errno.ESTALE, processes=pids))
+    result = engine.run(Plan(RANKS, phases), workspace.path, "p", 20, act)
+    faulty.mend()
+    check_told(result, unlucky, OPENS, errno.ESTALE)
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+# Open MPI loses an error of close.
+@pytest.mark.parametrize("way", [WAYS[0], POSIX], ids=["mpiio", "posix"], indirect=True)
+def test_a_rank_that_cannot_close_the_file_says_so(
+    engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace
+) -> None:
+    engine = engines(way)
+    faulty.fail("flush", errno=errno.EDQUOT, processes=[pid_of(engine, 2)])
+    result = engine.run(Plan(RANKS, (of(way, "x", "write", sync="close"),)), workspace.path, "p", 20)
+    faulty.mend()
+    check_told(result, {2}, {"close", "MPI_File_close"}, errno.EDQUOT)
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+@pytest.mark.parametrize(
+    "way", WAYS, ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}", indirect=True
+)
+@pytest.mark.parametrize(
+    "collective", [pytest.param(False, marks=pytest.mark.long), True], ids=["independent", "collective"]
+)
+def test_an_exceeded_quota_is_reported_by_the_ranks_that_met_it(
+    engines: Callable[[Way], MpiEngine], way: Way, faulty: FaultyMount, workspace: Workspace, collective: bool
+) -> None:
+    engine = engines(way)
+    faulty.fail("write", errno=errno.EDQUOT, after_bytes=600 * KIB)
+    result = engine.run(
+        Plan(RANKS, (of(way, "x", "write", collective=collective, sync="fsync"), of(way, "never", "read"))),
+        workspace.path,
+        "p",
+        20,
+    )
+    faulty.mend()
+    assert (result.ended, [sample.name for sample in result.samples], result.cleaned) == ("failed", ["x"], True)
+    for error in result.errors:
+        # Open MPI has no error class for EDQUOT, and may report nothing at all.
+        assert error.errno == "EDQUOT" or (way != WAYS[0] and error.errno == ""), error
+        assert "quota" in error.remedy, error
+        assert error.where["path"] == "p/data.data"
+    check_usable(engine, ("mpiio", way[1]), workspace.path)
+
+
+@pytest.mark.parametrize("backend", [pytest.param("posix", marks=pytest.mark.long), "mpiio"])
+def test_the_command_names_rank_path_and_cause_and_ends_with_status_1(
+    strakes: StrakesRunner, engines: Callable[[Way], MpiEngine], faulty: FaultyMount, tmp_path: Path, backend: str
+) -> None:
+    engines(WAYS[0])
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f"""ranks = {RANKS}
+[[phase]]
+name = "x"
+kind = "transfer"
+operation = "write"
+backend = "{backend}"
+layout = "shared-file"
+access = "segmented"
+transfer_bytes = "16KiB"
+block_bytes = "64KiB"
+segments = 1
+"""
+    )
+    # The rank that creates the file succeeds; the others open the existing file and fail.
+    faulty.fail("open", errno=errno.EIO)
+    done = strakes("run", plan, faulty.place, "--launcher", "mpi", "-n", str(RANKS), "--budget", "5s")
+    faulty.mend()
+    assert done.returncode == 1, done.stderr
+    for words in ("rank ", "data.data", "open", os.strerror(errno.EIO)):
+        assert words in done.stderr
+    # strakes cannot open its own marker either, so it leaves the directory for `strakes clean`.
+    assert "strakes clean" in done.stderr
+    assert strakes("clean", faulty.place).returncode == 0
+    assert list(faulty.place.iterdir()) == []

@@ -1,0 +1,77 @@
+"""If a launcher is missing, messages say how to get it with a command that exists, and do not recommend it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from strakes.base.errors import EnvironmentLacksError
+from strakes.runs.choice import offer, with_launcher
+from strakes.runs.mpi import find_mpiexec
+from strakes.runs.mpi_family import GET_MPI
+
+
+def test_the_message_names_a_command_of_this_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_words, **_options: None)
+    with pytest.raises(EnvironmentLacksError) as caught:
+        find_mpiexec()
+    command = re.search(r"run (\S+/dev) setup", caught.value.remedy)
+    assert command is not None
+    assert Path(command[1]).is_file()
+    assert "setup)" in Path(command[1]).read_text()
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Simulate a machine without MPI and Slurm: a PATH without both, and no MPI engine. Return the engine."""
+    from strakes.runs.engine import find_engine
+
+    engine = tmp_path / "strakes-engine"
+    engine.symlink_to(find_engine())
+    monkeypatch.setenv("STRAKES_ENGINE", str(engine))
+    monkeypatch.delenv("STRAKES_ENGINE_MPI", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return engine
+
+
+def test_launchers_that_are_missing_are_not_offered_without_how_to_get_them(bare: Path) -> None:
+    told = offer(("mpi", "slurm", "command"))
+    assert told.startswith("Add --launcher command. This machine lacks what --launcher mpi needs: ")
+    assert GET_MPI in told
+    assert "This machine lacks what --launcher slurm needs: Load the Slurm client" in told
+    assert with_launcher("Start the ranks as processes: --launcher mpi.").endswith(GET_MPI)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["doctor"], "This machine lacks what --launcher mpi needs"),
+        (["survey", ".", "--hosts", "a,b"], "This machine lacks what --launcher mpi needs"),
+        (["survey", ".", "--launcher", "slurm"], "srun is missing"),
+        (["survey", ".", "--batch", "-N 4"], "This machine lacks what --launcher slurm needs"),
+        (
+            ["run", str(Path(__file__).parents[2] / "examples" / "mpiio.toml"), "."],
+            "This machine lacks what --launcher",
+        ),
+        (["runs", "jobs"], "They need Slurm, which this machine lacks"),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+def test_no_command_advises_what_this_machine_lacks(bare: Path, tmp_path: Path, words: list[str], told: str) -> None:
+    environment = {**os.environ, "STRAKES_STORE": str(tmp_path / "store"), "COLUMNS": "4000"}
+    where = tmp_path / "here"
+    where.mkdir()
+    ended = subprocess.run(
+        [sys.executable, "-m", "strakes", *words],
+        env=environment,
+        cwd=where,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert told in ended.stdout + ended.stderr

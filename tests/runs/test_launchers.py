@@ -1,0 +1,124 @@
+"""Command lines of the launchers, and options that are refused before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.cli.options import launch_from
+from strakes.runs.choice import Launch, processes
+from strakes.runs.slurm import SlurmEngine, allocation
+from strakes.runs.template import TemplateEngine, filled
+
+JOB = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "3", "SLURM_JOB_CPUS_PER_NODE": "4(x3)"}
+
+
+@pytest.fixture
+def in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Simulate a Slurm allocation of three nodes; return the directory of the fake srun and ldd."""
+    for name, value in JOB.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("SLURM_NTASKS", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    tool(tmp_path, "srun", r"printf 'MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\n' >&2")
+    tool(
+        tmp_path,
+        "ldd",
+        "echo 'libmpi.so.40 => /usr/lib/libmpi.so.40'; echo 'libopen-pal.so.40 => /usr/lib/libopen-pal.so.40'",
+    )
+    return tmp_path
+
+
+def tool(directory: Path, name: str, body: str) -> None:
+    (directory / name).write_text(f"#!/bin/sh\n{body}\n")
+    (directory / name).chmod(0o755)
+
+
+def launched(**given: object) -> Launch:
+    names = ("ranks", "hosts", "ranks_per_node", "mpiexec", "launcher_options", "launcher_command")
+    nothing = dict.fromkeys(names)
+    return launch_from(**{"launcher": "local", **nothing, **given})  # type: ignore[arg-type]
+
+
+def test_srun_gets_the_process_manager_interface_of_the_engines_mpi(in_a_job: Path) -> None:
+    words = SlurmEngine(6, ranks_per_node=2, executable=Path("/engine")).command()
+    options = ["--input=0", "--kill-on-bad-exit=1", "--ntasks=6", "--ntasks-per-node=2", "--mpi=pmix"]
+    assert words[1:] == [*options, "/engine", "--expect-ranks", "6"]
+
+
+@pytest.mark.parametrize(
+    ("speaks", "told", "right"), [("libopen-pal.so.40", "pmi2", "pmix"), ("libmpi_abi.so.1", "pmix", "pmi2")]
+)
+def test_an_engine_for_another_interface_is_refused_with_the_right_flag(
+    in_a_job: Path, speaks: str, told: str, right: str
+) -> None:
+    tool(in_a_job, "ldd", f"echo '{speaks} => /usr/lib/{speaks}'")
+    with pytest.raises(BadInputError) as caught:
+        SlurmEngine(6, options=[f"--mpi={told}"], executable=Path("/engine")).command()
+    assert f"set to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
+
+
+def test_a_slurm_without_the_needed_interface_is_named(in_a_job: Path) -> None:
+    tool(in_a_job, "srun", r"printf 'MPI plugin types are...\n\tnone\n\tpmi2\n' >&2")
+    with pytest.raises(EnvironmentLacksError) as caught:
+        SlurmEngine(6, executable=Path("/engine")).command()
+    assert "uses pmix" in caught.value.what and "none, pmi2" in caught.value.why
+
+
+def test_outside_an_allocation_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    with pytest.raises(BadInputError) as caught:
+        allocation({})
+    assert "salloc" in caught.value.remedy and "--batch" in caught.value.remedy
+
+
+def test_an_allocation_says_how_many_ranks(in_a_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert processes(Launch("slurm", ranks_per_node=5)) == 15
+    assert processes(Launch("slurm", hosts=("a", "b"), ranks_per_node=5)) == 10
+    assert processes(Launch("slurm")) >= 4
+    assert processes(Launch("slurm", ranks=2)) == 2
+
+
+def test_a_command_template_is_filled_in() -> None:
+    words = filled("run -N {nodes} -n {ranks} -w {hosts} {engine}", ["/e", "x"], 4, ["a", "b"], 2)
+    assert words == ["run", "-N", "2", "-n", "4", "-w", "a,b", "/e", "x"]
+
+
+@pytest.mark.parametrize(
+    ("template", "hosts", "complaint"),
+    [
+        ("jsrun -n {ranks}", (), "lacks {engine}"),
+        ("jsrun -n {tasks} {engine}", (), "cannot be filled in"),
+        ("jsrun -n {ranks} {engine}", ("a",), "would have no effect"),
+        ("jsrun -r {ranks_per_node} {engine}", (), "--ranks-per-node"),
+        ("jsrun '{engine}", (), "cannot be read"),
+    ],
+)
+def test_a_template_that_cannot_do_it_is_refused(template: str, hosts: tuple[str, ...], complaint: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        TemplateEngine(template, 4, hosts, executable=Path("/engine")).command()
+    assert complaint in caught.value.what
+
+
+def test_a_command_alone_chooses_its_launcher() -> None:
+    assert launched(launcher_command="jsrun {engine}").launcher == "command"
+    assert launched(launcher="slurm", launcher_options="-p main --mpi=pmix").options == ("-p", "main", "--mpi=pmix")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"hosts": ("a",)}, "--hosts"),
+        ({"launcher": "slurm", "mpiexec": Path("x")}, "--mpiexec"),
+        ({"launcher": "mpi", "launcher_command": "x {engine}"}, "--launcher-command"),
+        ({"launcher": "command", "launcher_command": "x {engine}", "launcher_options": "-v"}, "--launcher-options"),
+        ({"launcher": "command"}, "--launcher command"),
+        ({"launcher": "mpi", "launcher_options": "'"}, "--launcher-options"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(given: dict[str, object], name: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        launched(**given)
+    assert name in caught.value.what

@@ -1,0 +1,253 @@
+"""The real engine with ranks as threads: plans, errors, cancellation, and engines and front ends that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from strakes.base.errors import EnvironmentLacksError
+from strakes.model.phases import MetadataPhase, ProbePhase, SmallFilesPhase, Stop, TransferPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine, find_engine
+from strakes.runs.messages import LoggedOperation, Progress
+from strakes.targets.workspace import Workspace
+
+MIB = 1 << 20
+SHORT = Plan(
+    2,
+    (
+        MetadataPhase("create", "file-create", "unique", items=50),
+        MetadataPhase("stat", "file-stat", "unique", items=50),
+    ),
+)
+ENDLESS = Plan(
+    2,
+    (
+        MetadataPhase("create", "file-create", "unique", items=20),
+        MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 3600.0)),
+    ),
+)
+
+
+def write_plan(bytes_per_rank: int) -> Plan:
+    return Plan(2, (TransferPhase("write", "write", "file-per-process", "segmented", MIB, bytes_per_rank),))
+
+
+def when_running(act: Callable[[], object]) -> Callable[[Progress], None]:
+    """Return a progress callback that calls ``act`` once, at the first progress."""
+    done = threading.Event()
+
+    def on_progress(progress: Progress) -> None:
+        if not done.is_set():
+            done.set()
+            act()
+
+    return on_progress
+
+
+def test_a_plan_gives_a_sample_for_every_phase(engine: LocalEngine, workspace: Workspace) -> None:
+    result = engine.run(SHORT, workspace.path, "c1.v1", 60)
+    assert (result.ended, result.errors, result.cleaned, result.left) == ("ok", (), True, ())
+    assert [(sample.name, sample.operations) for sample in result.samples] == [("create", 100), ("stat", 100)]
+    assert result.samples[0].extra["id"] == "c1.v1"
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+
+
+def test_every_visit_and_every_run_write_other_data(engine: LocalEngine, workspace: Workspace, tmp_path: Path) -> None:
+    plan = Plan(
+        2,
+        (
+            *write_plan(MIB).phases,
+            MetadataPhase("make", "file-create", "unique", items=20, file_bytes=8192),
+            SmallFilesPhase("fill", "accumulate", 4096, 8192, files_per_rank=20),
+        ),
+    )
+    other_run = tmp_path / "other run"
+    other_run.mkdir()
+    (other_run / ".strakes-marker").touch()
+    blocks: list[bytes] = []
+    for directory, visit in ((workspace.path, "v1"), (workspace.path, "v2"), (other_run, "v1")):
+        assert engine.run(plan, directory, visit, 60, keep=True).ended == "ok"
+        for path in filter(Path.is_file, (directory / visit).rglob("*")):
+            data = path.read_bytes()
+            blocks += [data[at : at + 4096] for at in range(0, len(data) - 4095, 4096)]
+    assert len(blocks) >= 3 * (2 * 256 + 40 * 2 + 40)
+    # No block occurs twice within a file, or between files, ranks, visits or runs.
+    assert len(set(blocks)) == len(blocks)
+
+
+def test_the_log_the_progress_and_the_timelines_of_a_probe_are_complete(
+    engine: LocalEngine, workspace: Workspace
+) -> None:
+    phase = ProbePhase("watch", "write-fsync", rate_per_s=20, seconds=2.6, file_bytes=512, log=True)
+    told, seen = list[Sequence[LoggedOperation]](), list[Progress]()
+    result = engine.run(Plan(2, (phase,)), workspace.path, "c0.v0", 30, seen.append, on_log=told.append, progress_s=0.1)
+    assert sorted((one.rank, one.number) for one in result.log) == [(rank, at) for rank in (0, 1) for at in range(52)]
+    assert all(one.acknowledged and one.due_s <= one.begun_s <= one.ended_s for one in result.log)
+    assert sum(map(len, told)) == 104 and len(told) >= 10
+    assert {(progress.phase, progress.name) for progress in seen} == {(0, "watch")}
+    (sample,) = result.samples
+    assert abs(min(one.begun_s for one in result.log) - sample.origin_unix_s) < 1
+    rows = [dict(zip(sample.timeline["columns"], row, strict=True)) for row in sample.timeline["rows"]]
+    assert rows and all(row["took_s"] > 0.9 and row["memory_available_bytes"] > 0 for row in rows)
+    latencies = sample.latency_timeline
+    rows = [dict(zip(latencies["columns"], row, strict=True)) for row in latencies["rows"]["write-fsync"]]
+    assert sum(row["calls"] for row in rows) == sample.operations == 104
+    assert all(0 < row["p50_s"] <= row["p90_s"] <= row["p99_s"] <= row["p999_s"] <= row["slowest_s"] for row in rows)
+
+
+def test_a_directory_whose_name_is_not_utf_8_is_measured(engine: LocalEngine, tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    place.mkdir()
+    with Workspace.create(place, "20260101-000000-test-0000") as workspace:
+        assert engine.run(SHORT, workspace.path, "p", 30.0).ended == "ok"
+
+
+def test_a_request_that_the_engine_does_not_read_is_refused_at_once(
+    engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.runs.engine._directory_of", lambda path: {"directory": path + "x" * (5 << 20)})
+    result = engine.run(SHORT, workspace.path, "p", 30.0)
+    assert (result.ended, result.errors[0].what) == ("refused", "the line is too long")
+
+
+def test_a_refused_plan_names_the_key(engine: LocalEngine, workspace: Workspace) -> None:
+    contradiction = Plan(1, (MetadataPhase("stat", "file-stat", "unique", items=5),))
+    result = engine.run(contradiction, workspace.path, "r", 60)
+    assert result.ended == "refused"
+    assert str(result.errors[0].where["key"]).startswith("phases[0]")
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+
+
+def test_a_cancel_comes_from_any_thread_or_a_signal_handler(engine: LocalEngine, workspace: Workspace) -> None:
+    timer = threading.Timer(0.3, engine.cancel)
+    timer.start()
+    assert engine.run(ENDLESS, workspace.path, "c", 3600).ended == "cancelled"
+    timer.join()
+    before = signal.signal(signal.SIGUSR1, lambda *_: engine.cancel())
+    try:
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        assert engine.run(ENDLESS, workspace.path, "c", 3600).ended == "cancelled"
+        timer.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_an_exception_during_a_plan_ends_it_in_order(engine: LocalEngine, workspace: Workspace) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    pid = engine.start().pid
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(ENDLESS, workspace.path, "c", 3600, when_running(interrupt))
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+    assert engine.start().pid == pid
+
+
+def test_a_killed_engine_is_reported_swept_up_after_and_replaced(engine: LocalEngine, workspace: Workspace) -> None:
+    pid = engine.start().pid
+    result = engine.run(ENDLESS, workspace.path, "k", 3600, when_running(lambda: os.kill(pid, signal.SIGKILL)))
+    assert (result.ended, result.cleaned, result.left) == ("died", True, ())
+    assert "SIGKILL" in result.errors[-1].why
+    assert result.errors[-1].where["operation"] == "stat"
+    assert [sample.name for sample in result.samples] == ["create"]
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+    assert engine.start().pid != pid
+
+
+def test_an_engine_killed_between_plans_is_replaced_unnoticed(engine: LocalEngine, workspace: Workspace) -> None:
+    pid = engine.start().pid
+    os.kill(pid, signal.SIGKILL)
+    while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
+        time.sleep(0.01)
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+
+
+def test_a_stopped_engine_is_over_its_limit(
+    engine: LocalEngine, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.runs.engine._OVERTIME_S", 0.5)
+    monkeypatch.setattr("strakes.runs.engine._STOP_S", 0.5)
+    pid = engine.start().pid
+    result = engine.run(ENDLESS, workspace.path, "s", 1.0, when_running(lambda: os.kill(pid, signal.SIGSTOP)))
+    assert (result.ended, result.cleaned) == ("limit", True)
+    assert result.errors[-1].where["operation"] == "stat"
+    assert "1.50 s" in result.errors[-1].what
+    assert engine.run(SHORT, workspace.path, "after", 60).ended == "ok"
+
+
+def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRAKES_ENGINE", str(tmp_path / "none"))
+    with pytest.raises(EnvironmentLacksError, match="missing") as caught:
+        find_engine()
+    assert caught.value.where == str(tmp_path / "none")
+    assert caught.value.remedy
+
+
+FRONT_END = """
+import json, sys
+from pathlib import Path
+from strakes.launch.engine import LocalEngine
+from strakes.plan import plan_from_json
+
+engine = LocalEngine()
+print(engine.start().pid, flush=True)
+plan = plan_from_json(json.loads(sys.argv[2]))
+engine.run(plan, Path(sys.argv[1]), "v1", 3600, lambda progress: print("running", flush=True))
+"""
+
+
+def front_end(workspace: Workspace) -> tuple[subprocess.Popen[str], int]:
+    """Start a front end that runs an endless plan; return its process and the pid of its engine."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", FRONT_END, str(workspace.path), json.dumps(ENDLESS.to_json())],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    first = process.stdout.readline()
+    assert first, process.stderr.read()
+    assert process.stdout.readline() == "running\n"
+    return process, int(first)
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{pid}/stat").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
+        assert time.monotonic() < deadline, "the engine outlives its front end"
+        time.sleep(0.05)
+
+
+def test_the_engine_of_a_killed_front_end_cleans_up_and_leaves(engine: LocalEngine, workspace: Workspace) -> None:
+    process, pid = front_end(workspace)
+    process.kill()
+    process.communicate()
+    wait_until_gone(pid)
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_engine_through_the_front_end_only(
+    engine: LocalEngine, workspace: Workspace
+) -> None:
+    process, pid = front_end(workspace)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, errors = process.communicate(timeout=60)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    wait_until_gone(pid)
+    assert [path.name for path in workspace.path.iterdir()] == [".strakes-marker"]

@@ -1,0 +1,59 @@
+"""Stored runs of every kind can be read, and an exported run gives the same document as the stored one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from strakes.report.findings import to_document, validate
+from strakes.runs.published import PublishedRun
+from strakes.runs.run import Run
+from strakes.tuning.portraits import build_portrait
+
+RUNS = sorted(Path(__file__).with_name("runs").glob("*.json.gz"))
+
+
+def document_of(run: Run) -> Any:
+    return json.loads(json.dumps(to_document(build_portrait(run)), allow_nan=False))
+
+
+def lines(rows: list[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def unpack(path: Path, runs: Path, name: str = "") -> Path:
+    """Unpack an exported run into a directory below ``runs``, named by ``name`` or its id; return the directory."""
+    exported = json.loads(gzip.decompress(path.read_bytes()))
+    stored = runs / (name or exported["manifest"]["id"])
+    stored.mkdir(parents=True)
+    (stored / "run.json").write_text(json.dumps({**exported["manifest"], "id": stored.name}))
+    (stored / "environment.json").write_text(json.dumps(exported["findings"]["environment"]))
+    for kind in ("cells", "visits", "events"):
+        (stored / f"{kind}.jsonl").write_text(lines(exported[kind]))
+    return stored
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_an_exported_run_has_the_same_document_as_the_stored_one(path: Path, tmp_path: Path) -> None:
+    document = document_of(PublishedRun(path))
+    validate(document)
+    assert rounded(document) == rounded(document_of(Run(unpack(path, tmp_path))))
+    medians = {
+        cell["id"]: cell["median"] for cell in json.loads(gzip.decompress(path.read_bytes()))["findings"]["cells"]
+    }
+    assert rounded({cell["id"]: cell["median"] for cell in document["cells"]}) == rounded(medians)
+
+
+def rounded(document: object) -> object:
+    """Return the document with numbers rounded to 9 digits: numpy's order of summation depends on memory alignment."""
+    return json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.9g}")
+
+
+def test_the_examples_include_all_kinds_of_runs() -> None:
+    manifests = [PublishedRun(path).manifest for path in RUNS]
+    assert {manifest["kind"] for manifest in manifests} == {"survey", "study", "run", "tune", "import"}
+    assert {manifest["status"] for manifest in manifests} == {"complete", "failed"}

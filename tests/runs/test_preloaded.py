@@ -1,0 +1,129 @@
+"""Preloaded libraries see the engine's calls to libc and MPI as those of an application; their errors are reported."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from runs.conftest import compiled
+from runs.test_faults import marked
+from runs.test_mpi import needs_mpi
+from strakes.model.phases import Backend, MetadataPhase, StagePhase, TransferPhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import LocalEngine
+from strakes.runs.mpi import MpiEngine
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("preloaded", tmp_path_factory.mktemp("preloaded"))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return marked(tmp_path)
+
+
+def moves(backend: Backend) -> Plan:
+    files = {"layout": "file-per-process", "access": "segmented", "transfer_bytes": KIB, "block_bytes": 100 * KIB}
+    return Plan(
+        2,
+        (
+            TransferPhase("write", "write", **files, backend=backend),  # type: ignore[arg-type]
+            TransferPhase("read", "read", **files, backend=backend, verify=True),  # type: ignore[arg-type]
+            MetadataPhase("make", "file-create", "unique", 50, backend=backend),
+            MetadataPhase("look", "file-stat", "unique", 50, backend=backend),
+            MetadataPhase("remove", "file-remove", "unique", 50, backend=backend),
+        ),
+    )
+
+
+def counts_of(backend: Backend, library: Path, place: Path, tmp_path: Path, patch: pytest.MonkeyPatch) -> list[int]:
+    counts = tmp_path / "counts"
+    counts.unlink(missing_ok=True)
+    patch.setenv("LD_PRELOAD", str(library))
+    patch.setenv("PRELOADED_COUNTS", str(counts))
+    with LocalEngine() as engine:
+        result = engine.run(moves(backend), place, "p1", 60)
+    assert (result.ended, result.errors) == ("ok", ())
+    assert {sample.effective["backend"] for sample in result.samples} == {backend}
+    return [int(number) for number in counts.read_text().split()]
+
+
+def test_a_preloaded_library_sees_every_call(
+    library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads, writes, opens, others, _, clashes = counts_of("posix", library, place, tmp_path, monkeypatch)
+    assert (reads, writes, clashes) == (200, 200, 0) and opens >= 4 + 100 and others >= 200
+    assert counts_of("raw", library, place, tmp_path, monkeypatch)[:2] == [0, 0]
+    # It may return its own descriptors.
+    monkeypatch.setenv("PRELOADED_OWN", "1")
+    assert counts_of("posix", library, place, tmp_path, monkeypatch)[:2] == [200, 200]
+    assert [path.name for path in place.iterdir()] == [".strakes-marker"]
+
+
+@needs_mpi
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="ranks that share a processor let each other have it")
+def test_ranks_with_a_processor_each_do_not_sleep_while_they_gather(
+    library: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = tmp_path / "counts"
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PRELOADED_COUNTS", str(counts))
+    write = TransferPhase("write", "write", "shared-file", "segmented", 4 * MIB, 32 * MIB, writers=1, grouping="global")
+    with MpiEngine(ranks=2) as engine:
+        result = engine.run(Plan(2, (write,)), place, "p1", 60)
+    assert (result.ended, result.samples[0].bytes) == ("ok", 64 * MIB)
+    naps = [int(line.split()[4]) for line in counts.read_text().splitlines()]
+    assert len(naps) >= 2
+    assert sum(naps) == 0
+
+
+@needs_mpi
+def test_a_call_of_mpi_that_fails_ends_the_run_and_names_rank_and_call(
+    library: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PRELOADED_FAIL", "isend")
+    monkeypatch.setenv("PRELOADED_RANK", "1")
+    plan = Plan(
+        3, (TransferPhase("write", "write", "shared-file", "segmented", KIB, 64 * KIB, writers=1, grouping="global"),)
+    )
+    began = time.monotonic()
+    with MpiEngine(ranks=3) as engine:
+        result = engine.run(plan, place, "p1", 120)
+    assert time.monotonic() - began < 60
+    assert result.ended != "ok"
+    assert [error.where["rank"] for error in result.errors] == [1]
+    assert "MPI_Isend" in result.errors[0].why
+    assert "The file system has no part in this" in result.errors[0].remedy
+
+
+@needs_mpi
+def test_a_plan_that_one_node_refuses_is_refused_and_the_node_is_named(
+    library: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("dropping caches needs root")
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("PRELOADED_FAIL", "drop")
+    monkeypatch.setenv("PRELOADED_RANK", "2")
+    plan = Plan(
+        3,
+        (
+            TransferPhase("write", "write", "shared-file", "segmented", KIB, 64 * KIB),
+            StagePhase("stage", KIB, cache="drop-system"),
+        ),
+    )
+    with MpiEngine(ranks=3) as engine:
+        result = engine.run(plan, place, "p1", 60)
+        assert result.ended == "refused"
+        assert [error.where["rank"] for error in result.errors] == [2]
+        assert result.errors[0].where["key"] == "phases[1].cache"
+        # The engine accepts further plans.
+        assert engine.run(Plan(3, plan.phases[:1]), place, "p2", 60).ended == "ok"

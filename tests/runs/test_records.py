@@ -1,0 +1,64 @@
+"""Records of runs survive writing and reading, and invalid records are refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from strakes.base.errors import BadInputError
+from strakes.model.cell import Cell
+from strakes.model.record import from_record, to_record
+from strakes.model.sample import PageCache, Sample
+from strakes.runs.impact import UNLIMITED
+from strakes.runs.records import Visit, event_from_record, event_to_record
+from strakes.runs.store import Store
+
+RUNS = sorted(Path(__file__).with_name("runs").glob("*.json.gz"))
+
+
+def test_fields_of_a_later_version_are_kept_and_written_again() -> None:
+    sample = {"name": "write", "ranks": [[0]], "colour": "red", "cache": {"method": "cachestat", "pages": 3}}
+    visit = from_record(Visit, {"visit": 3, "weather": {"rain": 0.5}, "samples": [sample]})
+    assert (visit.extra, visit.samples[0].extra) == ({"weather": {"rain": 0.5}}, {"colour": "red"})
+    written = to_record(visit)
+    assert written["weather"] == {"rain": 0.5}
+    assert written["samples"][0]["colour"] == "red" and written["samples"][0]["cache"]["pages"] == 3
+
+
+def test_fields_missing_in_an_earlier_version_have_their_default() -> None:
+    visit = from_record(Visit, {"cell": "a", "ended": "ok", "samples": [{"name": "write"}]})
+    assert (visit.kept, visit.impact, visit.client_s, visit.servers) == ("", UNLIMITED, None, {})
+    assert visit.samples[0].cache == PageCache() and visit.samples[0].begun is None
+
+
+def test_an_event_of_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(KeyError, match="eclipse"):
+        event_from_record({"event": "eclipse", "of": "the sun"})
+
+
+def test_an_imported_sample_is_written_as_its_rate_and_a_measured_one_with_its_zeros() -> None:
+    assert to_record(Sample("write", bytes_per_s=5.0)) == {"name": "write", "bytes_per_s": 5.0}
+    assert to_record(Sample("create", operations=4, ranks=[[0]]))["bytes"] == 0
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name.removesuffix(".json.gz"))
+def test_stored_records_do_not_change_when_written_again(path: Path) -> None:
+    run = json.loads(gzip.decompress(path.read_bytes()))
+    for kind, records in ((Cell, run["cells"]), (Visit, run["visits"])):
+        for record in records:
+            value = from_record(kind, record)
+            assert from_record(kind, json.loads(json.dumps(to_record(value)))) == value
+    assert [event_to_record(event_from_record(record)) for record in run["events"]] == run["events"]
+
+
+def test_an_invalid_row_is_named(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    with Store(tmp_path / "store").create("study", "s", target, {}, {}) as writer:
+        (writer.path / "visits.jsonl").write_text('{"visit": "first"}\n')
+    with pytest.raises(BadInputError, match="damaged") as caught:
+        _ = Store(tmp_path / "store").open("latest").visits
+    assert "first" in caught.value.why

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from mounts import other_user
+from runs.conftest import MakeRun
+from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.files import default_root
+from strakes.model.cell import Cell
+from strakes.runs.records import CellDropped, Visit
+from strakes.runs.store import Store
+from strakes.runs.writer import RunWriter
+from strakes.targets.workspace import Workspace
+
+
+def test_the_root_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("STRAKES_STORE", raising=False)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert default_root() == tmp_path / ".local/share/strakes"
+    monkeypatch.setenv("XDG_DATA_HOME", "/data")
+    assert default_root() == Path("/data/strakes")
+    monkeypatch.setenv("STRAKES_STORE", "~/mine")
+    assert default_root() == tmp_path / "mine"
+
+
+def test_a_run_keeps_everything_it_was_given(store: Store, make_run: MakeRun, measured: Path) -> None:
+    with make_run() as writer:
+        writer.write_cells([Cell("s", "a", {}), Cell("s", "b", {})])
+        writer.append_visit(Visit(0, cell="a"))
+        writer.append_visit(Visit(1, cell="b"))
+        writer.append_event(CellDropped("a", "no time"))
+        writer.write_findings({"schema": 1})
+        writer.finish("complete")
+    run = store.open(writer.id)
+    assert [cell.key for cell in run.cells] == ["a", "b"]
+    assert [visit.cell for visit in run.visits] == ["a", "b"]
+    assert run.events == [CellDropped("a", "no time")]
+    assert run.findings == {"schema": 1}
+    assert run.environment == {"mount": {"file_system": "xfs"}}
+    assert (run.manifest["id"], run.manifest["status"], run.manifest["target"]) == (
+        writer.id,
+        "complete",
+        str(measured),
+    )
+    assert run.manifest["command"][0] == "strakes"
+
+
+def test_ids_sort_by_time_and_carry_the_name(make_run: MakeRun, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = []
+    for second, name in enumerate(("Z last", "a")):
+        now = datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
+        monkeypatch.setattr("strakes.runs.store.utc_now", lambda now=now: now)
+        with make_run(name) as writer:
+            ids.append(writer.id)
+    assert re.fullmatch(r"20260101-000000-z-last-[0-9a-f]{4}", ids[0])
+    assert ids == sorted(ids)
+    assert [run.id for run in store.runs()] == ids
+
+
+def test_runs_of_one_second_are_listed_in_the_order_they_began(make_run: MakeRun, store: Store) -> None:
+    ids = []
+    for name in "dcba":
+        with make_run(name) as writer:
+            ids.append(writer.id)
+    assert [run.id for run in store.runs()] == ids
+    assert store.open("latest").id == ids[-1]
+    assert [store.open(f"latest~{before}").id for before in range(4)] == ids[::-1]
+    with pytest.raises(BadInputError, match="no run 'latest~4'"):
+        store.open("latest~4")
+    for unknown in ("latest~", "latest~-1", "latest~x", "latest~1~1"):
+        with pytest.raises(BadInputError, match="no run"):
+            store.open(unknown)
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(make_run: MakeRun, store: Store) -> None:
+    with make_run("one") as one, make_run("two") as two:
+        pass
+    assert store.open(one.id[:-2]).id == one.id
+    assert store.open(two.id).id == two.id
+    with pytest.raises(BadInputError, match="2 runs begin with"):
+        store.open(one.id[:8])
+    for unknown in ("nothing", "", "../runs", "."):
+        with pytest.raises(BadInputError, match="no run"):
+            store.open(unknown)
+
+
+def test_an_empty_store_is_read_without_being_made(store: Store) -> None:
+    assert store.runs() == []
+    with pytest.raises(BadInputError, match="no runs yet"):
+        store.open("latest")
+    assert not store.root.exists()
+
+
+@pytest.mark.parametrize("inside", ["", "store", "deep/er/store"])
+def test_a_store_may_be_inside_the_measured_directory(measured: Path, inside: str) -> None:
+    """A home directory contains the default store and may be measured: a run touches only its workspace."""
+    Store(measured / inside).create("survey", "survey", measured, {}, {}).close()
+    assert len(Store(measured / inside).runs()) == 1
+
+
+@pytest.mark.parametrize("inside", ["", "store", "deep/er/store"])
+def test_a_store_inside_a_workspace_is_refused(measured: Path, tmp_path: Path, inside: str) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(measured)
+    with Workspace.create(measured, "20260101-000000-demo-1a2b") as workspace:
+        for place in (workspace.path / inside, link / workspace.path.name / inside):
+            with pytest.raises(BadInputError, match="inside a directory of a run") as caught:
+                Store(place).create("survey", "survey", measured, {}, {})
+            assert "STRAKES_STORE" in caught.value.remedy
+
+
+def test_a_store_next_to_a_directory_of_a_similar_name_is_accepted(measured: Path) -> None:
+    Store(measured.with_name("measured-store")).create("survey", "survey", measured, {}, {}).close()
+
+
+def test_a_store_that_is_a_file_is_refused(measured: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInputError, match="not a directory") as caught:
+        Store(tmp_path / "file").create("survey", "survey", measured, {}, {})
+    assert caught.value.remedy
+
+
+def test_a_store_that_may_not_be_written_says_what_to_do(measured: Path) -> None:
+    with pytest.raises(EnvironmentLacksError, match="cannot be written") as caught:
+        Store(Path("/proc/strakes")).create("survey", "survey", measured, {}, {})
+    assert "STRAKES_STORE" in caught.value.remedy
+
+
+def test_a_measured_directory_that_is_missing_makes_no_run(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="cannot be reached"):
+        store.create("survey", "survey", tmp_path / "missing", {}, {})
+    assert not store.root.exists()
+
+
+def test_an_unfinished_run_is_resumed_with_what_it_had(store: Store, make_run: MakeRun) -> None:
+    with make_run() as writer:
+        writer.write_cells([Cell("s", "a", {})])
+        writer.append_visit(Visit(0))
+        writer.finish("interrupted")
+    with store.resume(None, "f") as again:
+        assert again.id == writer.id
+        assert again.run.cells == [Cell("s", "a", {})]
+        again.append_visit(Visit(1))
+        assert again.run.visits == [Visit(0)]
+        assert store.runs()[0].status == "running"
+        again.finish("complete")
+    run = store.open(writer.id)
+    assert [visit.visit for visit in run.visits] == [0, 1]
+    assert len(run.manifest["resumed"]) == 1
+
+
+def test_resuming_takes_the_newest_of_the_same_fingerprint(store: Store, make_run: MakeRun) -> None:
+    for name, fingerprint in (("old", "f"), ("new", "f"), ("other", "g")):
+        with make_run(name, fingerprint) as writer:
+            writer.finish("failed")
+    with store.resume(None, "f") as again:
+        assert "new" in again.id
+
+
+@pytest.mark.parametrize("run", [None, "latest"])
+def test_a_complete_run_is_not_resumed(store: Store, make_run: MakeRun, run: str | None) -> None:
+    with make_run() as writer:
+        writer.finish("complete")
+    with pytest.raises(BadInputError, match="complete") as caught:
+        store.resume(run, "f")
+    assert writer.id in caught.value.remedy
+
+
+@pytest.mark.parametrize("run", [None, "latest"])
+def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: MakeRun, run: str | None) -> None:
+    with make_run(), pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
+        store.resume(run, "f")
+
+
+def test_a_run_with_other_options_is_not_resumed(store: Store, make_run: MakeRun) -> None:
+    with make_run() as writer:
+        writer.finish("interrupted")
+    with pytest.raises(BadInputError, match="other options"):
+        store.resume(writer.id, "g")
+    with pytest.raises(BadInputError, match="no run with this directory and these options"):
+        store.resume(None, "g")
+
+
+def test_a_run_with_a_damaged_manifest_is_listed_as_damaged(store: Store, make_run: MakeRun) -> None:
+    with make_run() as writer:
+        pass
+    (writer.path / "run.json").write_text("{")
+    assert [(run.id, run.status) for run in store.runs()] == [(writer.id, "damaged")]
+    with pytest.raises(BadInputError, match="no run with this directory and these options"):
+        store.resume(None, "f")
+
+
+def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) -> None:
+    store = Store(tmpfs / "store")
+    writer = store.create("survey", "survey", measured, {}, {})
+    writer.append_visit(Visit(0))
+    with writer, pytest.raises(EnvironmentLacksError, match="the store is full") as caught:
+        _fill(writer)
+    assert "--resume" in caught.value.remedy
+    kept = store.open(writer.id).visits
+    assert [visit.visit for visit in kept] == list(range(len(kept)))
+    assert (writer.path / "visits.jsonl").read_bytes().endswith(b"}\n")
+
+
+def test_reading_the_private_runs_of_another_user_is_refused(tmpfs: Path, measured: Path) -> None:
+    store = Store(tmpfs / "store")
+    with store.create("survey", "survey", measured, {}, {}) as writer:
+        writer.append_visit(Visit(0))
+        writer.finish("complete")
+    for catalogue in ("missing", "kept"):
+        if catalogue == "kept":
+            assert store.runs()
+        with other_user():
+            for ask in (store.runs, lambda: store.open("latest").visits):
+                with pytest.raises(EnvironmentLacksError, match="belongs to another user") as refused:
+                    ask()
+                assert "strakes export" in refused.value.remedy
+
+
+def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
+    (tmpfs / "measured").mkdir()
+    Store(tmpfs / "store").create("survey", "survey", tmpfs / "measured", {}, {}).close()
+    with other_user(), pytest.raises(EnvironmentLacksError, match="cannot be written") as caught:
+        Store(tmpfs / "store").create("survey", "survey", tmpfs / "measured", {}, {})
+    assert (caught.value.why, "STRAKES_STORE" in caught.value.remedy) == ("Permission denied", True)
+
+
+def _fill(writer: RunWriter) -> None:
+    for visit in range(1, 10_000):
+        writer.append_visit(Visit(visit, extra={"text": "x" * 50_000}))

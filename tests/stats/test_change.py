@@ -1,0 +1,86 @@
+"""Change-point detection: planted changes are found and dated, and false alarms are as rare as requested."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from strakes.stats.change import LEARN, Change, Detector, Numbers, aligned, segments
+
+
+def autocorrelated(generator: np.random.Generator, count: int, correlation: float) -> Numbers:
+    values = generator.standard_normal(count) * np.sqrt(1 - correlation**2)
+    for index in range(1, count):
+        values[index] += correlation * values[index - 1]
+    return np.asarray(values, dtype=np.float64)
+
+
+def changes(values: Numbers, alarms_per_value: float = 1e-4) -> list[Change]:
+    detector = Detector(alarms_per_value)
+    return [change for value in values.tolist() if (change := detector.add(value)) is not None]
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_noise_raises_no_more_than_twice_as_many_alarms_as_requested(correlation: float) -> None:
+    generator = np.random.default_rng(5)
+    series, count, rate = 8, 300, 0.004
+    false = sum(
+        change.grade == "confirmed"
+        for _ in range(series)
+        for change in changes(autocorrelated(generator, count, correlation), rate)
+    )
+    assert false <= 2 * rate * series * (count - LEARN)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_noise_raises_at_least_half_of_the_alarms_that_are_requested_at_high_rates(correlation: float) -> None:
+    generator = np.random.default_rng(5)
+    series, count, rate = 6, 300, 0.012
+    false = sum(
+        change.grade == "confirmed"
+        for _ in range(series)
+        for change in changes(autocorrelated(generator, count, correlation), rate)
+    )
+    assert 0.5 <= false / (rate * series * (count - LEARN)) <= 2
+
+
+def test_a_large_change_is_confirmed_after_seven_values_and_dated_exactly() -> None:
+    values = np.random.default_rng(6).standard_normal(160)
+    values[120:] -= 8.0
+    early, confirmed = changes(values)
+    assert (early.begin, early.grade) == (120, "early") and early.seen < confirmed.seen
+    assert (confirmed.begin, confirmed.seen, confirmed.grade) == (120, 126, "confirmed")
+    assert confirmed.low <= -8.0 <= confirmed.high
+
+
+def test_three_outliers_are_not_confirmed() -> None:
+    values = np.random.default_rng(6).standard_normal(160)
+    values[120:123] -= 8.0
+    assert not [change for change in changes(values, 1e-3) if change.grade == "confirmed"]
+
+
+def test_a_series_of_equal_values_has_no_change() -> None:
+    assert changes(np.zeros(200)) == []
+
+
+def test_pelt_finds_the_change_points_of_a_whole_series() -> None:
+    values = np.random.default_rng(7).standard_normal(300)
+    values[100:200] += 4.0
+    begins = segments(values, 6 * np.log(300), 10)
+    assert begins[0] == 0 and len(begins) == 3 and abs(begins[1] - 100) <= 1 and abs(begins[2] - 200) <= 1
+
+
+def test_a_past_with_a_change_is_aligned_to_its_last_level() -> None:
+    values = np.random.default_rng(8).standard_normal(120)
+    values[60:] += 6.0
+    assert abs(np.median(aligned(values)[:60]) - np.median(values[60:])) < 0.5
+
+
+def test_the_past_is_aligned_and_not_repeated_after_a_change() -> None:
+    values = np.random.default_rng(6).standard_normal(150)
+    values[120:] -= 8.0
+    detector = Detector(1e-4)
+    for value in values.tolist():
+        detector.add(value)
+    past = np.array(detector._past)
+    assert len(past) == 150 and abs(np.median(past[:120]) - np.median(past[120:])) < 1.0

@@ -1,0 +1,126 @@
+"""Confidence intervals of a median, exact and interpolated."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from strakes.stats.interval import (
+    Estimate,
+    Interval,
+    coverage,
+    interpolated_interval,
+    median,
+    median_interval,
+    smallest_runs,
+    symmetric_rank,
+)
+
+rates = st.floats(min_value=1e-3, max_value=1e9, allow_nan=False)
+samples = st.lists(rates, min_size=1, max_size=40)
+confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.98, 0.99])
+
+
+@given(st.integers(1, 12), st.integers(1, 6))
+def test_coverage_equals_the_count_over_all_patterns_of_below_and_above(runs: int, rank: int) -> None:
+    assume(2 * rank <= runs + 1)
+    held = sum(rank <= sum(pattern) <= runs - rank for pattern in itertools.product((0, 1), repeat=runs))
+    assert coverage(runs, rank) == pytest.approx(held / 2**runs, abs=1e-12)
+
+
+@given(st.integers(1, 60), confidences)
+def test_the_rank_is_the_largest_that_covers(runs: int, confidence: float) -> None:
+    rank = symmetric_rank(runs, confidence)
+    assert rank == 0 or coverage(runs, rank) >= confidence
+    assert 2 * (rank + 1) > runs + 1 or coverage(runs, rank + 1) < confidence
+
+
+@pytest.mark.parametrize(("confidence", "runs"), [(0.9, 5), (0.95, 6), (0.98, 7), (0.99, 8), (0.5, 2)])
+def test_the_smallest_number_of_runs_follows_from_the_confidence(confidence: float, runs: int) -> None:
+    assert smallest_runs(confidence) == runs
+    assert median_interval([1.0] * runs, confidence) is not None
+    assert median_interval([1.0] * (runs - 1), confidence) is None
+
+
+@given(samples, confidences)
+def test_an_interval_holds_the_median_of_the_sample(values: list[float], confidence: float) -> None:
+    for interval in (median_interval(values, confidence), interpolated_interval(values, confidence)):
+        assert interval is None or interval.low * (1 - 1e-12) <= median(values) <= interval.high * (1 + 1e-12)
+
+
+@given(samples, confidences, confidences)
+def test_more_confidence_never_narrows_an_interval(values: list[float], one: float, other: float) -> None:
+    less, more = sorted((one, other))
+    for make in (median_interval, interpolated_interval):
+        narrow, wide = make(values, less), make(values, more)
+        if wide is not None:
+            assert narrow is not None
+            assert wide.low <= narrow.low * (1 + 1e-12) and narrow.high <= wide.high * (1 + 1e-12)
+
+
+@given(samples, confidences)
+def test_the_interpolated_interval_lies_within_the_exact_one(values: list[float], confidence: float) -> None:
+    exact, interpolated = median_interval(values, confidence), interpolated_interval(values, confidence)
+    assert (exact is None) == (interpolated is None)
+    if exact and interpolated:
+        assert exact.low <= interpolated.low <= interpolated.high * (1 + 1e-12) and interpolated.high <= exact.high * (
+            1 + 1e-12
+        )
+
+
+@given(samples, confidences, st.sampled_from([0.25, 2.0, 1024.0]))
+def test_scaling_the_values_scales_the_interval(values: list[float], confidence: float, factor: float) -> None:
+    interval, scaled = (
+        median_interval(values, confidence),
+        median_interval([factor * value for value in values], confidence),
+    )
+    if interval is not None:
+        assert scaled == Interval(factor * interval.low, factor * interval.high, confidence)
+
+
+@given(samples, confidences, st.randoms(use_true_random=False))
+def test_the_order_of_the_values_does_not_matter(
+    values: list[float], confidence: float, shuffler: random.Random
+) -> None:
+    shuffled = values.copy()
+    shuffler.shuffle(shuffled)
+    assert median_interval(shuffled, confidence) == median_interval(values, confidence)
+    assert interpolated_interval(shuffled, confidence) == interpolated_interval(values, confidence)
+
+
+@given(samples, confidences)
+def test_the_interval_of_times_is_the_reciprocal_of_that_of_rates(values: list[float], confidence: float) -> None:
+    of_rates, of_seconds = (
+        median_interval(values, confidence),
+        median_interval([1 / value for value in values], confidence),
+    )
+    if of_rates is not None:
+        assert of_seconds == Interval(1 / of_rates.high, 1 / of_rates.low, confidence)
+
+
+def test_equal_values_give_an_interval_of_no_width() -> None:
+    for make in (median_interval, interpolated_interval):
+        assert make([7.0] * 9, 0.9) == Interval(7.0, 7.0, 0.9)
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
+def test_values_without_a_median_are_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="a median needs"):
+        median_interval(values, 0.9)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 90.0])
+def test_an_invalid_confidence_is_refused(confidence: float) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        median_interval([1.0] * 6, confidence)
+
+
+def test_a_median_that_is_not_positive_has_an_infinite_relative_half_width() -> None:
+    for middle in (0.0, -1.0):
+        assert Estimate(middle, Interval(-2.0, 2.0, 0.9), 5).relative_half_width == math.inf
+    assert Estimate(1.0, None, 3).relative_half_width == math.inf

@@ -1,0 +1,128 @@
+"""The controller that adapts our load to the probe's latencies: properties of every history, and simulations."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from functools import reduce
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strakes.studies.neighbour_control import CALM, SHARES, TOO_MANY, WINDOW, Control, Felt
+
+histories = st.lists(st.builds(Felt, st.sampled_from(["file-cycle", "write-fsync"]), st.booleans()), max_size=400)
+FINE, SLOW = Felt("file-cycle", False), Felt("file-cycle", True)
+
+
+def controlled(history: list[Felt], start: Control | None = None) -> Control:
+    """Return the controller after the whole history."""
+    return reduce(Control.after, history, start or Control())
+
+
+def path_of(history: list[Felt]) -> list[Control]:
+    """Return the initial controller and the controller after each operation."""
+    path = [Control()]
+    for felt in history:
+        path.append(path[-1].after(felt))
+    return path
+
+
+def simulated(slow_at: Callable[[float], float], operations: int, seed: int = 1) -> list[Control]:
+    """Simulate probe operations that are slow with probability ``slow_at(share)``; return all controllers."""
+    chance, path = random.Random(seed), [Control()]
+    for number in range(operations):
+        control = path[-1]
+        felt = Felt(("file-cycle", "file-read", "write-fsync")[number % 3], chance.random() < slow_at(control.share))
+        path.append(control.after(felt))
+        if path[-1].stopped:
+            break
+    return path
+
+
+def test_a_file_system_without_slow_operations_is_measured_at_full_load() -> None:
+    assert controlled([]).share == 1.0
+    assert all(control.share == 1.0 for control in path_of([FINE] * 3 * CALM))
+
+
+@settings(deadline=None)
+@given(histories)
+def test_the_load_changes_by_one_step_at_a_time_and_stops_only_after_the_least_was_tried(history: list[Felt]) -> None:
+    for before, after in pairwise(path_of(history)):
+        assert abs(after.step - before.step) <= 1
+        assert after.share in SHARES
+        if after.stopped and not before.stopped:
+            assert before.step == len(SHARES) - 1
+
+
+@settings(deadline=None)
+@given(histories)
+def test_only_slow_operations_reduce_the_load(history: list[Felt]) -> None:
+    for (before, after), felt in zip(pairwise(path_of(history)), history, strict=True):
+        assert felt.slow or (after.step <= before.step and after.stopped == before.stopped)
+
+
+@settings(deadline=None)
+@given(histories, histories)
+def test_the_controller_is_a_function_of_the_history_alone(first: list[Felt], second: list[Felt]) -> None:
+    assert controlled(first + second) == controlled(second, controlled(first))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 400), min_size=1, max_size=5))
+def test_the_load_rises_only_after_a_calm_time(calms: list[int]) -> None:
+    control = controlled([SLOW] * TOO_MANY)
+    for calm in calms:
+        control = controlled([FINE] * calm + [Felt("write-fsync", True)], control)
+        if control.step == 0:
+            raise AssertionError("went back to full load without a calm time")
+        if control.step > 1:
+            return
+
+
+def test_slow_operations_far_apart_do_not_reduce_the_load() -> None:
+    seldom = ([FINE] * (WINDOW // 2 - 1) + [SLOW]) * 40
+    assert controlled(seldom).share == 1.0
+    assert controlled(([FINE] * (WINDOW // 3 - 2) + [SLOW]) * 3).share == 0.5
+
+
+def test_operations_of_different_kinds_do_not_add_up() -> None:
+    each = [Felt(kind, True) for kind in ("a", "b", "c") for _ in range(TOO_MANY - 1)]
+    assert controlled(each).share == 1.0
+    assert controlled([*each, Felt("b", True)]).share == 0.5
+
+
+def test_if_every_operation_is_slow_the_controller_stops_after_all_steps() -> None:
+    path = path_of([SLOW] * TOO_MANY * len(SHARES))
+    assert [control.stopped for control in path].count(True) == 1
+    assert path[-1].stopped and path[-2].share == SHARES[-1]
+
+
+def test_after_a_calm_time_the_load_rises_and_a_failed_attempt_doubles_the_wait() -> None:
+    half = controlled([SLOW] * TOO_MANY)
+    back = controlled([FINE] * CALM, half)
+    assert back.share == 1.0
+    again = controlled([SLOW] * TOO_MANY, back)
+    assert controlled([FINE] * (2 * CALM - 1), again).share == 0.5
+    assert controlled([FINE] * 2 * CALM, again).share == 1.0
+
+
+@pytest.mark.parametrize("bearable", SHARES)
+def test_the_controller_finds_the_load_that_others_can_bear(bearable: float) -> None:
+    path = simulated(lambda share: 0.002 if share <= bearable else 0.3, 8_000)
+    assert not path[-1].stopped
+    # Attempts at a higher load are rare, because the calm time required before each one doubles.
+    assert sum(control.share <= bearable for control in path) > 0.95 * len(path)
+    assert sum(control.share >= bearable / 2 for control in path) > 0.95 * len(path)
+
+
+def test_the_controller_stops_where_operations_are_slow_at_any_load() -> None:
+    path = simulated(lambda _share: 0.2, 8_000)
+    assert path[-1].stopped and len(path) < 1000
+
+
+def test_rare_slow_operations_seldom_change_the_load() -> None:
+    ends = [simulated(lambda _share: 0.003, 3000, seed)[-1].share for seed in range(20)]
+    assert ends.count(1.0) >= 16

@@ -1,0 +1,91 @@
+"""Amounts of data and files that a run states, and warnings about figures from caches and short phases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from strakes.base.units import GIB, MIB
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Phase
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.transfer_size import TransferSize
+from strakes.survey.analysis_amounts import amount_warnings, amounts_of, bursts
+from studies.world import measured
+
+
+def rates(creates: float, stats: float, data: float) -> Any:
+    def rate(phase: Phase, ranks: int) -> float:
+        if isinstance(phase, MetadataPhase):
+            return stats if phase.operation == "file-stat" else creates
+        return data * MIB
+
+    return rate
+
+
+def codes(results: Any) -> dict[str, tuple[str, ...]]:
+    return {warning.code: warning.cells for warning in amount_warnings(results)}
+
+
+@pytest.mark.parametrize(
+    ("remote", "stats", "flagged"),
+    [(False, 1_249_034.0, True), (False, 20_000.0, True), (True, 1_249_034.0, True), (True, 20_000.0, False)],
+)
+def test_stats_answered_from_the_memory_of_this_node_are_flagged(remote: bool, stats: float, flagged: bool) -> None:
+    facts = {"remote": remote, "file_system": "any"}
+    results = measured(MetadataOps(), rates(5_000.0, stats, 1.0), facts=facts)
+    cells = codes(results).get("names-from-memory", ())
+    assert any(cell.endswith(":file-stat") for cell in cells) == flagged
+    assert not any("create" in cell or "remove" in cell for cell in cells)
+    labels = [line.label for line in MetadataOps().headlines(results)]
+    # A rate of the client's cache is no headline, as it says nothing about the file system.
+    assert [label.partition(" (")[0] for label in labels] == [
+        "file-create",
+        *(() if flagged else ("file-stat",)),
+        "file-remove",
+    ]
+
+
+def test_the_amounts_of_data_and_of_files_are_stated() -> None:
+    assert "each rank moved 48 MiB" in amounts_of(measured(TransferSize(), rates(1, 1, 1000.0)))
+    told = amounts_of(measured(MetadataOps(), rates(50_000.0, 50_000.0, 1.0)))
+    assert "files" in told
+    assert "each rank worked on" in told
+
+
+@pytest.mark.parametrize(("data", "short"), [(100_000.0, True), (200.0, True), (50.0, False)])
+def test_phases_too_short_for_a_steady_state_are_flagged(data: float, short: bool) -> None:
+    found = codes(measured(TransferSize(), rates(1, 1, data), facts={"remote": False, "file_system": "ext4"}))
+    assert ("short-phases" in found) == short
+
+
+def test_stats_answered_from_memory_are_not_reported_as_bursts() -> None:
+    results = measured(MetadataOps(), rates(5_000.0, 1_249_034.0, 1.0), facts={"remote": False, "file_system": "any"})
+    remembered = codes(results)["names-from-memory"]
+    assert remembered
+    assert not set(remembered) & set(bursts(results))
+
+
+@pytest.mark.parametrize(
+    ("remote", "memory", "flagged"), [(True, 16 * GIB, True), (True, 16 * MIB, False), (False, 16 * GIB, False)]
+)
+def test_bandwidths_that_fit_into_caches_of_servers_are_flagged(remote: bool, memory: int, flagged: bool) -> None:
+    facts = {"remote": remote, "file_system": "any", "memory_bytes": memory}
+    results = measured(TransferSize(), rates(1, 1, 1000.0), facts=facts)
+    told = [warning for warning in amount_warnings(results) if warning.code == "fits-servers-memory"]
+    assert bool(told) == flagged
+    for warning in told:
+        assert "--data-per-rank" in warning.remedy
+        assert set(warning.cells) == {cell.id for cell in results.measured}
+
+
+@pytest.mark.parametrize(("data", "told"), [(1000.0, True), (1.0, False)])
+def test_figures_of_bursts_are_reported_as_bursts(data: float, told: bool) -> None:
+    results = measured(TransferSize(), rates(1, 1, data))
+    figures = len(results.measured)
+    sentence = (
+        f"; {figures} of {figures} figures come from phases shorter than 500 ms, which show bursts, not sustained rates"
+    )
+    assert amounts_of(results).endswith(sentence) == told
+    assert ("bursts" in amounts_of(results)) == told

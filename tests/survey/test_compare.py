@@ -1,0 +1,280 @@
+"""Comparison of stored runs: equal work is judged, different work is refused by name, --fail-on sets the status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from strakes.base.errors import BadInputError
+from strakes.cli.compare import command
+from strakes.model.cell import Cell, Measure
+from strakes.model.phases import MetadataPhase
+from strakes.model.plan import Plan
+from strakes.runs.records import FactsFound
+from strakes.runs.run import Run
+from strakes.runs.store import Store
+from strakes.stats.contrast import Verdict
+from strakes.survey.compare_fail_on import Condition, failures, parse_fail_on
+from strakes.survey.compare_runs import compare_runs
+from strakes.survey.compare_several import compare_several
+from studies.world import stored, visits_of
+
+MakeRun = Callable[..., Run]
+
+
+def plan_of(items: int = 100, directory: Any = "unique") -> Plan:
+    return Plan(
+        2,
+        (
+            MetadataPhase("create", "file-create", directory, items),
+            MetadataPhase("stat", "file-stat", directory, items),
+        ),
+    )
+
+
+def cell_of(plan: Plan, key: str = "plan", **settings: Any) -> Cell:
+    measures = tuple(Measure(phase.name, "operations_per_s", {"phase": phase.name}) for phase in plan.phases)
+    return Cell("plan", key, {"ranks": plan.ranks, **settings}, plan, measures)
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
+    return Store()
+
+
+@pytest.fixture
+def make_run(store: Store, tmp_path: Path) -> MakeRun:
+    """Return a function that stores a run of the given cells and opens it.
+
+    ``rate`` is in operations/s, ``noise`` its relative scatter, ``drift`` the loss per block, ``at`` the Unix time of
+    the start, ``load`` the load average before it, and ``client_s`` the duration of the fixed work on the client.
+    """
+    (tmp_path / "target").mkdir()
+
+    def make(
+        cells: Sequence[Cell],
+        rate: float = 1000.0,
+        blocks: int = 12,
+        noise: float = 0.01,
+        at: float = 0.0,
+        drift: float = 0.0,
+        load: float = 0.0,
+        client_s: float | None = None,
+        kind: str = "run",
+    ) -> Run:
+        options = {
+            "studies": ["plan"],
+            "confidence": 0.9,
+            "relative_half_width": 0.1,
+            "budget_s": 60.0,
+            "command": "strakes run",
+        }
+        visits = visits_of(cells, lambda phase, ranks: rate, blocks, noise)
+        with store.create(
+            kind, "plan", tmp_path / "target", options, {"host": "n1", "cpus": 2, "load_average": [load, load, load]}
+        ) as writer:
+            writer.write_cells(cells)
+            writer.append_event(FactsFound({}))
+            for visit in stored(visits):
+                slowed = (1 - drift) ** visit.block
+                samples = tuple(replace(one, operations_per_s=one.operations_per_s * slowed) for one in visit.samples)
+                started_unix_s = at + visit.visit
+                writer.append_visit(replace(visit, client_s=client_s, samples=samples, started_unix_s=started_unix_s))
+            writer.finish("complete")
+        return store.open(writer.id)
+
+    return make
+
+
+def test_a_much_slower_run_is_slower_and_an_equal_one_inconclusive(make_run: MakeRun) -> None:
+    a, b, c = (make_run([cell_of(plan_of())], rate, at=at) for rate, at in ((1000.0, 0.0), (600.0, 1e4), (1000.0, 2e4)))
+    slower = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert slower.overall.verdict is Verdict.SLOWER
+    assert {cell.verdict for cell in slower.cells} == {Verdict.SLOWER}
+    assert all(cell.low is not None and cell.low <= 0.6 * 1.02 for cell in slower.cells)
+    same = compare_runs(a, c, margin=0.05, confidence=0.9)
+    assert {cell.verdict for cell in same.cells} == {Verdict.INCONCLUSIVE}
+    assert "in turn" in same.overall.needs
+    assert compare_runs(b, a, margin=0.05, confidence=0.9).overall.verdict is Verdict.FASTER
+
+
+@pytest.mark.parametrize("rate", [740.0, 850.0, 960.0, 1040.0, 1180.0, 1380.0])
+def test_the_usual_difference_between_equal_runs_gives_no_verdict_on_one_pair(make_run: MakeRun, rate: float) -> None:
+    """Levels vary from run to run, which the small scatter within a run does not show."""
+    a, b = (
+        make_run([cell_of(plan_of())], 1000.0, noise=0.005),
+        make_run([cell_of(plan_of())], rate, noise=0.005, at=1e4),
+    )
+    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert {found.overall.verdict, *(cell.verdict for cell in found.cells)} == {Verdict.INCONCLUSIVE}
+    assert found.overall.ratio == pytest.approx(rate / 1000, rel=0.01)
+    assert any("different times" in text for text in found.caution)
+
+
+def test_a_difference_that_the_time_of_day_explains_gives_no_verdict(make_run: MakeRun) -> None:
+    a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 960.0, noise=0.02, at=1e4)
+    assert compare_runs(a, b, margin=0.05, confidence=0.9).overall.verdict is not Verdict.SLOWER
+    assert any("different times" in text for text in compare_runs(a, b, margin=0.05, confidence=0.9).caution)
+
+
+def test_more_comparisons_need_more_runs(make_run: MakeRun) -> None:
+    cells = [cell_of(plan_of(items), f"plan/{items}", items=items) for items in range(100, 110)]
+    a, b = make_run(cells, 1000.0, blocks=5), make_run(cells, 500.0, blocks=5, at=1e4)
+    all_of_them = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert {cell.verdict for cell in all_of_them.cells} == {Verdict.INCONCLUSIVE}
+    assert all("runs of both" in cell.needs for cell in all_of_them.cells)
+    assert all_of_them.overall.verdict is Verdict.SLOWER
+    (one,) = compare_runs(a, b, margin=0.05, confidence=0.9, only=["plan/100:stat"]).cells
+    assert one.verdict is Verdict.SLOWER
+
+
+def test_different_work_is_refused_by_name(make_run: MakeRun) -> None:
+    a, b = make_run([cell_of(plan_of(100))]), make_run([cell_of(plan_of(200))])
+    with pytest.raises(BadInputError) as caught:
+        compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert "phase 1 (create) items: 100 in A, 200 in B" in caught.value.why
+
+
+def test_equal_cells_are_compared_and_the_others_are_named(make_run: MakeRun) -> None:
+    cells = [cell_of(plan_of(100), "plan/small", size="small"), cell_of(plan_of(200), "plan/large", size="large")]
+    changed = [cells[0], replace(cells[1], plan=plan_of(300))]
+    found = compare_runs(make_run(cells), make_run(changed, at=1e4), margin=0.05, confidence=0.9)
+    assert {cell.id for cell in found.cells} == {"plan/small:create", "plan/small:stat"}
+    assert [one.id for one in found.unlike] == ["plan/large"]
+
+
+def test_surveys_with_different_amounts_are_judged_where_the_amounts_are_close(make_run: MakeRun) -> None:
+    a, b = (
+        make_run([cell_of(plan_of(items), key) for items, key in cells], rate, at=at, kind="survey")
+        for cells, rate, at in (
+            (((100, "near"), (100, "far")), 1000.0, 0.0),
+            (((150, "near"), (900, "far")), 500.0, 1e4),
+        )
+    )
+    comparison = compare_runs(a, b, margin=0.05, confidence=0.9)
+    verdicts = {cell.id.split(":")[0]: cell.verdict for cell in comparison.cells}
+    assert verdicts == {"near": Verdict.SLOWER, "far": Verdict.INCONCLUSIVE}
+    assert comparison.overall.verdict is Verdict.SLOWER and not comparison.unlike
+    assert any(f"--like {a.id}" in text for text in comparison.caution)
+
+
+def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
+    a = make_run([cell_of(plan_of(directory="unique"), "plan/unique", directory="unique")])
+    b = make_run([cell_of(plan_of(directory="shared"), "plan/shared", directory="shared")], 500.0, at=1e4)
+    with pytest.raises(BadInputError):
+        compare_runs(a, b, margin=0.05, confidence=0.9)
+    found = compare_runs(a, b, margin=0.05, confidence=0.9, factors=["directory"])
+    assert {cell.verdict for cell in found.cells} == {Verdict.SLOWER}
+    with pytest.raises(BadInputError, match="no factor"):
+        compare_runs(a, b, margin=0.05, confidence=0.9, factors=["colour"])
+
+
+def test_a_run_is_not_compared_with_itself(make_run: MakeRun) -> None:
+    run = make_run([cell_of(plan_of())])
+    with pytest.raises(BadInputError, match="same run"):
+        compare_runs(run, run, margin=0.05, confidence=0.9)
+
+
+def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> None:
+    assert parse_fail_on("slower:5%, inconclusive") == (
+        Condition(Verdict.SLOWER, 0.05),
+        Condition(Verdict.INCONCLUSIVE),
+    )
+    for wrong in ("slow", "slower:x", "slower:5%%", "inconclusive:3%", ""):
+        with pytest.raises(BadInputError):
+            parse_fail_on(wrong)
+    found = compare_runs(
+        make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 600.0, at=1e4), margin=0.05, confidence=0.9
+    )
+    assert failures(found, parse_fail_on("slower:5%"))
+    assert not failures(found, parse_fail_on("slower:60%"))
+    assert not failures(found, parse_fail_on("faster"))
+
+
+def test_the_command_prints_verdicts_writes_json_and_obeys_fail_on(make_run: MakeRun, tmp_path: Path) -> None:
+    a, b = make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 500.0, at=1e4)
+    file = tmp_path / "comparison.json"
+    runner = CliRunner()
+    shown = runner.invoke(command, [a.id, b.id, "--json", str(file)], standalone_mode=False)
+    assert shown.return_value == 0
+    assert "B is SLOWER" in shown.output and "SAME means within ±5 %" in shown.output
+    assert json.loads(file.read_text())["overall"]["verdict"] == "SLOWER"
+    failed = runner.invoke(command, [a.id, b.id, "--fail-on", "slower:5%"], standalone_mode=False)
+    assert failed.return_value == 1
+    assert "failed: overall is SLOWER" in failed.output
+
+
+def test_separate_runs_on_an_overloaded_machine_get_no_verdict(make_run: MakeRun) -> None:
+    a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 600.0, at=1e4, load=9.0)
+    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert found.overall.verdict is Verdict.INCONCLUSIVE
+    assert any("overloaded" in text for text in found.caution)
+
+
+def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun) -> None:
+    a = make_run([cell_of(plan_of())], 1000.0, client_s=0.002)
+    b = make_run([cell_of(plan_of())], 620.0, at=1e4, client_s=0.0024)
+    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    assert found.overall.verdict is Verdict.INCONCLUSIVE
+    assert "17 % slower" in found.overall.needs
+    assert any("The client itself was 17 % slower in B" in text for text in found.caution)
+    much_slower = make_run([cell_of(plan_of())], 500.0, at=2e4, client_s=0.0024)
+    assert compare_runs(a, much_slower, margin=0.05, confidence=0.9).overall.verdict is Verdict.SLOWER
+
+
+def test_autocorrelated_values_do_not_count_as_independent() -> None:
+    from strakes.stats.comparison import between_runs, judge
+
+    # B is slow for 21 values and then fast for 19: these are two levels, not 40 independent values.
+    a = [100.0 + value % 3 for value in range(40)]
+    b = [80.0 + value % 3 for value in range(21)] + [120.0 + value % 3 for value in range(19)]
+    (said,) = judge([between_runs(a, b)], 0.9, 0.05)
+    assert said.verdict is Verdict.INCONCLUSIVE
+
+
+def test_variation_within_a_run_widens_the_interval() -> None:
+    from strakes.stats.comparison import between_runs, judge
+
+    steady = [100.0 + value % 3 for value in range(12)]
+    wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # each quarter has another level
+    slower = [0.85 * value for value in steady]
+    verdicts = [judge([between_runs(one, slower)], 0.9, 0.05, least=0.05)[0].verdict for one in (steady, wandering)]
+    assert verdicts == [Verdict.SLOWER, Verdict.INCONCLUSIVE]
+
+
+def test_alternating_runs_are_compared_with_their_neighbours(make_run: MakeRun) -> None:
+    rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
+    pairs = [[make_run([cell_of(plan_of())], factor * rate) for factor in (1.0, 0.95)] for rate in rates]
+    a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    found = compare_several(b=b, a=a, margin=0.02, confidence=0.9)
+    assert found.overall.verdict is Verdict.SLOWER
+    assert found.overall.ratio == pytest.approx(0.95, abs=0.01)
+    assert found.cells[0].runs_a == 5
+    # The order of the arguments does not matter.
+    assert compare_several(a[::-1], b, margin=0.02, confidence=0.9).overall == found.overall
+
+
+def test_sets_of_runs_made_one_after_the_other_keep_the_variance_between_runs(make_run: MakeRun) -> None:
+    rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
+    a, b = ([make_run([cell_of(plan_of())], factor * rate) for rate in rates] for factor in (1.0, 0.95))
+    found = compare_several(a, b, margin=0.02, confidence=0.9)
+    assert found.overall.verdict is Verdict.INCONCLUSIVE
+    assert "about" in found.overall.needs and "runs of A and of B" in found.overall.needs
+    assert any("not made in turn" in text for text in found.caution)
+
+
+def test_sets_of_runs_are_separated_by_commas(make_run: MakeRun) -> None:
+    pairs = [[make_run([cell_of(plan_of())], factor * 1000) for factor in (1.0, 0.7)] for _ in range(5)]
+    a, b = (",".join(pair[side].id for pair in pairs) for side in (0, 1))
+    told = CliRunner().invoke(command, [a, b, "--json", "-"])
+    assert told.exit_code == 0
+    assert json.loads(told.output)["overall"]["verdict"] == "SLOWER"
+    twice = CliRunner().invoke(command, [f"{a},{pairs[0][0].id}", b])
+    assert isinstance(twice.exception, BadInputError) and "given twice" in twice.exception.what

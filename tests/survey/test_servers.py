@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from strakes.model.cell import Cell
+from strakes.model.portrait import ServerCount
+from strakes.model.results import Measured, Observation
+from strakes.model.sample import Sample
+from strakes.report.servers import server_table
+from strakes.runs.records import Visit
+from strakes.studies.compose import from_own_cache
+from strakes.survey.analysis_servers import server_counts, slow_servers, told_of_servers
+
+CELLS = [Cell("striping", "a", {}), Cell("striping", "b", {})]
+
+
+def visit(cell: str, **servers: dict[str, float]) -> Visit:
+    return Visit(cell=cell, servers=servers)
+
+
+def test_counts_are_summed_over_the_visits_of_a_cell_without_the_pilot() -> None:
+    visits = [
+        visit("b", osd={"data.write_bytes": 5.0}),
+        visit("b", osd={"data.write_bytes": 7.0, "data.write_requests": 1.0}),
+        visit("a"),
+        visit("pilot", osd={"data.write_bytes": 100.0}),
+    ]
+    assert server_counts(CELLS, visits) == (
+        ServerCount("striping", "b", "osd", 2, {"data.write_bytes": 12.0, "data.write_requests": 1.0}),
+    )
+
+
+def test_a_table_has_shares_and_only_columns_with_counts() -> None:
+    counts = [
+        ServerCount(
+            "s", "a", "osd.0", 1, {"data.write_bytes": 3 << 20, "data.write_requests": 3.0, "data.read_bytes": 0.0}
+        ),
+        ServerCount("s", "b", "osd.1", 1, {"data.write_bytes": 1 << 20, "data.write_requests": 1.0}),
+        ServerCount("s", "b", "osd.2", 1, {"data.write_bytes": 0.0}),
+    ]
+    table = server_table(counts)
+    assert table is not None
+    assert table.columns == ("write requests", "written")
+    assert table.rows == (
+        ("osd.0", ("3 (75%)", "3 MiB (75%)")),
+        ("osd.1", ("1 (25%)", "1 MiB (25%)")),
+        ("osd.2", ("-", "-")),
+    )
+    assert server_table([]) is None
+
+
+def test_client_counts_are_used_without_server_counts_and_their_kinds_add_up() -> None:
+    table = server_table([ServerCount("s", "a", "mdt0", 1, {"client.md.create": 2.0, "client.md.unlink": 2.0})])
+    assert table is not None
+    assert dict(zip(table.columns, table.rows[0][1], strict=True)) == {
+        "metadata requests": "4 (100%)",
+        "creates": "2 (100%)",
+        "removes": "2 (100%)",
+    }
+
+
+def busy(**seconds: float) -> dict[str, dict[str, float]]:
+    return {server: {"data.read_bytes": 1e6, "data.busy_s": spent} for server, spent in seconds.items()}
+
+
+def test_a_server_that_moves_a_third_per_busy_second_is_named() -> None:
+    visits = [Visit(cell="a", servers=busy(osd0=0.1, osd1=0.3 + 0.01 * number, osd2=0.11)) for number in range(10)]
+    (slow,) = slow_servers(visits, 0.98)
+    assert slow == "osd1"
+    assert slow_servers(visits[:5], 0.98) == {}
+
+
+def test_equal_servers_and_servers_without_busy_time_are_not_named() -> None:
+    alike = [Visit(cell="a", servers=busy(osd0=0.1 + 0.001 * number, osd1=0.11)) for number in range(20)]
+    uncounted = [Visit(cell="a", servers={"osd0": {"data.read_bytes": 1.0}, "osd1": {"data.read_bytes": 9.0}})] * 20
+    assert slow_servers(alike, 0.98) == slow_servers(uncounted, 0.98) == {}
+    assert slow_servers([Visit(cell="a", servers=busy(osd0=9.0))] * 20, 0.98) == {}
+
+
+MIB = 1 << 20
+WROTE = Sample("write", kind="transfer", operation="write", bytes=100 * MIB)
+READ = Sample("read", kind="transfer", operation="read", bytes=100 * MIB)
+MADE = Sample("file-create", kind="metadata", operation="file-create", operations=1000)
+
+
+def test_the_scope_states_the_shares_that_reached_servers_and_devices() -> None:
+    osds = {
+        "osd.0": {"data.write_bytes": 60.0 * MIB, "data.read_bytes": 10.0 * MIB, "data.device_read_bytes": 4.0 * MIB},
+        "osd.1": {"data.write_bytes": 45.0 * MIB, "data.read_bytes": 15.0 * MIB, "data.device_read_bytes": 1.0 * MIB},
+    }
+    visits = [
+        Visit(cell="a", servers=osds, samples=(WROTE, READ)),
+        # The pilot and the visit without server counters are ignored.
+        Visit(cell="pilot", purpose="pilot", servers=osds, samples=(WROTE, READ)),
+        Visit(cell="a", samples=(WROTE, READ)),
+        Visit(cell="b", servers={"mds.0": {"md.requests": 2500.0}}, samples=(MADE,)),
+    ]
+    assert told_of_servers(visits, remote=True) == (
+        "; the servers received 100 % of the 100 MiB that was written, sent 25 % of the 100 MiB that was read (their "
+        "devices read 5 %), had 2.5 requests for each of the 1,000 metadata operations"
+    )
+
+
+def test_the_device_stands_in_for_the_server_of_a_local_file_system() -> None:
+    visits = [Visit(cell="a", servers={"vda": {"data.write_bytes": 50.0 * MIB}}, samples=(WROTE, READ))]
+    assert told_of_servers(visits, remote=False) == "; the device received 50 % of the 100 MiB that was written"
+
+
+def test_nothing_is_stated_about_servers_without_counters() -> None:
+    own = {"client": {"client.data.read_bytes": 5.0}}
+    assert told_of_servers([Visit(cell="a", servers=own, samples=(WROTE, READ, MADE))], remote=True) == ""
+
+
+def test_reads_that_hardly_reached_the_servers_came_from_the_client_cache() -> None:
+    def read(sent: float | None, operation: str = "read") -> Measured:
+        servers = {} if sent is None else {"osd.0": {"data.read_bytes": sent * MIB}, "mds.0": {"md.requests": 3.0}}
+        seen = Observation(1, "measure", 1.0, 1, READ, servers)
+        return Measured("a:read", "lasting-rates", {"operation": operation}, "B/s", (seen, seen), None)
+
+    assert from_own_cache(read(10.0), {"file_system": "ceph"})
+    assert not from_own_cache(read(90.0), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(read(0.0, "write"), {"file_system": "fuse.ceph-fuse"})
+    # Without server counters, the client may have answered from its cache, unless another node wrote the data.
+    assert from_own_cache(read(None), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(replace(read(None), elsewhere=True), {"file_system": "fuse.ceph-fuse"})
+    assert not from_own_cache(
+        replace(read(None), settings={"operation": "read", "io": "direct"}), {"file_system": "gpfs"}
+    )
+    assert not from_own_cache(read(None), {"file_system": "lustre"})

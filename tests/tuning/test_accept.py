@@ -1,0 +1,266 @@
+"""Acceptance: measured rates give a verdict, forecasts only a predicted one, and invalid needs are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.base.errors import BadInputError
+from strakes.base.units import GIB, MIB
+from strakes.model.cell import Cell
+from strakes.model.phases import SmallFilesPhase, StreamPhase
+from strakes.model.plan import Phase
+from strakes.model.record import to_record
+from strakes.model.results import Results
+from strakes.predict.asked import Stated, parse_asked
+from strakes.predict.forecasts import forecast_figures
+from strakes.predict.gather import figures_of
+from strakes.runs.run import Run
+from strakes.stats.usl import Law
+from strakes.studies.client_scaling import ClientScaling
+from strakes.studies.metadata_ops import MetadataOps
+from strakes.studies.stream import Stream
+from strakes.studies.study import Study
+from strakes.survey.analysis_build import results_of
+from strakes.tuning.accept_judge import FAIL, PASS, PREDICTED_FAIL, PREDICTED_PASS, UNKNOWN, Answer, judge
+from strakes.tuning.accept_needs import Need, needs_from_toml
+from studies.world import context, stored, visits_of
+
+FACTS: dict[str, Any] = {
+    "file_system": "xfs",
+    "remote": False,
+    "memory_bytes": 24 * GIB,
+    "total_inodes": 10_000_000,
+    "free_inodes": 8_000_000,
+    "total_bytes": 1024 * GIB,
+    "free_bytes": 512 * GIB,
+}
+LAW = Law(1000.0, 0.02, 0.0001)
+Answering = Callable[..., Answer]
+
+
+def scaling(phase: Phase, ranks: int) -> float:
+    if isinstance(phase, SmallFilesPhase):
+        return LAW.rate(ranks)
+    if isinstance(phase, StreamPhase):
+        return 1000.0 * MIB
+    return 20_000.0
+
+
+def saturated(phase: Phase, ranks: int) -> float:
+    return 1000.0 if isinstance(phase, SmallFilesPhase) else 100.0 * MIB if isinstance(phase, StreamPhase) else 20_000.0
+
+
+@pytest.fixture
+def answer(tmp_path: Path) -> Answering:
+    """Return a function that judges a need by a run of a study on a simulated file system, or by its facts alone."""
+
+    def answer(
+        need: Need,
+        study: Study | None = None,
+        rates: Callable[[Phase, int], float] = scaling,
+        noise: float = 0.01,
+        blocks: int = 12,
+        **facts: Any,
+    ) -> Answer:
+        told = {**FACTS, **facts}
+        if study is None:
+            return judge([need], told, Results((), 0.9, told), ())[0]
+        run = stored_run(tmp_path, study, rates, noise, told, blocks)
+        return judge([need], told, results_of(run), figures_of([run]))[0]
+
+    return answer
+
+
+def stored_run(
+    tmp_path: Path,
+    study: Study,
+    rates: Callable[[Phase, int], float],
+    noise: float,
+    facts: dict[str, Any],
+    blocks: int = 12,
+) -> Run:
+    cells = [cell for cell in study.cells(context()) if isinstance(cell, Cell)]
+    visits = [to_record(visit) for visit in stored(visits_of(cells, rates, blocks, noise))]
+    path = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
+    path.mkdir()
+    options = {"confidence": 0.9, "relative_half_width": 0.1}
+    manifest = {"id": path.name, "kind": "study", "name": study.name, "target": "/d", "options": options}
+    manifest |= {"created": "2026-01-01T00:00:00+00:00", "status": "complete"}
+    (path / "run.json").write_text(json.dumps(manifest))
+    rows = {"cells": map(to_record, cells), "visits": visits, "events": [{"event": "facts", "facts": facts}]}
+    for name, each in rows.items():
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in each))
+    return Run(path)
+
+
+def test_capacity_is_answered_from_what_the_file_system_states(answer: Answering) -> None:
+    assert answer(Need("n", "files", 1e6)).verdict == PASS
+    assert answer(Need("n", "files", 1e9)).verdict == FAIL
+    assert answer(Need("n", "files", 1e6), total_inodes=0).verdict == UNKNOWN
+    assert answer(Need("n", "bytes", 1e9)).verdict == PASS
+    assert answer(Need("n", "bytes", 1e15)).verdict == FAIL
+
+
+def test_operating_life_ends_when_files_or_space_run_out(answer: Answering) -> None:
+    day = 86400.0
+    by_files = answer(Need("n", "operating-life", 10 * day, files_per_day=1e6))
+    assert by_files.verdict == FAIL and "8.0 days (files run out first)" in by_files.found.replace(
+        "lasts 8 ", "lasts 8.0 "
+    )
+    assert answer(Need("n", "operating-life", 7 * day, files_per_day=1e6)).verdict == PASS
+    assert (
+        "space runs out first"
+        in answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10)).found
+    )
+    assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
+
+
+def test_a_rate_passes_if_its_interval_lies_above_the_need(answer: Answering) -> None:
+    need = Need("n", "files-per-hour", 2_000_000)
+    passed = answer(need, ClientScaling())
+    assert passed.verdict == PASS and passed.evidence
+
+
+def test_a_rate_that_is_saturated_below_the_need_fails_on_a_local_file_system_only(answer: Answering) -> None:
+    need = Need("n", "files-per-hour", 20_000_000)
+    assert answer(need, ClientScaling(), saturated).verdict == FAIL
+    remote = answer(need, ClientScaling(), saturated, remote=True)
+    assert remote.verdict == UNKNOWN and "several" in remote.limits
+
+
+def test_an_interval_that_contains_the_need_gives_no_verdict(answer: Answering) -> None:
+    need = Need("n", "bandwidth", 100.0 * MIB, operation="write")
+    assert answer(need, Stream(), saturated, noise=0.2).verdict == UNKNOWN
+
+
+def test_too_few_runs_for_an_interval_still_show_their_rate(answer: Answering) -> None:
+    found = answer(Need("n", "files-per-hour", 2_000_000), ClientScaling(), blocks=1)
+    assert found.verdict == UNKNOWN
+    assert "files an hour" in found.found and "1 run, too few for an interval" in found.found
+
+
+def test_unmeasured_numbers_of_clients_get_a_predicted_verdict(answer: Answering) -> None:
+    near = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling())
+    assert near.verdict == PREDICTED_PASS and near.forecast and "with 100 clients" in near.found
+    many = answer(Need("n", "clients", 100, files_per_hour_each=20_000_000), ClientScaling(), saturated)
+    assert many.verdict == PREDICTED_FAIL
+    assert answer(Need("n", "clients", 8, files_per_hour_each=20_000), ClientScaling()).verdict == PASS
+    assert answer(Need("n", "clients", 8, files_per_hour_each=20_000_000), ClientScaling()).verdict == FAIL
+
+
+def test_a_measurement_with_more_clients_proves_nothing_about_fewer(answer: Answering) -> None:
+    # 4 clients write 3,700 files a second, 3 of them 2,870.
+    need = Need("n", "clients", 3, files_per_hour_each=3600 * 3300 / 3)
+    assert answer(need, ClientScaling()).verdict not in (PASS, FAIL)
+    between = answer(Need("n", "clients", 5, files_per_hour_each=20_000), ClientScaling())
+    assert between.verdict == PREDICTED_PASS and "exactly that many" in between.limits
+
+
+def test_the_forecast_equals_the_one_of_strakes_predict(answer: Answering, tmp_path: Path) -> None:
+    answered = answer(Need("n", "clients", 100, files_per_hour_each=20_000), ClientScaling(), saturated)
+    (run,) = tmp_path.iterdir()
+    (figure,) = forecast_figures(figures_of([Run(run)]), parse_asked("clients=100"), Stated())
+    assert figure.forecast is not None
+    said = answered.found.replace(" files a second", "")
+    assert f"{figure.forecast.median:,.0f} [{figure.forecast.low:,.0f} - {figure.forecast.high:,.0f}" in said
+
+
+def test_ranks_of_one_node_of_a_network_file_system_are_not_clients(answer: Answering) -> None:
+    need = Need("n", "clients", 8, files_per_hour_each=20_000_000)
+    assert answer(need, ClientScaling(), remote=True).verdict in (UNKNOWN, PREDICTED_FAIL)
+
+
+def test_operations_and_bandwidth_are_answered_for_the_operation_named(answer: Answering) -> None:
+    assert answer(Need("n", "operations-per-s", 500, operation="file-create"), MetadataOps()).verdict == PASS
+    assert answer(Need("n", "bandwidth", 500.0 * MIB, operation="read"), Stream()).verdict == PASS
+
+
+def test_the_s3_example_is_read_completely() -> None:
+    title, needs = needs_from_toml(ROOT / "examples" / "needs-s3.toml")
+    assert "S3" in title
+    assert {need.kind for need in needs} == {
+        "files",
+        "bytes",
+        "files-per-hour",
+        "clients",
+        "bandwidth",
+        "operations-per-s",
+        "operating-life",
+    }
+    assert next(need for need in needs if need.kind == "files").at_least == 2e9
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[[need]]\nkind = 'speed'\nat_least = 1", "speed"),
+        ("[[need]]\nkind = 'files'", "at_least"),
+        ("[[need]]\nkind = 'files'\nat_least = 'many'", "many"),
+        ("[[need]]\nkind = 'files'\nat_least = 1\ncolour = 2", "colour"),
+        ("[[need]]\nkind = 'bandwidth'\nat_least = '1GiB/s'\noperation = 'seek'", "seek"),
+        ("[[need]]\nkind = 'clients'\nat_least = 5", "files_per_hour_each"),
+        ("[[need]]\nkind = 'clients'\nat_least = 0\nfiles_per_hour_each = 1", "at_least must be more than zero"),
+        ("[[need]]\nkind = 'clients'\nat_least = 64.5\nfiles_per_hour_each = 1", "a whole number of clients"),
+        ("[[need]]\nkind = 'bandwidth'\nat_least = 5\noperation = 'read'", "needs a unit"),
+        ("[[need]]\nkind = 'bandwidth'\nat_least = '5GiB'\noperation = 'read'", "not a valid rate"),
+        (
+            "[[need]]\nkind = 'operating-life'\nat_least = '2y'\nfiles_per_day = 0",
+            "files_per_day must be more than zero",
+        ),
+        ("title = 'x'", "no need"),
+        ("need = 3", "no need"),
+        ("wish = 3", "wish"),
+        ("[[need]", "TOML"),
+    ],
+)
+def test_an_invalid_need_is_refused_and_named(tmp_path: Path, text: str, fault: str) -> None:
+    file = tmp_path / "needs.toml"
+    file.write_text(text)
+    with pytest.raises(BadInputError) as caught:
+        needs_from_toml(file)
+    assert fault in str(caught.value.what)
+
+
+def test_the_command_answers_every_need_and_fails_if_one_fails(strakes: StrakesRunner, tmp_path: Path) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text(
+        "[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n[[need]]\nkind = 'operations-per-s'\noperation = "
+        "'file-create'\nat_least = 1"
+    )
+    done = strakes("accept", needs, tmp_path, "--budget", "3s", "--json", "-", "--quiet")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [answer["verdict"] for answer in document["answers"]] == ["PASS", "PASS"] or document["answers"][1][
+        "found"
+    ].endswith("too few for an interval")
+    needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '900TiB'\n")
+    again = strakes("accept", needs, "--from", document["run"])
+    assert again.returncode == 1
+    assert again.stdout.splitlines()[3].startswith("FAIL")
+
+
+def test_a_run_that_does_not_describe_its_file_system_answers_no_need(strakes: StrakesRunner, tmp_path: Path) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text("[[need]]\nkind = 'bytes'\nat_least = '1KiB'\n")
+    assert strakes("import", ROOT / "tests" / "interop" / "samples" / "ior-4.1.json").returncode == 0
+    done = strakes("accept", needs, "--from", "latest")
+    assert done.returncode == 2 and "does not describe its file system" in done.stderr
+
+
+def test_service_levels_are_judged_by_watch_records_without_a_measurement(
+    tmp_path: Path, strakes: StrakesRunner
+) -> None:
+    needs = tmp_path / "needs.toml"
+    needs.write_text(
+        'title = "latency"\n[[need]]\nname = "create"\nkind = "service-level"\n'
+        'level = "p99 of create <= 20 ms in 99 % of minutes"\n'
+    )
+    done = strakes("accept", str(needs), str(tmp_path))
+    assert done.returncode == 0 and "UNKNOWN  create" in done.stdout and "no minute was watched" in done.stdout
+    assert "run " not in done.stdout and [path.name for path in tmp_path.iterdir()] == ["needs.toml"]

@@ -1,0 +1,57 @@
+"""Main effects, interactions and steps of a finished search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+
+from strakes.model.portrait import Setting
+from strakes.model.sample import Sample
+from strakes.runs.records import Visit
+from strakes.tuning.tune_bottleneck import bottlenecks
+from strakes.tuning.tune_effects import effects
+from tuning.landscapes import hill, search_of, searched
+
+
+def test_only_the_factor_with_an_effect_matters() -> None:
+    def only_transfer(at: Mapping[str, Setting], low: bool) -> float:
+        return 100.0 * math.sqrt(int(at["transfer"]))
+
+    result = effects(searched(search_of(1), only_transfer, budget=50, noise=0.05, seed=1))
+    assert result.matter == ("transfer",)
+    (largest,) = [level for level in result.levels if (level.factor, level.level) == ("transfer", 8)]
+    assert largest.low > 1 and largest.ratio == pytest.approx(8**0.5, rel=0.15)
+
+
+def test_interacting_settings_are_named() -> None:
+    def together(at: Mapping[str, Setting], low: bool) -> float:
+        few, own = int(at["writers"]) <= 2, at["files"] == "own"
+        return 200.0 if few != own else 100.0
+
+    result = effects(searched(search_of(2), together, budget=80, noise=0.03, seed=2))
+    assert set(result.pairs[0].factors) == {"writers", "files"}
+    assert result.pairs[0].share > 0.3
+
+
+def test_each_step_from_the_best_setting_to_the_default_has_a_cost() -> None:
+    search = searched(search_of(3), hill, budget=60, noise=0.05, seed=3)
+    steps = {step.factor: step for step in effects(search).steps}
+    assert steps["transfer"].low > 1
+    assert all(step.level != step.default for step in steps.values())
+
+
+def test_levels_are_compared_only_where_both_are_possible() -> None:
+    result = effects(searched(search_of(4), hill, budget=60, noise=0.03, seed=4))
+    (uring,) = [level for level in result.levels if level.level == "uring"]
+    # uring requires eight writers, which are slow; it is 1.1 times as fast as POSIX with eight writers.
+    assert 0.95 < uring.ratio < 1.25
+
+
+def test_a_device_that_the_target_counts_too_is_named_once() -> None:
+    devices = {"sdb": {"busy_s": 1.0, "read_bytes": 0, "write_bytes": 1}}
+    sample = Sample("dump", elapsed_s=1.0, bytes=1, counters={"devices": devices})
+    visit = Visit(samples=(sample,), servers={"sdb": {"data.busy_s": 1.0}, "sdc": {"data.busy_s": 0.1}})
+    limits = bottlenecks([visit], None, {}, {"block_device": {"name": "sdb"}})
+    assert [limit.what for limit in limits] == ["data targets"]

@@ -1,0 +1,78 @@
+"""The plan of a setting, and the objective computed from its samples."""
+
+from __future__ import annotations
+
+import pytest
+
+from strakes.base.units import KIB, MIB
+from strakes.model.phases import StagePhase, TransferPhase
+from strakes.model.plan import plan_from_json
+from strakes.model.sample import Sample
+from strakes.runs.records import Visit
+from strakes.tuning.advise_app import App, AppPhase
+from strakes.tuning.tune_offers import INTERFACES, Abilities, offers
+from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of, plan_of, seconds_per_byte
+
+SCALE = TrialSize(8, 4 * MIB, 1.0)
+WRITE = AppPhase("dump", "write", "per-process", 64 * MIB, (MIB,), share=0.9)
+READ = AppPhase("restart", "read", "per-process", 64 * MIB, (MIB,), share=0.1, when="restart")
+MESH = AppPhase("mesh", "read", "same", 64 * MIB)
+
+
+def app(*phases: AppPhase) -> App:
+    return App("t", "posix", 64, 8, phases, grouping=8)
+
+
+@pytest.mark.parametrize("phases", [(WRITE,), (WRITE, READ), (READ,), (MESH,), (WRITE, MESH)])
+@pytest.mark.parametrize("share", [1.0, pytest.param(0.25, marks=pytest.mark.more)])
+def test_every_offered_setting_gives_a_valid_plan(phases: tuple[AppPhase, ...], share: float) -> None:
+    described = app(*phases)
+    space = offers(described, Abilities(8, MIB, tuple(INTERFACES)))
+    for point in space.points:
+        plan = plan_of(described, space.settings(point), SCALE, share)
+        assert plan_from_json(plan.to_json()) == plan
+
+
+def test_a_share_of_the_data_reduces_only_the_data_of_a_rank_and_the_time() -> None:
+    described = app(WRITE)
+    settings = offers(described, Abilities(8, MIB, ("posix",))).settings(
+        offers(described, Abilities(8, MIB, ("posix",))).default
+    )
+    whole, part = (plan_of(described, settings, SCALE, share).phases[0] for share in (1.0, 0.25))
+    assert isinstance(whole, TransferPhase) and isinstance(part, TransferPhase)
+    assert (whole.block_bytes, part.block_bytes) == (4 * MIB, MIB)
+    assert whole.stop.seconds is not None and part.stop.seconds == whole.stop.seconds / 4
+    assert whole.transfer_bytes == part.transfer_bytes
+
+
+def test_files_that_are_only_read_are_written_first() -> None:
+    described = app(MESH)
+    plan = plan_of(described, {"readers": 2, "transfer_bytes": 256 * KIB}, SCALE)
+    make, load = plan.phases
+    assert isinstance(make, TransferPhase) and make.name == "make"
+    assert isinstance(load, StagePhase) and load.readers_per_node == 2 and load.broadcast
+
+
+def test_a_layout_is_requested_only_if_one_is_set() -> None:
+    assert layout_of({"writers": 8}) is None
+    layout = layout_of({"stripe_count": 2, "stripe_bytes": 65536})
+    assert layout is not None and (layout.stripe_count, layout.stripe_size_bytes, layout.pool) == (2, 65536, "")
+
+
+def test_phases_are_weighted_by_their_current_share_of_the_io_time() -> None:
+    described = app(WRITE, READ)
+    assert has_shares(described)
+
+    def samples(write_s: float, read_s: float) -> Visit:
+        dump, restart = Sample("dump", bytes=100, elapsed_s=write_s), Sample("restart", bytes=100, elapsed_s=read_s)
+        return Visit(samples=(dump, restart))
+
+    usual = seconds_per_byte(described, samples(9.0, 3.0))
+    assert goodness(described, samples(9.0, 3.0), usual) == pytest.approx(1.0)
+    # Doubling the write rate reduces a time of 1 by 0.45, doubling the read rate by 0.05.
+    assert goodness(described, samples(4.5, 3.0), usual) == pytest.approx(1 / 0.55)
+    assert goodness(described, samples(9.0, 1.5), usual) == pytest.approx(1 / 0.95)
+
+
+def test_a_phase_that_moved_nothing_gives_no_result() -> None:
+    assert goodness(app(WRITE), Visit(samples=(Sample("dump", elapsed_s=1.0),)), {}) is None

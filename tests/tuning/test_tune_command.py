@@ -1,0 +1,110 @@
+"""``strakes tune`` on the command line, on a real directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import ROOT, StrakesRunner
+from strakes.runs.records import Visit
+from strakes.runs.store import Store
+
+APP = """
+title = "small"
+interface = "posix"
+ranks = 64
+ranks_per_node = 2
+grouping = 2
+[[phase]]
+name = "dump"
+operation = "write"
+files = "shared"
+data_per_rank = "256KiB"
+record_size = "16KiB"
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    path = tmp_path / "app.toml"
+    path.write_text(APP)
+    return path
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    path = tmp_path / "target"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.more
+def test_a_search_ends_with_a_statement_a_report_and_nothing_left(
+    strakes: StrakesRunner, app: Path, place: Path
+) -> None:
+    done = strakes("tune", "--app", app, place, "--budget", "5s", "--seed", "1", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert "Result" in done.stdout and "Default     files shared, writers 2" in done.stdout
+    assert list(place.iterdir()) == []
+    run = Store().open("latest")
+    assert run.manifest["kind"] == "tune" and run.manifest["status"] == "complete"
+    assert "Main effects" in (run.path / "report.html").read_text()
+    # The run stores all trials, and a report from the store has the same findings.
+    assert run.visits[0].stage == "screen" and len(run.cells) > 1
+    document = json.loads(strakes("report", "latest", "--json", "-").stdout)
+    assert {finding["id"] for finding in document["findings"]} >= {"tune-gain", "tune-mattered"}
+
+
+def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, app: Path, place: Path) -> None:
+    command = [sys.executable, "-m", "strakes", "tune", "--app", str(app), str(place), "--budget", "6s", "--quiet"]
+    process = subprocess.Popen(
+        command, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and len(_visits()) < 8:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, errors
+    assert b"--resume" in errors and list(place.iterdir()) == []
+    before = _visits()
+    done = strakes("tune", "--app", app, place, "--budget", "6s", "--quiet", "--resume")
+    assert done.returncode == 0, done.stderr
+    run = Store().open("latest")
+    assert len(Store().runs()) == 1 and run.manifest["status"] == "complete"
+    assert run.visits[: len(before)] == before and len(run.visits) > len(before)
+
+
+def test_unknown_settings_are_refused_before_anything_is_measured(
+    strakes: StrakesRunner, app: Path, place: Path
+) -> None:
+    done = strakes("tune", "--app", app, place, "--only", "stripe count=3", "--quiet")
+    assert (
+        done.returncode == 2
+        and "there is no setting 'stripe count'" in done.stderr
+        and "next: The settings are:" in done.stderr
+    )
+    done = strakes("tune", "--app", app, place, "--knobs", "no.such.knob", "--quiet")
+    assert done.returncode == 2 and "next:" in done.stderr
+    assert Store().runs() == [] and list(place.iterdir()) == []
+
+
+def test_usage(strakes: StrakesRunner, app: Path, place: Path) -> None:
+    assert strakes("tune", place).returncode == 2
+    assert strakes("tune", "--app", app, place, "--only", "writers").returncode == 2
+    assert strakes("tune", "--app", app / "no", place).returncode == 2
+
+
+def _visits() -> list[Visit]:
+    runs = Store().runs()
+    return Store().open(runs[-1].id).visits if runs else []

@@ -3,7 +3,7 @@
 The first survey determines the amounts. Then IOR and mdtest run the same settings with the same amounts for ``--loop``,
 in random order and each time in a new directory. More surveys follow. The table has for each survey how many clear
 questions it answered, and how many answers the loops contradict. Needs ``ior``, ``mdtest``, the launcher of their MPI,
-and a machine without other load.
+root to drop caches before reads, and a machine without other load.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from strakes.base.units import parse_seconds
 from strakes.model.answers import Answer
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase, TransferPhase
-from strakes.model.plan import Phase
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 from strakes.stats.grades import GOOD_ENOUGH
@@ -76,28 +75,42 @@ def loop(
 
 
 def _run(cell: Cell, place: Path, launcher: Sequence[str]) -> dict[str, float]:
+    def output(words: Sequence[str]) -> str:
+        command = [*launcher, "-n", str(cell.plan.ranks), *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=place).stdout
+
     first = cell.plan.phases[0]
-    words = _ior(first, place) if isinstance(first, TransferPhase) else _mdtest(first, place)
-    output = subprocess.run(
-        [*launcher, "-n", str(cell.plan.ranks), *words], check=True, capture_output=True, text=True, cwd=place
-    ).stdout
-    found = {name: float(rate) for name, rate in _IOR_ROW.findall(output)}
-    names = {"creation": "file-create", "stat": "file-stat", "removal": "file-remove"}
-    return found | {names[name]: float(rate) for name, rate in _MDTEST_ROW.findall(output)}
+    if isinstance(first, MetadataPhase):
+        names = {"creation": "file-create", "stat": "file-stat", "removal": "file-remove"}
+        return {names[name]: float(rate) for name, rate in _MDTEST_ROW.findall(output(_mdtest(first, place)))}
+    assert isinstance(first, TransferPhase)
+    text = output(_ior(first, place, "-w", first.direct))
+    if any(getattr(phase, "operation", "") == "read" for phase in cell.plan.phases):
+        if file_system_of(place).startswith("fuse"):
+            # A client in user space keeps what it wrote in its own memory.
+            output(_ior(first, place, "-w", direct=True))
+        os.sync()
+        Path("/proc/sys/vm/drop_caches").write_text("3")
+        text += output(_ior(first, place, "-r", first.direct))
+    return {name: float(rate) for name, rate in _IOR_ROW.findall(text)}
 
 
-def _ior(phase: TransferPhase, place: Path) -> list[str]:
+def file_system_of(place: Path) -> str:
+    """Return the type of the mounted file system, as findmnt(8) names it."""
+    return subprocess.run(["findmnt", "-no", "FSTYPE", "-T", place], check=True, capture_output=True, text=True).stdout
+
+
+def _ior(phase: TransferPhase, place: Path, operation: str, direct: bool) -> list[str]:
     own = phase.layout == "file-per-process"
     return [
-        *("ior", "-a", "POSIX", "-w", "-r", "-e", "-C", "-o", str(place / "data")),
+        *("ior", "-a", "POSIX", operation, "-k", "-e", "-C", "-o", str(place / "data")),
         *(["-F"] if own else []),
-        *(["--posix.odirect"] if phase.direct else []),
+        *(["--posix.odirect"] if direct else []),
         *("-t", str(phase.transfer_bytes), "-b", str(phase.block_bytes), "-s", str(phase.segments)),
     ]
 
 
-def _mdtest(phase: Phase, place: Path) -> list[str]:
-    assert isinstance(phase, MetadataPhase)
+def _mdtest(phase: MetadataPhase, place: Path) -> list[str]:
     own = ["-u"] if phase.directory == "unique" else []
     return ["mdtest", "-F", "-C", "-T", "-r", "-n", str(phase.items), *own, "-d", str(place)]
 

@@ -36,7 +36,7 @@ RUN = """
 import sys
 from pathlib import Path
 from strakes.targets import registry
-from drill.lustre_machine import lustre_mount
+from control.drilled_machine import lustre_mount
 registry.mount_of = lambda path: lustre_mount(Path({place!r}))
 from strakes.cli.main import main
 sys.argv = ["strakes", *{words!r}]

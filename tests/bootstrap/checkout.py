@@ -22,7 +22,7 @@ class Checkout:
 
     @classmethod
     def create(cls, path: Path) -> Checkout:
-        for folder in ("engine", "schemas", "src/strakes"):
+        for folder in ("engine", "schemas", "src/strakes/base"):
             (path / folder).mkdir(parents=True)
         shutil.copy(ROOT / "strakes", path)
         shutil.copytree(ROOT / "bootstrap", path / "bootstrap")

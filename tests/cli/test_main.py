@@ -51,6 +51,7 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
         "strakes.cli.main",
         "strakes.cli.say",
         "strakes.cli.signals",
+        "strakes.base",
         "strakes.base.errors",
         "strakes.base.foreign_text",
         "strakes.base.language",

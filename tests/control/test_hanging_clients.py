@@ -111,10 +111,10 @@ HANGS = """
 import sys, time
 from pathlib import Path
 from strakes.cli.apart import run_apart
-from strakes.drill import clients
-from strakes.drill.faults.fault import Fault
-from strakes.drill.run import ClientsHang, Drill, play
-from strakes.drill.undo import RunCommand
+from strakes.model import recovery_clients as clients
+from strakes.control.fault import Fault
+from strakes.control.drill_run import ClientsHang, Drill, play
+from strakes.control.drill_undo import RunCommand
 from strakes.failover.timeline import Moment
 clients._GRACE_S = 1.0
 place, mark = map(Path, sys.argv[1:])

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.more]
 _CHANGER = """
 import sys
 from pathlib import Path
-from strakes.knobs.change import changed
+from strakes.control.knob_change import changed
 from strakes.targets.registry import detect
 target = detect(Path(sys.argv[1]))
 with changed(target, {"bdi.read_ahead_kb": 512}):

@@ -18,9 +18,9 @@ from strakes.runs.store import Store
 WRITER = """
 import sys
 from pathlib import Path
-from strakes.findings.cell import Cell
-from strakes.store import Store
-from strakes.store.records import CellDropped, Visit
+from strakes.model.cell import Cell
+from strakes.runs.store import Store
+from strakes.runs.records import CellDropped, Visit
 
 store = Store(Path(sys.argv[1]))
 def begin():

@@ -86,7 +86,7 @@ def commands(run: str, sound: str, place: Path) -> list[list[str]]:
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
-    return tmp_path / "runs" / "stored"
+    return tmp_path / "store" / "runs"
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -199,8 +199,8 @@ def test_a_missing_engine_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 FRONT_END = """
 import json, sys
 from pathlib import Path
-from strakes.launch.engine import LocalEngine
-from strakes.plan import plan_from_json
+from strakes.runs.engine import LocalEngine
+from strakes.model.plan import plan_from_json
 
 engine = LocalEngine()
 print(engine.start().pid, flush=True)

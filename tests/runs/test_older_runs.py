@@ -14,7 +14,7 @@ from strakes.runs.published import PublishedRun
 from strakes.runs.run import Run
 from strakes.tuning.portraits import build_portrait
 
-RUNS = sorted(Path(__file__).with_name("runs").glob("*.json.gz"))
+RUNS = sorted(Path(__file__).with_name("stored").glob("*.json.gz"))
 
 
 def document_of(run: Run) -> Any:

@@ -136,8 +136,9 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("figure.py", "lines_past_the_filter"): "its figures are our own words",
     ("files.py", "writers_by_path"): "here it is done: a pipe or device that the user names",
     ("child.py", "writers_by_path"): "paths are below the open directory that --inside names",
-    ("journal.py", "writers_by_path"): "lab/ha/journal.py runs on the lab's own machines",
-    ("receiver.py", "writers_by_path"): "runs on the lab's own machines",
+    ("drill_journal.py", "writers_by_path"): "a descriptor that files.py opened",
+    ("ha_journal.py", "writers_by_path"): "runs on the lab's own machines",
+    ("ha_receiver.py", "writers_by_path"): "runs on the lab's own machines",
     ("lab_directory.py", "writers_by_path"): "a link and a marker by their names, below a directory that was checked",
     ("measure.py", "lines_past_the_filter"): "a path that the user gave",
 }

@@ -1,20 +1,26 @@
-"""Differences between nodes: versions, directories, memory, links and clocks."""
+"""Facts about the nodes of a launch, and differences: versions, directories, memory and clocks."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+from strakes.base.errors import EnvironmentLacksError
 from strakes.base.units import GIB
-from strakes.runs.nodes_check import CheckedNode, differences
+from strakes.runs import mpi, slurm
+from strakes.runs.choice import Launch
+from strakes.runs.node_facts import CheckedNode, differences, examine, starts
 
-USUAL = CheckedNode("n1", "0.1.0", "0.1.0", "6.1", 8, 20 * GIB, 0.001, 0.0001, None, (1e9, 1.1e9, 1e9))
+USUAL = CheckedNode("n1", "0.1.0", "0.1.0", "6.1", 8, 20 * GIB)
 NODES = [replace(USUAL, host=f"n{number}") for number in range(1, 5)]
 SEEN = {
     "file_system": "lustre",
     "source": "mgs:/work",
     "mount_point": "/work",
     "read_only": False,
-    "total_bytes": 1,
     "content": "token",
 }
 
@@ -42,15 +48,95 @@ def test_a_directory_that_is_absent_or_another_one_is_wrong() -> None:
     assert "another directory of that name (tmpfs of none)" in said[0][1] and "No such file" in said[1][1]
 
 
-def test_little_memory_and_a_slow_link_are_reported_but_not_wrong() -> None:
-    poor = replace(NODES[0], memory_available_bytes=2 * GIB, link_bytes_per_s=(1e8, 1e8, 1e8))
-    assert found(poor) == [
-        ("n1", "free memory 2 GiB, usual among them is 20 GiB", False),
-        ("n1", "link 95.4 MiB/s, usual among them is 954 MiB/s", False),
-    ]
+def test_little_memory_is_reported_but_not_wrong() -> None:
+    poor = replace(NODES[0], memory_available_bytes=2 * GIB)
+    assert found(poor) == [("n1", "free memory 2 GiB, usual among them is 20 GiB", False)]
 
 
 def test_a_clock_offset_is_reported_with_its_size() -> None:
     assert found(replace(NODES[3], clock_ahead_s=-2.5)) == [
-        ("n4", "its wall clock is 2.501 s behind the others", False)
+        ("n4", "its wall clock is at least 2.5 s behind this host's", False)
     ]
+
+
+def launcher(tmp_path: Path, body: str, hosts: tuple[str, ...] = ()) -> Launch:
+    """Return a launcher that runs a shell script of this body with the command line of the module."""
+    script = tmp_path / "launcher"
+    script.write_text(f"#!/bin/sh\n{body}\n")
+    script.chmod(0o755)
+    if hosts:
+        return Launch("command", hosts=hosts, command=f"{script} {{hosts}} {{engine}}")
+    return Launch("command", ranks=1, ranks_per_node=1, command=f"{script} {{engine}}")
+
+
+def test_a_node_prints_its_facts_and_what_it_sees_of_the_directory(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("here")
+    launch = launcher(tmp_path, 'echo a banner; exec "$@" n1')
+    (node,), differing = examine(launch, str(tmp_path), "token", "here")
+    assert (node.host, node.clock_ahead_s, differing) == ("n1", 0.0, []) and node.cpus >= 1
+    assert node.seen is not None and node.seen["content"] == "here"
+    _, (other,) = examine(launch, str(tmp_path), "token", "elsewhere")
+    assert other.wrong and "another directory" in other.what
+    _, (absent,) = examine(launch, str(tmp_path / "none"), "token", "here")
+    assert absent.wrong and "cannot be reached" in absent.what
+    (node,), _ = examine(launch)
+    assert node.seen is None
+
+
+def test_a_clock_outside_the_time_of_the_launch_is_an_offset(tmp_path: Path) -> None:
+    launch = launcher(tmp_path, """exec "$@" n1 | sed 's/"wall_s": [0-9]*/"wall_s": 1/'""")
+    (node,), (difference,) = examine(launch)
+    assert node.clock_ahead_s < -1e9 and "behind" in difference.what and not difference.wrong
+
+
+def test_nodes_are_in_the_order_of_the_hosts(tmp_path: Path) -> None:
+    nodes, _ = examine(launcher(tmp_path, 'shift; "$@" b; "$@" a', ("a", "b")))
+    assert [node.host for node in nodes] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("body", "what", "where", "why"),
+    [
+        ('shift; "$@" a; echo no route >&2; exit 1', "not all nodes answer", "b", "no route"),
+        ("exit 0", "not all nodes answer", "a, b", "they printed nothing"),
+        ('shift; "$@" a; "$@" a', "several processes on one node", "a, a", ""),
+    ],
+)
+def test_nodes_that_do_not_answer_are_named(tmp_path: Path, body: str, what: str, where: str, why: str) -> None:
+    launch = launcher(tmp_path, body, ("a", "b"))
+    with pytest.raises(EnvironmentLacksError, match=what) as refused:
+        examine(launch)
+    assert (refused.value.where, refused.value.why) == (where, why)
+
+
+def test_a_launcher_that_cannot_be_started_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentLacksError, match="not all nodes answer") as refused:
+        examine(Launch("command", ranks=1, command=f"{tmp_path / 'none'} {{engine}}"))
+    assert "No such file" in refused.value.why and refused.value.where == "0 of 1 node"
+
+
+def test_mpi_starts_the_nodes_one_by_one_and_slurm_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mpi, "find_mpiexec", lambda given: Path("/mpiexec"))
+    monkeypatch.setattr(mpi, "placed", lambda mpiexec, ranks, hosts, per: [str(mpiexec), str(ranks), *hosts, str(per)])
+    commands = starts(Launch("mpi", hosts=("a", "b"), options=("-x",)), "/d", "f")
+    assert [hosts for _, hosts in commands] == [["a"], ["b"]]
+    assert all(words[:5] == ["/mpiexec", "1", host, "1", "-x"] and words[-1] == host for words, (host,) in commands)
+    monkeypatch.setattr(slurm, "find_srun", lambda: Path("/srun"))
+    monkeypatch.setattr(slurm, "placed", lambda srun, ranks, hosts, per: [str(srun), str(ranks), *hosts, str(per)])
+    ((words, hosts),) = starts(Launch("slurm", hosts=("a", "b")), "/d", "f")
+    assert words[:6] == ["/srun", "2", "a", "b", "1", "--nodes=2"] and hosts == ["a", "b"]
+    assert "--wait=10" in words and words[-2:] == ["/d", "f"]
+    monkeypatch.setattr(slurm, "allocation", lambda: SimpleNamespace(nodes=3))
+    assert starts(Launch("slurm"), "", "")[0][1] == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "per_node", "hosts", "nodes", "names"),
+    [(5, 2, (), "3", ["", "", ""]), (None, None, (), "1", [""]), (8, 2, ("a", "b"), "2", ["a", "b"])],
+)
+def test_another_launcher_starts_one_process_on_each_node(
+    ranks: int | None, per_node: int | None, hosts: tuple[str, ...], nodes: str, names: list[str]
+) -> None:
+    command = "x {nodes} {ranks_per_node} {hosts} {engine}" if hosts else "x {nodes} {ranks_per_node} {engine}"
+    ((words, found_names),) = starts(Launch("command", ranks, hosts, per_node, command=command), "/d", "f")
+    assert words[:3] == ["x", nodes, "1"] and words[-2:] == ["/d", "f"] and found_names == names

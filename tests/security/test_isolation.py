@@ -10,7 +10,7 @@ from pathlib import Path
 from strakes.base.processes import python_module
 from strakes.runs.batch import script
 from strakes.runs.choice import Launch
-from strakes.runs.nodes_hub import starts
+from strakes.runs.node_facts import starts
 
 ROOT = Path(__file__).parents[2]
 _STARTS_PYTHON = re.compile(r"sys\.executable\b")
@@ -22,7 +22,7 @@ def test_a_module_in_the_current_directory_is_not_run(tmp_path: Path) -> None:
     (tmp_path / "strakes" / "__init__.py").write_text(f"open({str(tmp_path / 'planted-code-ran')!r}, 'w')\n")
     commands = [
         python_module("strakes", "--version"),
-        [*starts(Launch("command", ranks=1, command="{engine}"), "127.0.0.1:1:0")[0][0], "node"],
+        starts(Launch("command", ranks=1, command="{engine}"), "", "")[0][0],
     ]
     for command in commands:
         subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)

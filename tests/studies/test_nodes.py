@@ -1,4 +1,4 @@
-"""Findings of the study `nodes`: scaling with the number of nodes, the bottleneck, and slow nodes."""
+"""Findings of the study `nodes`: scaling with the number of nodes, and slow nodes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ HOSTS = {"n1": 2, "n2": 2, "n3": 2, "n4": 2}
 STUDY = NodesStudy()
 
 
-def findings(
-    rate_of_node: float, limit: float, link: float | None, slow: Mapping[str, float] | None = None
-) -> dict[str, Finding]:
+def findings(rate_of_node: float, limit: float, slow: Mapping[str, float] | None = None) -> dict[str, Finding]:
     """Return the findings by id for a simulated file system.
 
-    ``rate_of_node``: bytes per second for each node, up to ``limit`` for all. ``link``: measured rate of the links.
+    ``rate_of_node``: bytes per second for each node, up to ``limit`` for all.
     ``slow``: factor of the time by node.
     """
     cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
@@ -38,11 +36,10 @@ def findings(
     for visit in visits:
         for sample in visit["samples"]:
             sample.update(_rows(len(sample["ranks"]), slow or {}))
-    links = {} if link is None else {host: [link * (1 + number / 1000) for number in range(6)] for host in HOSTS}
     facts: dict[str, Any] = {
         "remote": True,
         "memory_bytes": 24 * GIB,
-        "nodes": {"processes": HOSTS, "link_bytes_per_s": links},
+        "nodes": {"processes": HOSTS},
     }
     return {one.id: one for one in STUDY.findings(results_of(cells, visits, facts))}
 
@@ -72,28 +69,14 @@ def test_every_level_has_the_same_number_of_ranks_on_each_node() -> None:
     ]
 
 
-def test_nodes_that_together_exceed_the_rate_of_a_link_show_that_the_link_limits() -> None:
-    found = findings(1000 * MIB, 3000 * MIB, 1100 * MIB)["nodes-bottleneck"]
-    assert found.verdict == "holds" and "x < y*n" in found.statement and "4 nodes" in found.statement
-
-
-def test_nodes_that_together_stay_below_the_rate_of_a_link_show_that_it_does_not_limit() -> None:
-    assert findings(300 * MIB, 500 * MIB, 1100 * MIB)["nodes-bottleneck"].verdict == "does-not"
-
-
-def test_without_measured_links_the_bottleneck_is_unknown() -> None:
-    found = findings(300 * MIB, 500 * MIB, None)["nodes-bottleneck"]
-    assert found.verdict == "unknown" and "TCP" in found.needs
-
-
 @pytest.mark.parametrize("operation", ["write", "read", "create"])
 def test_the_slowest_node_is_named(operation: str) -> None:
-    found = findings(500 * MIB, 5000 * MIB, None, {"n3": 2.0})[f"nodes-slowest-{operation}"]
+    found = findings(500 * MIB, 5000 * MIB, {"n3": 2.0})[f"nodes-slowest-{operation}"]
     assert found.verdict == "measured" and "n3 is slow" in found.statement and "50%" in found.statement
 
 
 def test_no_node_of_equal_nodes_is_called_slow() -> None:
-    assert "No node is shown" in findings(500 * MIB, 5000 * MIB, None)["nodes-slowest-write"].statement
+    assert "No node is shown" in findings(500 * MIB, 5000 * MIB)["nodes-slowest-write"].statement
 
 
 def test_processes_of_one_node_do_not_spill_over_to_the_next() -> None:

@@ -35,9 +35,8 @@ def command(
 ) -> int:
     """Check what this machine has and lacks; with --hosts (or --launcher slurm), check that the nodes are alike.
 
-    On each node this checks the version of strakes, the wall clock, processors, free memory and the link to other
-    nodes; with DIR also whether all nodes see DIR, and how closely together phases start. Exits with status 3 if
-    something is missing that strakes needs.
+    On each node this checks the version of strakes, the wall clock, processors and free memory; with DIR also
+    whether all nodes see DIR. Exits with status 3 if something is missing that strakes needs.
     """
     if hosts is not None and launcher == "local" and options["launcher_command"] is None:
         launcher = "mpi"

@@ -17,7 +17,7 @@ from strakes.cli.options import Output, write_json
 
 if TYPE_CHECKING:
     from strakes.runs.choice import Launch
-    from strakes.runs.nodes_check import Alignment, CheckedNode, Difference
+    from strakes.runs.node_facts import CheckedNode, Difference
 
 _TOKEN = "token"
 
@@ -25,12 +25,11 @@ _TOKEN = "token"
 def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
     """Print the properties of the nodes and their differences; return the exit status."""
     from strakes.base.interrupts import interrupts_deferred
-    from strakes.runs.nodes_check import examine, measure_alignment
+    from strakes.runs.node_facts import examine
     from strakes.targets.directory import require_directory
     from strakes.targets.workspace import Workspace
 
     with ExitStack() as stack:
-        aligned = None
         if directory is None:
             nodes, differences = examine(launch)
         else:
@@ -40,66 +39,42 @@ def examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -
             token = secrets.token_hex(8)
             workspace.write_file(_TOKEN, token)
             nodes, differences = examine(launch, str(directory), f"{workspace.path.name}/{_TOKEN}", token)
-            if not any(difference.wrong for difference in differences):
-                aligned = measure_alignment(launch, len(nodes), workspace.path)
     wrong = any(difference.wrong for difference in differences)
-    if write_json(json, _document(nodes, differences, aligned)):
-        _print(nodes, differences, aligned, directory)
+    if write_json(json, _document(nodes, differences)):
+        _print(nodes, differences, directory)
     return EnvironmentLacksError.exit_status if wrong else 0
 
 
-def _document(nodes: list[CheckedNode], differences: list[Difference], aligned: Alignment | None) -> dict[str, object]:
+def _document(nodes: list[CheckedNode], differences: list[Difference]) -> dict[str, object]:
     return {
         "schema": 1,
         "ok": not any(difference.wrong for difference in differences),
         "nodes": [asdict(node) for node in nodes],
         "differences": [asdict(difference) for difference in differences],
-        "alignment": None if aligned is None else asdict(aligned),
     }
 
 
-def _print(
-    nodes: list[CheckedNode], differences: list[Difference], aligned: Alignment | None, directory: Path | None
-) -> None:
+def _print(nodes: list[CheckedNode], differences: list[Difference], directory: Path | None) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    from strakes.base.units import format_bytes, format_seconds, format_value
+    from strakes.base.units import format_bytes
 
-    table = Table(
-        "host",
-        "strakes",
-        "clock",
-        "processors",
-        "free memory",
-        "link",
-        "directory",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-    )
+    columns = ("host", "strakes", "clock", "processors", "free memory", "directory")
+    table = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False)
     for node in nodes:
-        clock = f"{node.clock_ahead_s * 1e3:+.2f} ms ± {node.clock_uncertainty_s * 1e3:.2f}"
-        link = "not measured" if node.link is None else format_value(node.link, "B/s")
+        clock = f"{node.clock_ahead_s:+.1f} s" if node.clock_ahead_s else "agrees"
         seen: Mapping[str, Any] = node.seen or {}
         where = str(seen.get("why", "")) or (f"{seen['file_system']} {seen['source']}" if seen else "not checked")
         memory = format_bytes(node.memory_available_bytes)
-        cells = (node.host, node.strakes, clock, str(node.cpus), memory, link, where)
+        cells = (node.host, node.strakes, clock, str(node.cpus), memory, where)
         table.add_row(*map(for_terminal, cells))
     console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
     console.print(table)
-    console.print("\nclock: ahead of this host's wall clock. link: TCP with several streams, to or from a neighbour")
-    if aligned is not None:
-        worst = f"median of {len(aligned.spreads_s)}, at worst {format_seconds(max(aligned.spreads_s))}"
-        console.print(f"phases start within {format_seconds(aligned.usual_s)} of each other on all nodes ({worst});")
-        console.print(f"their clocks are compared to within {format_seconds(aligned.clock_uncertainty_s)}")
-        if aligned.crowded:
-            console.print(
-                "some nodes share a machine with fewer processors than nodes; if all of them compute, they cannot "
-                "start at the same moment"
-            )
-    elif directory is None:
-        console.print("add DIR to check whether all nodes see it and how closely together phases start")
+    console.print("\nclock: its wall clock, compared with this host's while the launcher ran")
+    if directory is None:
+        console.print("add DIR to check whether all nodes see it")
     for difference in differences:
         remedy = f". {difference.remedy}" if difference.remedy else ""
         label = "wrong" if difference.wrong else "note"

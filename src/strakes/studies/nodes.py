@@ -1,4 +1,4 @@
-"""nodes: rate by number of nodes, link bandwidth, and slow nodes. S1's test x < y*n."""
+"""nodes: rate by number of nodes, and slow nodes."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from strakes.base.language import gettext, ngettext
-from strakes.base.units import MIB, format_value
+from strakes.base.units import MIB
 from strakes.model.answers import Question
 from strakes.model.cell import Cell, Measure
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.model.sample import Sample
 from strakes.stats.contrast import bonferroni
-from strakes.stats.interval import Interval, median_interval, smallest_runs
+from strakes.stats.interval import median_interval, smallest_runs
 from strakes.studies.compose import (
     WRITE_AND_READ,
     ask_level,
-    interval_of,
     series,
     write_and_read,
 )
@@ -56,7 +55,7 @@ class NodesStudy(Study):
 
     name = "nodes"
     title = "Nodes"
-    question = "How does the rate grow with the number of nodes, and does a node's link or the file system limit it?"
+    question = "How does the rate grow with the number of nodes, and is one of them slow?"
     source = "S1"
     in_survey = True
 
@@ -86,90 +85,28 @@ class NodesStudy(Study):
         return Cell(self.name, f"{self.name}/{nodes}", settings, Plan(ranks, phases, context.seed, each), measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return bandwidth and create rate by number of nodes, with the combined link bandwidth for reference."""
+        """Return bandwidth and create rate by number of nodes."""
         data = [
             line
             for operation in _DATA
             for line in series(gettext(operation), results.where(operation=operation), "nodes")
         ]
         creates = series(gettext("files created"), results.where(operation="create"), "nodes")
-        link = _link(results)
-        references = []
-        if link is not None:
-            points = tuple((float(str(level)), link[0] * float(str(level))) for level in results.levels("nodes"))
-            text = gettext(
-                "Median link rate times the number of nodes, measured by TCP between the nodes before the first run."
-            )
-            references.append(Reference("links", text, label=gettext("links of the nodes"), points=points))
         y, by_nodes = (gettext("bandwidth of all nodes"), "B/s"), gettext("nodes")
         of_creates, title = (gettext("files created by all nodes"), "op/s"), gettext("Nodes against creations")
         return [
-            self.figure(data, (by_nodes, "", "log"), y, *references, title=gettext("Nodes against rate")),
+            self.figure(data, (by_nodes, "", "log"), y, title=gettext("Nodes against rate")),
             self.figure(creates, (by_nodes, "", "log"), of_creates, title=title),
         ]
 
     def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the slowest node for each operation, and whether the nodes' links limit writes (x < y*n)."""
+        """Return the slowest node for each operation."""
         findings: list[Finding] = []
         for operation in (*_DATA, "create"):
             cells = results.where(operation=operation)
             if len(cells) > 1:
                 findings.append(self._slowest(operation, cells[-1], results))
-        if cells := results.where(operation="write"):
-            findings.append(self._bottleneck(cells, results))
         return findings
-
-    def _bottleneck(self, cells: Sequence[Measured], results: Results) -> Finding:
-        """Return whether a node's link is the bottleneck: S1's test x < y*n.
-
-        x is the bandwidth of one link, y*n the bandwidth of n data targets. The best rate of all nodes is a lower bound
-        of y*n.
-        """
-        identifier, evidence = "bottleneck", results.ids(cells)
-        link = _link(results)
-        if not results.facts.get("remote", False):
-            text = gettext(
-                "The test x < y*n (node link against data targets) does not apply, because no network link is in "
-                "the path of this file system."
-            )
-            needs = gettext("a file system on the network")
-            return self.finding(identifier, text, "unknown", evidence, needs=needs)
-        if link is None:
-            text = gettext("Whether a node's link is the bottleneck (x < y*n) is unknown: the links were not measured.")
-            needs = gettext("nodes that can reach each other and this host by TCP")
-            return self.finding(identifier, text, "unknown", evidence, needs=needs)
-        x, interval = link
-        shown = interval_of(interval, gettext("rate of a node's link, by TCP"), "B/s")
-        rate = format_value(x, "B/s")
-        best = max(cells, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
-        known = [
-            cell.estimate
-            for cell in cells
-            if cell.estimate is not None and cell.estimate.low is not None and cell.estimate.high is not None
-        ]
-        if best.estimate is not None and best.estimate.low is not None and best.estimate.low > interval.high:
-            text = gettext(
-                "A node's link carries {rate} (TCP), and the data targets took {taken} from {nodes} nodes: x < y*n, so "
-                "one node is limited by its link.",
-                rate=rate,
-                taken=format_value(best.estimate.median, "B/s"),
-                nodes=best.settings["nodes"],
-            )
-            return self.finding(identifier, text, "holds", evidence, shown)
-        if len(known) == len(cells) and all(
-            estimate.high is not None and estimate.high < interval.low for estimate in known
-        ):
-            text = gettext(
-                "A node's link carries {rate} (TCP), and even all nodes together write less: x < y*n does not hold, so "
-                "the link is not the bottleneck.",
-                rate=rate,
-            )
-            return self.finding(identifier, text, "does-not", evidence, shown)
-        text = gettext(
-            "A node's link carries {rate} (TCP); whether that is the bottleneck (x < y*n) is not known.", rate=rate
-        )
-        needs = gettext("narrower intervals, or more nodes")
-        return self.finding(identifier, text, "inconclusive", evidence, shown, needs)
 
     def _slowest(self, operation: str, cell: Measured, results: Results) -> Finding:
         identifier, evidence = f"slowest-{operation}", (cell.id,)
@@ -245,11 +182,3 @@ def _rate(rows: Sequence[Mapping[str, float]]) -> float:
     """Return the operations per second of one node's ranks together."""
     took = max(row["end_s"] for row in rows) - min(row["start_s"] for row in rows)
     return sum(row["operations"] for row in rows) / took if took > 0 else 0.0
-
-
-def _link(results: Results) -> tuple[float, Interval] | None:
-    """Return the median node's link rate in B/s and its interval over the rounds, or None if it was not measured."""
-    by_host = (results.facts.get("nodes") or {}).get("link_bytes_per_s", {})
-    rounds = [median(rates) for rates in zip(*by_host.values(), strict=True)] if by_host else []
-    interval = median_interval(rounds, results.confidence) if rounds else None
-    return None if interval is None else (median(rounds), interval)

@@ -1,4 +1,4 @@
-"""Compare the nodes before a run on several of them, and measure the links between them."""
+"""Compare the nodes before a run on several of them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def compare_nodes(
 ) -> dict[str, Any]:
     """Return facts about the hosts that the engine runs on, empty for one host. ``processes``: number by host.
 
-    If the nodes cannot be compared (a firewall may keep them from reaching this host), the facts have the reason under
+    If the nodes cannot be compared, the facts have the reason under
     "not_compared". Raises EnvironmentLacksError with the nodes that cannot be measured together.
     """
-    from strakes.runs.nodes_check import examine
+    from strakes.runs.node_facts import examine
 
     if len(processes) < 2:
         return {}
     facts: dict[str, Any] = {"processes": dict(processes)}
-    progress.update("comparing the nodes", 0.0, f"{len(processes)} of them, and the links between them")
+    progress.update("comparing the nodes", 0.0, f"{len(processes)} of them")
     token = secrets.token_hex(8)
     workspace.remove_file(_TOKEN)  # a resumed run may have left one
     workspace.write_file(_TOKEN, token)
@@ -54,5 +54,4 @@ def compare_nodes(
         **facts,
         "compared": [asdict(node) for node in nodes],
         "differences": [asdict(difference) for difference in differences],
-        "link_bytes_per_s": {node.host: list(node.link_bytes_per_s) for node in nodes if node.link_bytes_per_s},
     }

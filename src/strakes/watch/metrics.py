@@ -5,12 +5,11 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
-
-from strakes.runs.nodes_channel import OpenConnections
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -176,15 +175,21 @@ class _Server(ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
-        self._open = OpenConnections(_MOST_CONNECTIONS)
+        self._open: dict[int, socket.socket] = {}
+        self._lock = threading.Lock()
         super().__init__(address, handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        self._open.add(request)
+        with self._lock:
+            if len(self._open) >= _MOST_CONNECTIONS:
+                with suppress(OSError):
+                    self._open.pop(next(iter(self._open))).shutdown(socket.SHUT_RDWR)
+            self._open[id(request)] = request
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        self._open.remove(request)
+        with self._lock:
+            self._open.pop(id(request), None)
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:

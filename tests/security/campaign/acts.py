@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from security.campaign.messages import exchange_with_faults
 from security.campaign.world import World, require
 
 _ROOT = Path(__file__).parents[3]
@@ -108,10 +107,6 @@ def _require_no_lab(world: World, draw: random.Random) -> None:
     require(not list(world.place.glob("labs/*")), "a lab is left")
 
 
-def _require_agreement(world: World, draw: random.Random) -> None:
-    exchange_with_faults(world, draw)
-
-
 ACTS = (
     Act("run", _plan, again=True, span_s=2.0),
     Act("survey", _survey, again=True, span_s=6.0),
@@ -119,7 +114,6 @@ ACTS = (
     Act("knobs", _set_knob, again=False, span_s=0.8, after=_require_restored, kinds=("faulty",)),
     Act("drill", _drill, again=False, span_s=4.0, after=_require_undone),
     Act("lab", _lab, again=False, span_s=0.8, after=_require_no_lab, kinds=("directory",)),
-    Act("nodes", lambda world: ["runs"], again=False, span_s=0.3, after=_require_agreement, kinds=("directory",)),
 )
 
 

@@ -1,0 +1,247 @@
+"""Compare the nodes of a launch: the launcher runs this module once on each node, and it prints the node's facts.
+
+``python -m strakes.runs.node_facts DIRECTORY FILE [HOST]`` prints one line of JSON. DIRECTORY "-" means none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from strakes.base.errors import EnvironmentLacksError, StrakesError
+from strakes.base.processes import python_module
+from strakes.base.units import counted, format_bytes
+from strakes.runs.choice import Launch
+from strakes.targets.command import run
+
+# Seconds for Python to start: all nodes read its files from a shared file system at once.
+_START_S = 60.0
+# Seconds that srun waits for the other nodes after the first one has ended.
+_LATE_S = 10
+_VERSION_S = 10.0
+# Commands that run at once: mpiexec is started once for each host, so that the host that fails is known.
+_AT_ONCE = 64
+# Wall clocks only date records. A larger offset makes logs of several nodes hard to compare.
+_CLOCK_LIMIT_S = 0.5
+# A node with less than this share of the median memory is reported.
+_SHARE = 0.7
+_MOST_TOKEN_BYTES = 256
+_UPDATE = "Install the same version of strakes on all nodes."
+
+
+@dataclass(frozen=True)
+class CheckedNode:
+    """One node. ``seen``: its view of the directory. ``clock_ahead_s``: least offset of its wall clock from ours."""
+
+    host: str
+    strakes: str
+    engine: str
+    kernel: str
+    cpus: int
+    memory_available_bytes: int
+    clock_ahead_s: float = 0.0
+    seen: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A node that is unlike the others. ``wrong``: with it nothing should be measured."""
+
+    host: str
+    what: str
+    wrong: bool
+    remedy: str = ""
+
+
+def examine(
+    launch: Launch, directory: str = "", file: str = "", content: str = ""
+) -> tuple[list[CheckedNode], list[Difference]]:
+    """Return facts about all nodes and the differences. Nodes that see our directory read ``content`` from ``file``.
+
+    Raises EnvironmentLacksError that names the nodes that do not answer.
+    """
+    commands = starts(launch, directory, file)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        answers = list(pool.map(lambda command: _ask(command[0]), commands))
+    nodes = [node for found, _ in answers for node in found]
+    names = [host for _, hosts in commands for host in hosts]
+    known = {node.host for node in nodes}
+    if len(nodes) < len(names):
+        absent = [name for name in names if name and name not in known]
+        words = [why for _, why in answers if why]
+        raise EnvironmentLacksError(
+            "not all nodes answer",
+            where=", ".join(absent) or f"{len(nodes)} of {counted(len(names), 'node')}",
+            why=" | ".join(words[-4:]) or "they printed nothing",
+            remedy="Check that the launcher reaches the nodes and that strakes is installed on them.",
+        )
+    if len(known) < len(nodes):
+        raise EnvironmentLacksError(
+            "the launcher started several processes on one node",
+            where=", ".join(sorted(node.host for node in nodes)),
+            remedy="Spread them with {nodes} and {ranks_per_node}, or {hosts}, in the launcher's command.",
+        )
+    order = {name: place for place, name in enumerate(names)}
+    nodes.sort(key=lambda node: (order.get(node.host, len(names)), node.host))
+    return nodes, differences(nodes, content)
+
+
+def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], list[str]]]:
+    """Return the commands that run this module once on each node, and the nodes of each command ("": name unknown)."""
+    module = python_module("strakes.runs.node_facts", directory or "-", file or "-")
+    if launch.launcher == "mpi":
+        from strakes.runs.mpi import find_mpiexec, placed
+
+        mpiexec = find_mpiexec(launch.mpiexec)
+        return [([*placed(mpiexec, 1, [host], 1), *launch.options, *module, host], [host]) for host in launch.hosts]
+    if launch.launcher == "slurm":
+        from strakes.runs import slurm
+
+        nodes = len(launch.hosts) or slurm.allocation().nodes
+        once = [*slurm.placed(slurm.find_srun(), nodes, launch.hosts, 1), f"--nodes={nodes}", *launch.options]
+        command = [*once, "--mpi=none", "--overlap", f"--wait={_LATE_S}", *module]
+    else:
+        from strakes.runs.template import filled
+
+        nodes = len(launch.hosts) or -(-(launch.ranks or 1) // (launch.ranks_per_node or 1))
+        command = filled(launch.command, module, nodes, launch.hosts, 1)
+    return [(command, list(launch.hosts) or [""] * nodes)]
+
+
+def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
+    """Run a command; return the nodes that answered, and the last line of an error."""
+    began = time.time()
+    try:
+        done = run(command, _START_S)
+    except StrakesError as error:
+        return [], f"{error.what}: {error.why}"
+    ended = time.time()
+    nodes = []
+    for line in done.stdout.splitlines():
+        with suppress(ValueError, TypeError, KeyError):
+            facts = json.loads(line)
+            wall_s = facts.pop("wall_s")
+            nodes.append(CheckedNode(**facts, clock_ahead_s=wall_s - min(max(wall_s, began), ended)))
+    return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
+
+
+def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Difference]:
+    """Return the reasons not to measure the nodes together, and the properties that may distort the figures."""
+    differing = [
+        *_unlike(nodes, "strakes", lambda node: node.strakes, wrong=True, remedy=_UPDATE),
+        *_unlike(nodes, "engine", lambda node: node.engine or "none", wrong=True, remedy=_UPDATE),
+        *_directories(nodes, content),
+        *_unlike(nodes, "kernel", lambda node: node.kernel),
+        *_unlike(nodes, "processors", lambda node: str(node.cpus)),
+    ]
+    usual = median(node.memory_available_bytes for node in nodes)
+    for node in nodes:
+        if node.memory_available_bytes < _SHARE * usual:
+            own, others = format_bytes(node.memory_available_bytes), format_bytes(usual)
+            differing.append(Difference(node.host, f"free memory {own}, usual among them is {others}", wrong=False))
+    for node in nodes:
+        if abs(node.clock_ahead_s) > _CLOCK_LIMIT_S:
+            side = "ahead of" if node.clock_ahead_s > 0 else "behind"
+            what = f"its wall clock is at least {abs(node.clock_ahead_s):.1f} s {side} this host's"
+            remedy = "Phases start together anyway; set the clock (NTP) so that the logs agree."
+            differing.append(Difference(node.host, what, wrong=False, remedy=remedy))
+    return differing
+
+
+def _unlike(
+    nodes: Sequence[CheckedNode],
+    what: str,
+    value: Callable[[CheckedNode], str],
+    *,
+    wrong: bool = False,
+    remedy: str = "",
+) -> list[Difference]:
+    values = {node.host: value(node) for node in nodes}
+    ((usual, _),) = Counter(values.values()).most_common(1)
+    return [
+        Difference(host, f"{what} {own}, the others {usual}", wrong, remedy)
+        for host, own in values.items()
+        if own != usual
+    ]
+
+
+def _directories(nodes: Sequence[CheckedNode], content: str) -> list[Difference]:
+    remedy = "Mount the file system on that node, or leave the node out."
+    differing = []
+    for node in nodes:
+        seen = node.seen
+        if seen is None:
+            continue
+        if "why" in seen:
+            what = f"the directory cannot be reached on this node: {seen['why']}"
+        elif content and seen["content"] != content:
+            what = f"this node sees another directory of that name ({seen['file_system']} of {seen['source']})"
+        elif seen["read_only"]:
+            what = "the directory is mounted read-only on this node"
+        else:
+            continue
+        differing.append(Difference(node.host, what, wrong=True, remedy=remedy))
+    return differing
+
+
+def main(directory: str, file: str, host: str = "") -> None:
+    """Print the facts of this node as one line of JSON."""
+    from strakes.base.memory import memory_sizes
+    from strakes.base.version import __version__
+    from strakes.runs.mpi_family import find_mpi_engine
+
+    engine = ""
+    with suppress(StrakesError, OSError, subprocess.SubprocessError):
+        engine = run([str(find_mpi_engine()), "--version"], _VERSION_S).stdout.strip()
+    node = CheckedNode(
+        host=host or os.environ.get("SLURMD_NODENAME", platform.node()),
+        strakes=__version__,
+        engine=engine,
+        kernel=platform.release(),
+        cpus=len(os.sched_getaffinity(0)),
+        memory_available_bytes=memory_sizes().get("MemAvailable", 0),
+        seen=_look(Path(directory), file) if directory != "-" else None,
+    )
+    facts = asdict(node)
+    del facts["clock_ahead_s"]
+    sys.stdout.write(json.dumps({**facts, "wall_s": time.time()}) + "\n")
+
+
+def _look(directory: Path, file: str) -> dict[str, Any]:
+    """Return the mount of the directory and the contents of the file; calls on a dead mount time out."""
+    from strakes.base.errors import BadInputError
+    from strakes.base.files import read_regular
+    from strakes.targets.calls import mount_of
+
+    content = ""
+    try:
+        mount = mount_of(directory)
+        with suppress(BadInputError):
+            content = read_regular(directory / file, _MOST_TOKEN_BYTES).decode(errors="replace").strip()
+    except StrakesError as error:
+        return {"why": f"{error.what}: {error.why}"}
+    except OSError as error:
+        return {"why": error.strerror or str(error)}
+    return {
+        "file_system": mount.file_system,
+        "source": mount.source,
+        "mount_point": mount.mount_point,
+        "read_only": "ro" in mount.options,
+        "content": content,
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

@@ -92,10 +92,13 @@ class AccessPatterns(Study):
         by = size if axis == "requests" else f"{ranks}-clients"
         key = f"{self.name}/{pattern.lower().replace(' ', '-')}/{by}"
         if pattern == "SFWA":
-            # Every rank reads the whole file, so the file has the size of one rank's amount. All ranks write it.
+            # Every rank reads the whole file, so the file has the size of one rank's amount. All ranks write it, in
+            # requests as large as they can be: the time of writing is not measured.
             block = max(1, amount // ranks // size) * size
+            largest = math.gcd(block, _SIZES[-1])
+            direct = bypasses_cache(context)
             make = TransferPhase(
-                "make", "write", "shared-file", "segmented", size, block, sync="fsync", direct=bypasses_cache(context)
+                "make", "write", "shared-file", "segmented", largest, block, sync="fsync", direct=direct
             )
             read = TransferPhase(
                 "read", "read", "shared-file", "whole", size, block, cache="drop", stop=context.stonewall()

@@ -28,7 +28,7 @@ def test_two_directories_are_measured_alternately_and_left_empty(
     done = strakes("study", "open-close", target, "--against", other, "--budget", "12s", "--json", "-", "--quiet")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert {cell["settings"]["target"] for cell in document["cells"]} == {"A", "B"}
+    assert {cell["settings"]["side"] for cell in document["cells"]} == {"A", "B"}
     assert any(answer["id"].startswith("against") for answer in document["answers"])
     assert document["target"]["against"]["path"] == str(other)
     assert not list(target.iterdir()) and not list(other.iterdir())

@@ -80,7 +80,7 @@ def test_no_node_of_equal_nodes_is_called_slow() -> None:
 
 
 def test_processes_of_one_node_do_not_spill_over_to_the_next() -> None:
-    cells = ProcessesPerNode().cells(context(nodes=HOSTS, most_ranks=8))
+    cells = list(ProcessesPerNode().cells(context(nodes=HOSTS, most_ranks=8)))
     assert [one.plan.ranks for one in cells if isinstance(one, Cell)] == [1, 2]
 
 

@@ -34,10 +34,10 @@ def test_the_figure_has_first_median_and_last_client_and_published_times_as_a_re
 
 
 def test_the_requested_number_of_ranks_is_one_of_the_numbers_of_clients() -> None:
-    cells = RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", most_ranks=60))
+    cells = list(RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", most_ranks=60)))
     assert [cell.settings["clients"] for cell in cells] == [1, 10, 50, 60, 200, 50]
     assert [cell.settings["files"] for cell in cells] == [0, 0, 0, 0, 0, 50_000]
-    of_files = RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", files=1000))
+    of_files = list(RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", files=1000)))
     assert [cell.settings["files"] for cell in of_files] == [1000] * 4
 
 

@@ -118,7 +118,7 @@ def test_equal_targets_raise_no_alarm(noise: float) -> None:
 
 
 def test_targets_that_cannot_be_measured_separately_have_a_reason() -> None:
-    cells = TargetBaseline().cells(context(description=Description("", ""), file_system="ext4"))
+    cells = list(TargetBaseline().cells(context(description=Description("", ""), file_system="ext4")))
     assert all(isinstance(one, SkippedCell) and "ext4" in one.reason for one in cells)
     (only,) = NamespaceScaling().cells(context(description=None))
     assert isinstance(only, SkippedCell) and "two or more" in only.reason
@@ -126,14 +126,14 @@ def test_targets_that_cannot_be_measured_separately_have_a_reason() -> None:
 
 def test_a_single_target_is_not_measured_because_there_is_no_other() -> None:
     alone = replace(PARTS, metadata_targets=PARTS.metadata_targets[:1])
-    cells = TargetBaseline().cells(context(description=alone))
+    cells = list(TargetBaseline().cells(context(description=alone)))
     assert [one.settings for one in cells if isinstance(one, SkippedCell)] == [{"kind": "metadata"}]
     assert {cell.settings["kind"] for cell in cells if isinstance(cell, Cell)} == {"data"}
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 def test_namespace_scaling_uses_the_requested_number_of_ranks(ranks: int) -> None:
-    cells = NamespaceScaling().cells(context(most_ranks=ranks))
+    cells = list(NamespaceScaling().cells(context(most_ranks=ranks)))
     measured = [cell for cell in cells if isinstance(cell, Cell)]
     assert {cell.plan.ranks for cell in measured} == {ranks}
     assert {cell.settings["metadata_targets"] for cell in measured} == set(range(1, min(ranks, 3) + 1))
@@ -318,7 +318,7 @@ def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown()
 def test_a_population_grows_to_the_requested_number_or_says_what_fits() -> None:
     cells = [one for one in Population().cells(context(files=60_000)) if isinstance(one, Cell)]
     assert cells[-1].settings["files"] == 60_000
-    fits = Population().cells(context(files=10_000_000, max_items=100_000))
+    fits = list(Population().cells(context(files=10_000_000, max_items=100_000)))
     assert any(isinstance(one, SkippedCell) and "there is space for" in one.reason for one in fits)
 
 
@@ -346,7 +346,7 @@ def test_published_values_of_s3_are_separate_points_in_the_figures() -> None:
 def test_a_second_file_system_is_compared_block_by_block() -> None:
     def rate(cell: Cell, block: int) -> float:
         # A noisy neighbour halves the rate of every third block; B is 10 % slower throughout.
-        return (1.0 if block % 3 else 0.5) * (0.9 if cell.settings["target"] == "B" else 1.0) * 1000.0
+        return (1.0 if block % 3 else 0.5) * (0.9 if cell.settings["side"] == "B" else 1.0) * 1000.0
 
     study = Against(OpenClose())
     results = measured_by_cell(study, rate, noise=0.005)
@@ -369,7 +369,7 @@ def test_two_equal_file_systems_are_the_same() -> None:
 
 def test_the_mean_of_the_six_operations_is_compared_between_two_devices() -> None:
     def rate(cell: Cell, block: int) -> float:
-        return 1650.0 if cell.settings["target"] == "A" else 1000.0
+        return 1650.0 if cell.settings["side"] == "A" else 1000.0
 
     study = Against(MetadataOps())
     mean = answered(study, measured_by_cell(study, rate, full=True))["mean-16"]
@@ -405,7 +405,7 @@ def test_a_restart_dump_has_a_speed_up_with_its_interval() -> None:
 
 
 def test_without_layouts_a_restart_dump_gives_the_reason() -> None:
-    cells = RestartDump().cells(context(striping=None, no_striping="no way to set layouts"))
+    cells = list(RestartDump().cells(context(striping=None, no_striping="no way to set layouts")))
     assert [one.reason for one in cells if isinstance(one, SkippedCell)] == ["no way to set layouts"]
 
 

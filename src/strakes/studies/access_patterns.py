@@ -10,12 +10,11 @@ from strakes.base.units import KIB, MIB, format_bytes
 from strakes.model.answers import Claim, Part, Question
 from strakes.model.cell import Cell
 from strakes.model.phases import TransferPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Headline, Reference, Setting, SkippedCell
+from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
 from strakes.report.words import PATTERNS
-from strakes.studies.compose import WRITE_AND_READ, ask, bypasses_cache, first, series, write_and_read
-from strakes.studies.study import BANDWIDTH, Context, Study
+from strakes.studies.compose import WRITE_AND_READ, ask, bypasses_cache, lines, operation_of, write_and_read
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
@@ -59,27 +58,23 @@ class AccessPatterns(Study):
     question = "One file or many, contiguous or strided, small or large requests: which is fastest here?"
     source = "S5"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell per pattern and request size, and per pattern and number of clients."""
         amount = context.amount_bytes(context.team)
         amount -= amount % _SIZES[-1] if amount > _SIZES[-1] else 0
-        cells: list[Cell | SkippedCell] = []
         for size in _SIZES:
             for pattern in _PATTERNS:
                 if size <= amount:
-                    cells.append(self._cell(context, pattern, size, amount, context.team, "requests"))
+                    yield self._cell(context, pattern, size, amount, context.team, "requests")
                 else:
                     reason = f"needs more than the {format_bytes(amount)} per rank that fit"
-                    cells.append(self.skipped(reason, pattern=pattern, transfer_bytes=size))
+                    yield self.skipped(reason, pattern=pattern, transfer_bytes=size)
         # Every client moves the amount that fits with the most clients, so that only their number varies.
         each = context.amount_bytes(_CLIENTS[-1])
         size = max(4 * KIB, each // _OBJECTS)
-        return cells + [
-            self._cell(context, pattern, size, each, clients, "clients")
-            for clients in _CLIENTS
-            for pattern in _PATTERNS
-            if pattern != "SFWA"
-        ]
+        for clients in _CLIENTS:
+            for pattern in _PATTERNS[1:]:
+                yield self._cell(context, pattern, size, each, clients, "clients")
 
     def _cell(self, context: Context, pattern: str, size: int, amount: int, ranks: int, axis: str) -> Cell:
         settings: dict[str, Setting] = {
@@ -90,7 +85,7 @@ class AccessPatterns(Study):
             "axis": axis,
         }
         by = size if axis == "requests" else f"{ranks}-clients"
-        key = f"{self.name}/{pattern.lower().replace(' ', '-')}/{by}"
+        key = f"{pattern.lower().replace(' ', '-')}/{by}"
         if pattern == "SFWA":
             # Every rank reads the whole file, so the file has the size of one rank's amount. All ranks write it, in
             # requests as large as they can be: the time of writing is not measured.
@@ -103,29 +98,30 @@ class AccessPatterns(Study):
             read = TransferPhase(
                 "read", "read", "shared-file", "whole", size, block, cache="drop", stop=context.stonewall()
             )
-            return Cell(self.name, key, settings, Plan(ranks, (make, read), context.seed), WRITE_AND_READ[1:])
+            return self.cell(context, key, settings, (make, read), WRITE_AND_READ[1:])
         if pattern == "SFSA strided":
             phases = write_and_read(context, size, size, "shared-file", "strided", amount // size)
         else:
             phases = write_and_read(context, size, amount, "file-per-process" if pattern == "MFWA" else "shared-file")
-        return Cell(self.name, key, settings, Plan(ranks, phases, context.seed), WRITE_AND_READ)
+        return self.cell(context, key, settings, phases, WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by request size and by number of clients, with S5's results for reference."""
         return [
             self.figure(
-                [
-                    line
-                    for pattern in _PATTERNS
-                    for line in series(
-                        gettext("{pattern}: {meaning}", pattern=gettext(pattern), meaning=gettext(PATTERNS[pattern])),
-                        results.where(operation=operation, pattern=pattern, axis=axis),
-                        factor,
-                    )
-                ],
+                lines(
+                    factor,
+                    (
+                        (
+                            gettext("{pattern}: {meaning}", pattern=gettext(name), meaning=gettext(PATTERNS[name])),
+                            results.where(operation=operation, pattern=name, axis=axis),
+                        )
+                        for name in _PATTERNS
+                    ),
+                ),
                 (label, unit, "log"),
                 BANDWIDTH,
-                Reference("S5", gettext(theirs or _THEIRS[operation])),
+                self.published(gettext(theirs or _THEIRS[operation])),
                 title=gettext(_TITLES[axis][operation]),
             )
             for axis, factor, label, unit, theirs in (
@@ -140,29 +136,23 @@ class AccessPatterns(Study):
         sizes = _levels(results, "requests", "transfer_bytes")
         if not sizes:
             return []
-        questions: list[Question] = []
-        for operation in _BOTH:
-            strided, contiguous = (
-                _pick(results, "requests", pattern, operation, sizes[0]) for pattern in ("SFSA strided", "SFSA")
+        strided = (("contiguous", "SFSA"), ("strided", "SFSA strided"))
+        shared = (("one per process", "MFWA"), ("one shared file", "SFSA"))
+        return [
+            question
+            for operation in _BOTH
+            for name, titles, size, compared, alike in (
+                ("strided", _STRIDED, sizes[0], strided, "strides cost nothing"),
+                ("files", _FILES, sizes[-1], shared, "sharing one costs nothing"),
             )
-            own, shared = (_pick(results, "requests", pattern, operation, sizes[-1]) for pattern in ("MFWA", "SFSA"))
-            small, large = (format_bytes(size) for size in (sizes[0], sizes[-1]))
-            for name, title, options, alike in (
-                (
-                    "strided",
-                    gettext(_STRIDED[operation], size=small),
-                    [(gettext("contiguous"), contiguous), (gettext("strided"), strided)],
-                    gettext("strides cost nothing"),
-                ),
-                (
-                    "files",
-                    gettext(_FILES[operation], size=large),
-                    [(gettext("one per process"), own), (gettext("one shared file"), shared)],
-                    gettext("sharing one costs nothing"),
-                ),
-            ):
-                questions += ask(self.name, f"{name}-{operation}", title, options, alike=alike)
-        return questions
+            for question in ask(
+                self.name,
+                f"{name}-{operation}",
+                gettext(titles[operation], size=format_bytes(size)),
+                [(gettext(label), _pick(results, "requests", one, operation, size)) for label, one in compared],
+                alike=gettext(alike),
+            )
+        ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
         """Return S5's statements as claims about the measured cells."""
@@ -177,10 +167,10 @@ class AccessPatterns(Study):
         up = {"first": format_bytes(fine), "second": format_bytes(coarse)}
 
         def size(pattern: str, level: float, operation: str = "read") -> Measured | None:
-            return first(_pick(results, "requests", pattern, operation, level))
+            return next(iter(_pick(results, "requests", pattern, operation, level)), None)
 
         def count(pattern: str, level: float, operation: str = "read") -> Measured | None:
-            return first(_pick(results, "clients", pattern, operation, level))
+            return next(iter(_pick(results, "clients", pattern, operation, level)), None)
 
         stated: Mapping[str, Sequence[tuple[str, Measured | None, Measured | None, tuple[float, float]]]] = {
             "whole reads of one shared file do not depend on the block size": [
@@ -260,7 +250,7 @@ class AccessPatterns(Study):
                     "{pattern}, {operation}, {count} clients (ranks)",
                     int(clients[-1]),
                     pattern=gettext(str(cell.settings["pattern"])),
-                    operation=gettext(str(cell.settings["operation"])),
+                    operation=operation_of(cell),
                 ),
                 cell.id,
             )

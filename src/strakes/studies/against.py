@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from strakes.base.language import gettext
 from strakes.model.answers import Question
-from strakes.model.cell import Cell
 from strakes.model.portrait import Figure, Finding, Headline, Point, Setting, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import ask, level_text
-from strakes.studies.study import Context, Study
+from strakes.studies.study import Cells, Context, Study
 
 PREFIX = "against:"
+# Setting of each cell: "A" or "B".
+_SIDE = "side"
 _MOST_LINES = 3
 
 
@@ -40,21 +41,20 @@ class Against(Study):
         """Return the name of the study, with the setting and its two values."""
         return " ".join(filter(None, (self.name, self._knob, *self._values.values())))
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return every cell of the inner study twice, once for each side. Skipped cells appear once."""
-        cells: list[Cell | SkippedCell] = []
         for cell in self.inner.cells(context):
             if isinstance(cell, SkippedCell):
-                cells.append(replace(cell, study=self.name))
+                yield replace(cell, study=self.name)
                 continue
-            for side, place in (("A", cell.place), ("B", replace(cell.place, target="against"))):
-                settings = {**cell.settings, "target": side}
+            for side, value in self._values.items():
+                settings = {**cell.settings, _SIDE: side}
                 own = replace(cell, study=self.name, key=f"{side}/{cell.key}", settings=settings)
                 if self._knob:
-                    value = self._values[side]
                     own = replace(own, settings={**settings, self._knob: value}, knobs={self._knob: value})
-                cells.append(own if self._knob else replace(own, place=place))
-        return cells
+                elif side == "B":
+                    own = replace(own, place=replace(cell.place, target="against"))
+                yield own
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the inner study's figures of side A, each with the series of both sides."""
@@ -134,14 +134,14 @@ class Against(Study):
         ]
 
     def _pairs(self, results: Results) -> list[tuple[Measured, Measured]]:
-        of_b = {cell.id.removeprefix("B/"): cell for cell in results.where(target="B")}
-        pairs = [(cell, of_b.get(cell.id.removeprefix("A/"))) for cell in results.where(target="A")]
+        of_b = {cell.id.removeprefix("B/"): cell for cell in results.where(side="B")}
+        pairs = [(cell, of_b.get(cell.id.removeprefix("A/"))) for cell in results.where(side="A")]
         return [(a, b) for a, b in pairs if b is not None]
 
     def _side(self, results: Results, side: Setting) -> Results:
         """Return the results of one side, with the inner study's name."""
         own = tuple(
-            replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get("target") == side
+            replace(cell, study=self.inner.name) for cell in results.measured if cell.settings.get(_SIDE) == side
         )
         return Results(own, results.confidence, results.facts)
 
@@ -152,6 +152,6 @@ def _side_text(side: str, text: str) -> str:
 
 def _title(cell: Measured) -> str:
     """Return a title: the operation, then the levels of the other factors."""
-    levels = {name: value for name, value in cell.settings.items() if name not in ("target", "axis")}
+    levels = {name: value for name, value in cell.settings.items() if name not in (_SIDE, "axis")}
     ordered = sorted(levels, key=lambda name: name != "operation")
     return ", ".join(level_text(name, levels[name]) for name in ordered)

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, Reference, SkippedCell
+from strakes.model.cell import Measure
+from strakes.model.portrait import Figure, Finding, Headline, Reference
 from strakes.model.results import Measured, Results
 from strakes.stats.usl import FEWEST_LEVELS, Scalability, fit
-from strakes.studies.compose import ask_level, interval_of, series
+from strakes.studies.compose import ask_level, interval_of, lines
 from strakes.studies.pools import HOUR_S, files_that_fit, pool_phase
-from strakes.studies.study import Context, Study
+from strakes.studies.study import Cells, Context, Study
 
 _LEVELS = (1, 2, 4, 8, 16)
 _FULL_LEVELS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -47,55 +46,41 @@ class ClientScaling(Study):
     question = "How does the rate grow with the number of clients, and where does it stop growing?"
     source = "S3"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of clients; skip a cell if fewer than 8 files per client may be created."""
-        cells: list[Cell | SkippedCell] = []
+        measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
         for ranks in _FULL_LEVELS if context.full else _LEVELS:
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
             if files < 8:
-                cells.append(self.skipped(f"only {context.max_items} files may be created here", clients=ranks))
+                yield self.too_few_files(context, clients=ranks)
                 continue
             phases = (pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),)
-            measures = (Measure("fill", "operations_per_s", {"operation": "create and write"}),)
-            settings = {"clients": ranks, "ranks": ranks}
-            cells.append(Cell(self.name, f"{self.name}/{ranks}", settings, Plan(ranks, phases, context.seed), measures))
-        return cells
+            yield self.cell(context, f"{ranks}", {"clients": ranks, "ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return files per second by number of clients, with the fitted law and the rate that S3 needed."""
         cells = results.where()
+        clients = [float(cell.settings["clients"]) for cell in cells]
         references = [
-            Reference(
-                "S3",
+            self.published(
                 gettext(
                     "S3 needed {files} files an hour from each of {clients} clients: the dotted line through the "
                     "origin; at 1 client 5.6 a second",
                     files=f"{_NEEDED_EACH_PER_HOUR:,}",
                     clients=_NEEDED_CLIENTS,
                 ),
-                label=gettext("{source}, published: {what}", source="S3", what=gettext("what its clients needed")),
-                points=tuple(
-                    (float(cell.settings["clients"]), float(cell.settings["clients"]) * _NEEDED_EACH_PER_HOUR / HOUR_S)
-                    for cell in cells
-                ),
+                what=gettext("what its clients needed"),
+                points=[(number, number * _NEEDED_EACH_PER_HOUR / HOUR_S) for number in clients],
             )
         ]
         law = scalability(cells, results.confidence)
         if law is not None and law.worst_residual <= _WORST_RESIDUAL:
-            points = tuple(
-                (float(cell.settings["clients"]), law.law.rate(float(cell.settings["clients"]))) for cell in cells
-            )
-            references.append(
-                Reference(
-                    "law",
-                    gettext("The universal scalability law fitted to the medians."),
-                    label=gettext("scalability law, fitted"),
-                    points=points,
-                )
-            )
-        lines = tuple(series(gettext("files created and written"), cells, "clients"))
+            text = gettext("The universal scalability law fitted to the medians.")
+            points = tuple((number, law.law.rate(number)) for number in clients)
+            references.append(Reference("law", text, label=gettext("scalability law, fitted"), points=points))
+        line = lines("clients", [(gettext("files created and written"), cells)])
         title, x, y = gettext("Clients against rate"), gettext("clients"), gettext("files a second, all clients")
-        return [self.figure(lines, (x, "", "log"), (y, "op/s"), *references, title=title)]
+        return [self.figure(line, (x, "", "log"), (y, "op/s"), *references, title=title)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the parameters and the peak of the fitted law, and whether it predicts the rate that S3 needed."""
@@ -173,14 +158,9 @@ class ClientScaling(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate at the largest number of clients."""
+        one, several = "small files by {count} client", "small files by {count} clients"
         return [
-            Headline(
-                ngettext(
-                    "small files by {count} client", "small files by {count} clients", int(cell.settings["clients"])
-                ),
-                cell.id,
-            )
-            for cell in results.where()[-1:]
+            Headline(ngettext(one, several, int(cell.settings["clients"])), cell.id) for cell in results.where()[-1:]
         ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -14,7 +14,7 @@ from strakes.model.answers import Mean, Option, Question
 from strakes.model.cell import Measure
 from strakes.model.phases import Access, Sharing, Stop, TransferPhase
 from strakes.model.plan import WholePhase
-from strakes.model.portrait import IntervalOf, Point, Series, Setting
+from strakes.model.portrait import CellEstimate, IntervalOf, Point, Series, Setting
 from strakes.model.results import Measured
 from strakes.stats.interval import Interval, median
 from strakes.studies.study import Context
@@ -22,8 +22,20 @@ from strakes.targets.caches import own_cache
 
 # A page cache counts as dropped if it holds at most this share of the files.
 _HARDLY = 0.05
+
+
+def bandwidths(*phases: str) -> tuple[Measure, ...]:
+    """Return a measure in bytes per second for each phase that is named like its operation."""
+    return tuple(Measure(name, "bytes_per_s", {"operation": name}) for name in phases)
+
+
+def rates(*phases: str) -> tuple[Measure, ...]:
+    """Return a measure in operations per second for each phase that is named like its operation."""
+    return tuple(Measure(name, "operations_per_s", {"operation": name}) for name in phases)
+
+
 # The measures of the two phases of ``write_and_read``.
-WRITE_AND_READ = tuple(Measure(operation, "bytes_per_s", {"operation": operation}) for operation in ("write", "read"))
+WRITE_AND_READ = bandwidths("write", "read")
 
 
 def write_and_read(
@@ -66,19 +78,22 @@ def bypasses_cache(context: Context) -> bool:
     return context.full and bool(context.direct_io) and bool(own_cache(context.file_system))
 
 
-def first(cells: Sequence[Measured]) -> Measured | None:
-    """Return the first cell, or None for an empty sequence."""
-    return cells[0] if cells else None
+def lines(factor: str, named: Iterable[tuple[str, Iterable[Measured]]]) -> list[Series]:
+    """Return a line over a numeric factor for each name with cells."""
+    drawn = [
+        Series(name, tuple(Point(float(cell.settings[factor]), cell.id) for cell in cells)) for name, cells in named
+    ]
+    return [line for line in drawn if line.points]
 
 
-def series(name: str, measured: Sequence[Measured], factor: str) -> list[Series]:
-    """Return a line over one factor; an empty list if no cell has an estimate."""
-    points = tuple(Point(_axis(cell.settings[factor]), cell.id) for cell in measured if cell.estimate is not None)
-    return [Series(name, points)] if points else []
+def operation_of(cell: Measured) -> str:
+    """Return the operation of a measure as text."""
+    return gettext(str(cell.settings["operation"]))
 
 
-def _axis(value: Setting) -> float | str:
-    return value if isinstance(value, str) else float(value)
+def bars(name: str, cells: Iterable[Measured], label: Callable[[Measured], str] = operation_of) -> Series:
+    """Return a series with a category for each cell."""
+    return Series(name, tuple(Point(label(cell), cell.id) for cell in cells))
 
 
 def log_values(cell: Measured) -> dict[int, float]:
@@ -131,9 +146,16 @@ def ask_level(
     return ask(study, name, title, options, ordered=True, advises=advises)
 
 
-def interval_of(interval: Interval, of: str, unit: str = "times", per: float = 1.0) -> IntervalOf:
-    """Return an interval divided by ``per``, with a description of its quantity and its unit."""
-    return IntervalOf(interval.low / per, interval.high / per, interval.confidence, of, unit)
+def interval_of(interval: Interval, of: str, unit: str) -> IntervalOf:
+    """Return an interval with a description of its quantity and its unit."""
+    return IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
+
+
+def interval_in(estimate: CellEstimate) -> Interval | None:
+    """Return the interval of an estimate, or None without one."""
+    if estimate.low is None or estimate.high is None:
+        return None
+    return Interval(estimate.low, estimate.high, estimate.confidence)
 
 
 def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
@@ -215,7 +237,7 @@ def level_text(factor: str, value: Setting) -> str:
     return str(value)
 
 
-_FILES = {"own": "own files", "segmented": "segmented files", "strided": "strided files"}
+_FILES = {"own": "own files", "segmented": "segmented files", "strided": "strided files", "shared": "shared file"}
 _COUNTED = {
     "ranks": ("{count} rank", "{count} ranks"),
     "files": ("{count} file", "{count} files"),
@@ -223,6 +245,7 @@ _COUNTED = {
     "requests": ("{count} request", "{count} requests"),
     "clients": ("{count} client", "{count} clients"),
     "writers": ("{count} writer", "{count} writers"),
+    "readers": ("{count} reader", "{count} readers"),
     "metadata_targets": ("{count} metadata target", "{count} metadata targets"),
 }
 _SIZES = {

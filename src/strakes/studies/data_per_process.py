@@ -8,14 +8,13 @@ from dataclasses import replace
 from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Measure
 from strakes.model.phases import TransferPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Reference, SkippedCell
+from strakes.model.portrait import Figure, Finding
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import median
-from strakes.studies.compose import ask, ask_level, series, uncached
-from strakes.studies.study import BANDWIDTH, Context, Study
+from strakes.studies.compose import ask, ask_level, lines, uncached
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
 _TRANSFER = 256 * KIB
@@ -31,56 +30,43 @@ class DataPerProcess(Study):
     question = "At how much data per process do writes saturate, and when do reads no longer come from the cache?"
     source = "S1"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each amount of data; skip amounts beyond the usable space."""
-        cells: list[Cell | SkippedCell] = []
-        ranks = context.team
+        measures = (
+            Measure("write", "bytes_per_s", {"operation": "write"}),
+            Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
+            Measure("read-dropped", "bytes_per_s", {"operation": "read", "cache": "dropped"}),
+        )
         for level in _levels(context):
-            if level * ranks > context.max_bytes:
-                reason = (
-                    f"{format_bytes(level * ranks)} is more than strakes may use here "
-                    f"({format_bytes(context.max_bytes)})"
-                )
-                cells.append(self.skipped(reason, data_bytes=level, ranks=ranks))
-            else:
-                cells.append(self._cell(context, level))
-        return cells
-
-    def _cell(self, context: Context, level: int) -> Cell:
-        write = TransferPhase(
-            "write", "write", "file-per-process", "segmented", min(_TRANSFER, level), level, sync="fsync"
-        )
-        cached = replace(write, name="read-cached", operation="read", sync="close")
-        dropped = replace(cached, name="read-dropped", cache="drop")
-        return Cell(
-            self.name,
-            f"{self.name}/{level}",
-            {"data_bytes": level, "ranks": context.team},
-            Plan(context.team, (write, cached, *uncached(context, dropped)), context.seed),
-            (
-                Measure("write", "bytes_per_s", {"operation": "write"}),
-                Measure("read-cached", "bytes_per_s", {"operation": "read", "cache": "as written"}),
-                Measure("read-dropped", "bytes_per_s", {"operation": "read", "cache": "dropped"}),
-            ),
-        )
+            needed, most = level * context.team, context.max_bytes
+            if needed > most:
+                reason = f"{format_bytes(needed)} is more than strakes may use here ({format_bytes(most)})"
+                yield self.skipped(reason, data_bytes=level, ranks=context.team)
+                continue
+            write = TransferPhase(
+                "write", "write", "file-per-process", "segmented", min(_TRANSFER, level), level, sync="fsync"
+            )
+            cached = replace(write, name="read-cached", operation="read", sync="close")
+            dropped = replace(cached, name="read-dropped", cache="drop")
+            phases = (write, cached, *uncached(context, dropped))
+            yield self.cell(context, f"{level}", {"data_bytes": level, "ranks": context.team}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by data per rank, with separate lines for cached and uncached reads, and S1's advice."""
-        lines = [
-            *series(gettext("write (to fsync)"), results.where(operation="write"), "data_bytes"),
-            *series(gettext("read, cache as written"), results.where(cache="as written"), "data_bytes"),
-            *series(gettext("read, cache dropped"), results.where(cache="dropped"), "data_bytes"),
-        ]
-        theirs = Reference(
-            "S1",
-            gettext(
-                "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from "
-                "the page cache"
+        drawn = lines(
+            "data_bytes",
+            (
+                (gettext("write (to fsync)"), results.where(operation="write")),
+                (gettext("read, cache as written"), results.where(cache="as written")),
+                (gettext("read, cache dropped"), results.where(cache="dropped")),
             ),
-            64 * MIB,
-            GIB,
         )
-        return [self.figure(lines, (gettext("data per process"), "B", "log"), BANDWIDTH, theirs)]
+        theirs = gettext(
+            "S1 advises 64 MiB - 1 GiB on its machine: writes saturated above 64 MiB, reads below 1 GiB came from "
+            "the page cache"
+        )
+        reference = self.published(theirs, 64 * MIB, GIB)
+        return [self.figure(drawn, (gettext("data per process"), "B", "log"), BANDWIDTH, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how much data per process is enough for writes, and how much faster cached reads are."""
@@ -105,8 +91,12 @@ class DataPerProcess(Study):
 
         It is unknown if residency cannot be read; it is not estimated from the size of the memory.
         """
-        identifier, evidence = "knee", results.ids(cached)
-        shares = [(figure, share) for figure in cached if (share := _resident_share(figure)) is not None]
+        evidence = results.ids(cached)
+        shares = [
+            (format_bytes(float(cell.settings["data_bytes"])), share)
+            for cell in cached
+            if (share := _resident_share(cell)) is not None
+        ]
         left = next((index for index, (_, share) in enumerate(shares) if share < _OUT_OF_CACHE), None)
         if left is None:
             memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
@@ -117,16 +107,14 @@ class DataPerProcess(Study):
                 )
             else:
                 largest, share = shares[-1]
-                each = format_bytes(float(largest.settings["data_bytes"]))
                 text = gettext(
                     "Where reads leave the cache is unknown: with {size} per rank {share} of the written data was "
                     "still cached.",
-                    size=each,
+                    size=largest,
                     share=f"{share:.0%}",
                 )
-            return self.finding(identifier, text, "unknown", evidence, needs=needs)
-        cell, share = shares[left]
-        at = format_bytes(float(cell.settings["data_bytes"]))
+            return self.finding("knee", text, "unknown", evidence, needs=needs)
+        at, share = shares[left]
         if left == 0:
             text = gettext(
                 "Hardly any newly written data is in this node's page cache even with {size} per rank: {share}.",
@@ -134,8 +122,7 @@ class DataPerProcess(Study):
                 share=f"{share:.0%}",
             )
         else:
-            before, share_before = shares[left - 1]
-            fits = format_bytes(float(before.settings["data_bytes"]))
+            fits, share_before = shares[left - 1]
             text = gettext(
                 "Reads leave the page cache between {low} and {high} per rank: {before} of the newly written data was "
                 "still cached, then {after} (S1: below 1 GiB reads came from the cache).",
@@ -144,7 +131,7 @@ class DataPerProcess(Study):
                 before=f"{share_before:.0%}",
                 after=f"{share:.0%}",
             )
-        return self.finding(identifier, text, "measured", evidence)
+        return self.finding("knee", text, "measured", evidence)
 
 
 def _levels(context: Context) -> list[int]:
@@ -155,10 +142,9 @@ def _levels(context: Context) -> list[int]:
 
 def _resident_share(cell: Measured) -> float | None:
     """Return the median share of the data that was in the page cache before the read, or None if it is unknown."""
-    samples = [seen.sample for seen in cell.observations]
     known = [
-        sample.cache.resident_before_bytes / sample.bytes
-        for sample in samples
-        if sample.bytes and sample.cache.method != "none"
+        seen.sample.cache.resident_before_bytes / seen.sample.bytes
+        for seen in cell.observations
+        if seen.sample.bytes and seen.sample.cache.method != "none"
     ]
     return median(known) if known else None

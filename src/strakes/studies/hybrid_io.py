@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from strakes.base.language import gettext
 from strakes.base.units import MIB, format_bytes
 from strakes.model.answers import Question
-from strakes.model.cell import Cell
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Headline, SkippedCell
+from strakes.model.portrait import Figure, Headline
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask, series, write_and_read
-from strakes.studies.study import BANDWIDTH, Context, Study
+from strakes.studies.compose import WRITE_AND_READ, ask, lines, write_and_read
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 KNOB = "llite.hybrid_io"
 _STATES = {"on": "1", "off": "0"}
@@ -37,7 +35,7 @@ class HybridIo(Study):
     source = "Lustre"
     needs_description = True
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return two cells for each call size, with hybrid I/O on and off; skip all if the client lacks the setting."""
         if context.description is None or KNOB not in context.description.client:
             return [
@@ -45,32 +43,25 @@ class HybridIo(Study):
             ]
         amount = context.amount_bytes(context.team)
         return [
-            self._cell(context, transfer, state, amount)
+            self.cell(
+                context,
+                f"{state}/{transfer}",
+                {"transfer_bytes": transfer, "hybrid_io": state, "ranks": context.team},
+                write_and_read(context, transfer, amount),
+                WRITE_AND_READ,
+                knobs={KNOB: _STATES[state]},
+            )
             for transfer in _TRANSFERS
             for state in _STATES
             if transfer <= amount and amount % transfer == 0
         ] or [self.skipped(f"a rank moves only {format_bytes(amount)} here, less than a large call")]
 
-    def _cell(self, context: Context, transfer: int, state: str, amount: int) -> Cell:
-        return Cell(
-            self.name,
-            f"{self.name}/{state}/{transfer}",
-            {"transfer_bytes": transfer, "hybrid_io": state, "ranks": context.team},
-            Plan(context.team, write_and_read(context, transfer, amount), context.seed),
-            WRITE_AND_READ,
-            knobs={KNOB: _STATES[state]},
-        )
-
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return one figure: bandwidth by call size."""
-        lines = tuple(
-            line
-            for (operation, state), (name, _) in _LINES.items()
-            for line in series(gettext(name), _cells(results, operation, state), "transfer_bytes")
+        drawn = lines(
+            "transfer_bytes", ((gettext(name), _cells(results, *which)) for which, (name, _) in _LINES.items())
         )
-        if not lines:
-            return []
-        return [self.figure(lines, (gettext("transfer size"), "B", "log"), BANDWIDTH)]
+        return [self.figure(drawn, (gettext("transfer size"), "B", "log"), BANDWIDTH)] if drawn else []
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask for each call size whether hybrid I/O is faster."""
@@ -87,10 +78,7 @@ class HybridIo(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest calls with hybrid I/O on and off."""
         return [
-            Headline(
-                gettext(label, size=format_bytes(float(cells[-1].settings["transfer_bytes"]))),
-                cells[-1].id,
-            )
+            Headline(gettext(label, size=format_bytes(float(cells[-1].settings["transfer_bytes"]))), cells[-1].id)
             for (operation, state), (_, label) in _LINES.items()
             if (cells := _cells(results, operation, state))
         ]

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strakes.base.language import gettext
-from strakes.model.cell import Cell
-from strakes.model.portrait import Figure, Finding, Headline, Point, RunWarning, Series, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline, RunWarning
 from strakes.model.results import Results
-from strakes.studies.study import Context, Study, XAxis
+from strakes.studies.study import Cells, Context, Study
 
 
 class ImportedResults(Study):
@@ -22,31 +21,24 @@ class ImportedResults(Study):
     needs_pilot = False
     of_file_system = False
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return no cells, because nothing is measured."""
         return []
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures of the imported rates, one in B/s and one in op/s."""
-        figures = []
-        for unit, label, title in (
-            ("B/s", gettext("bandwidth"), gettext("Imported figures: bandwidth")),
-            ("op/s", gettext("operations per second"), gettext("Imported figures: operations per second")),
-        ):
-            measured = [cell for cell in results.where() if cell.unit == unit]
-            if measured:
-                points = tuple(Point(cell.id.rsplit(":", 1)[0], cell.id) for cell in measured)
-                x: XAxis = (gettext("operation"), "", "category")
-                figures.append(self.figure((Series(label, points),), x, (label, unit), title=title))
-        return figures
+        names = (
+            gettext("bandwidth"),
+            gettext("Imported figures: bandwidth"),
+            gettext("operations per second"),
+            gettext("Imported figures: operations per second"),
+        )
+        return self.of_phases(results, gettext("operation"), names, lambda cell: cell.id.rsplit(":", 1)[0])
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the statements of the other tool as findings."""
-        evidence = results.ids(results.where())
-        stated = results.facts.get("stated", ())
-        return [
-            Finding(f"stated-{index}", self.name, text, "measured", evidence) for index, text in enumerate(stated, 1)
-        ]
+        evidence, stated = results.ids(results.where()), results.facts.get("stated", ())
+        return [self.finding(f"stated-{index}", text, "measured", evidence) for index, text in enumerate(stated, 1)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return every imported figure."""

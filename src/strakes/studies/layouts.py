@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from strakes.base.language import gettext
 from strakes.base.units import KIB, MIB
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Headline, Point, Series, SkippedCell
+from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import ask, write_and_read
-from strakes.studies.study import BANDWIDTH, OPERATIONS, Context, Study, XAxis, power_of_two_at_most
+from strakes.studies.compose import WRITE_AND_READ, ask, bars, rates, write_and_read
+from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study, power_of_two_at_most
 from strakes.targets.lustre_layouts import layout_from
 
 # The baseline of the headlines: one stripe on one data target.
@@ -36,7 +35,7 @@ class Layouts(Study):
     question = "Which kind of layout suits small files, and which large ones?"
     source = "S1"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return one cell for each layout; the cells differ only in the layout."""
         striping, ranks = context.striping, context.team
         if striping is None or not striping.kinds:
@@ -60,32 +59,22 @@ class Layouts(Study):
             MetadataPhase("small-remove", "file-remove", "unique", small, file_bytes=_SMALL_BYTES),
             *write_and_read(context, min(MIB, large), large),
         )
-        return Cell(
-            self.name,
-            f"{self.name}/{name}",
-            {"layout": name, "setstripe": options, "ranks": ranks},
-            Plan(ranks, phases, context.seed),
-            tuple(
-                Measure(
-                    operation, "operations_per_s" if "small" in operation else "bytes_per_s", {"operation": operation}
-                )
-                for operation in _OPERATIONS
-            ),
-            layout=layout_from(options),
-        )
+        settings: dict[str, Setting] = {"layout": name, "setstripe": options, "ranks": ranks}
+        measures = (*rates("small-write", "small-read"), *WRITE_AND_READ)
+        return self.cell(context, name, settings, phases, measures, layout=layout_from(options))
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return one figure for each operation."""
-        figures = []
-        for operation, words in _OPERATIONS.items():
-            cells = results.where(operation=operation)
-            if cells:
-                points = tuple(Point(gettext(str(cell.settings["layout"])), cell.id) for cell in cells)
-                x: XAxis = (gettext("layout"), "", "category")
-                y = OPERATIONS if operation.startswith("small") else BANDWIDTH
-                title = gettext("Kinds of layouts: {files}", files=gettext(words))
-                figures.append(self.figure((Series(gettext(words), points),), x, y, title=title))
-        return figures
+        return [
+            self.figure(
+                [bars(gettext(words), cells, lambda cell: gettext(str(cell.settings["layout"])))],
+                (gettext("layout"), "", "category"),
+                OPERATIONS if operation.startswith("small") else BANDWIDTH,
+                title=gettext("Kinds of layouts: {files}", files=gettext(words)),
+            )
+            for operation, words in _OPERATIONS.items()
+            if (cells := results.where(operation=operation))
+        ]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask which layout is fastest for each operation."""

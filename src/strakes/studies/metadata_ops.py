@@ -8,14 +8,13 @@ from typing import Literal
 from strakes.base.language import gettext, ngettext
 from strakes.base.units import KIB
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Cell, Measure, Metric
 from strakes.model.phases import MetadataOperation, MetadataPhase, Stop
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline, Series, Setting
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import smallest_runs
-from strakes.studies.compose import ask, ask_level, from_memory, series
-from strakes.studies.study import Context, Study
+from strakes.studies.compose import ask, ask_level, bars, from_memory, interval_in, lines, operation_of
+from strakes.studies.study import Cells, Context, Study
 
 SIX: tuple[MetadataOperation, ...] = ("dir-create", "dir-stat", "dir-remove", "file-create", "file-stat", "file-remove")
 _COMPARED: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
@@ -58,27 +57,24 @@ class MetadataOps(Study):
     question = "How many files and directories per second does each operation reach?"
     source = "S2"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of ranks and kind of directory; skip a cell if too few files may be created."""
         teams = sorted({1, 2, context.team, 8, 16} if context.full else {1, context.team})
-        cells: list[Cell | SkippedCell] = []
+        directories: tuple[Literal["unique", "shared"], ...] = ("unique", "shared")
         for ranks in teams:
-            for directory in ("unique", "shared"):
+            for directory in directories:
                 if directory == "shared" and (ranks == 1 or (context.full and ranks != teams[-1])):
                     continue  # one rank cannot share, and S2 used one directory per rank
-                settings = {"ranks": ranks, "directory": directory}
                 if context.max_items < 16 * ranks:
-                    cells.append(self.skipped(f"only {context.max_items} files may be created here", **settings))
+                    yield self.too_few_files(context, ranks=ranks, directory=directory)
                 else:
                     most = ranks == teams[-1] and directory == "unique"
-                    cells.append(self._cell(context, ranks, directory, most=most))
-        return cells
+                    yield self._cell(context, ranks, directory, most=most)
 
-    def _cell(self, context: Context, ranks: int, directory: str, *, most: bool) -> Cell:
+    def _cell(self, context: Context, ranks: int, where: Literal["shared", "unique"], *, most: bool) -> Cell:
         """Return a cell: all operations with --full, else mdtest's six (most ranks, own directories) or three."""
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
-        where: Literal["shared", "unique"] = "shared" if directory == "shared" else "unique"
         phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in operations]
         # Some file systems create files slowly after the same number of files has been removed. The time limit is
         # shorter, because on a slow file system the earlier phases have already used theirs.
@@ -89,96 +85,58 @@ class MetadataOps(Study):
             for what in again
         ]
         if context.full:
-            phases += self._small(context, ranks, where)
+            small = max(8, min(items // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
+            kinds: tuple[tuple[str, MetadataOperation], ...] = (
+                ("small-create", "file-create"),
+                ("small-read", "file-read"),
+            )
+            phases += [
+                MetadataPhase(name, kind, where, small, files="small", file_bytes=_SMALL_FILE, stop=stop)
+                for name, kind in kinds
+            ]
             # Like a metadata server that commits each change to its device before it replies.
             synced = min(items, _MOST_SYNCED)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
             )
-        priority = 1 if context.full or ranks == context.team else 3
-        return self._of(context, ranks, directory, phases, priority=priority, measured=phases)
-
-    def _small(self, context: Context, ranks: int, where: Literal["shared", "unique"]) -> list[MetadataPhase]:
-        """Return phases that create and read files of 4 KiB."""
-        files = max(8, min(context.items(ranks) // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
-        kinds: tuple[tuple[str, MetadataOperation], ...] = (
-            ("small-create", "file-create"),
-            ("small-read", "file-read"),
-        )
-        stop = context.stonewall()
-        return [
-            MetadataPhase(name, kind, where, files, files="small", file_bytes=_SMALL_FILE, stop=stop)
-            for name, kind in kinds
+        metrics: tuple[Metric, ...] = ("operations_per_s", "device_busy")
+        measures = [
+            Measure(phase.name, metric, {"operation": _TITLES.get(phase.name, phase.name)})
+            for metric in metrics
+            for phase in phases
+            if phase.name != "churned-remove"
         ]
-
-    def _of(
-        self,
-        context: Context,
-        ranks: int,
-        directory: str,
-        phases: Sequence[MetadataPhase],
-        *,
-        priority: int,
-        measured: Sequence[MetadataPhase],
-    ) -> Cell:
-        return Cell(
-            self.name,
-            f"{self.name}/{directory}/{ranks}",
-            {"ranks": ranks, "directory": directory},
-            Plan(ranks, tuple(phases), context.seed),
-            tuple(
-                Measure(phase.name, metric, {"operation": _TITLES.get(phase.name, phase.name)})
-                for metric in ("operations_per_s", "device_busy")
-                for phase in measured
-                if phase.name != "churned-remove"
-            ),
-            priority=priority,
-        )
-
-    def _order(self) -> list[str]:
-        return [*OPERATIONS, *_TITLES.values()]
+        settings: dict[str, Setting] = {"ranks": ranks, "directory": where}
+        priority = 1 if context.full or ranks == context.team else 3
+        return self.cell(context, f"{where}/{ranks}", settings, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the rate of each operation, the rates by ranks and the device utilisation, with S2's results."""
-        lines = []
         levels = results.levels("ranks")
-        for directory in ("unique", "shared"):
-            # The levels in between are in the figure by ranks.
-            for ranks in dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels:
-                cells = {
-                    str(cell.settings["operation"]): cell.id for cell in results.where(directory=directory, ranks=ranks)
-                }
-                points = tuple(
-                    Point(gettext(operation), cells[operation]) for operation in self._order() if operation in cells
-                )
-                if points:
-                    lines.append(Series(ngettext(*_LINES[directory], int(ranks)), points))
-        theirs = Reference(
-            "S2",
-            gettext(
-                "S2 compared two metadata devices by the mean of the six mdtest operations: +60 - 70 % for SSD; "
-                "its rates are not comparable with one client"
-            ),
-        )
-        x, y = gettext("operation"), gettext("operations per second")
-        return [
-            self.figure(lines, (x, "", "category"), (y, "op/s"), theirs),
-            *self._over_scale(results),
-            *self._devices(results),
+        # The levels in between are in the figure by ranks.
+        shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
+        drawn = [
+            _in_order(ngettext(*_LINES[directory], int(ranks)), results.where(directory=directory, ranks=ranks))
+            for directory in ("unique", "shared")
+            for ranks in shown
         ]
+        theirs = gettext(
+            "S2 compared two metadata devices by the mean of the six mdtest operations: +60 - 70 % for SSD; "
+            "its rates are not comparable with one client"
+        )
+        x, y = gettext("operation"), (gettext("operations per second"), "op/s")
+        drawn = [line for line in drawn if line.points]
+        first = self.figure(drawn, (x, "", "category"), y, self.published(theirs))
+        return [first, *self._over_scale(results), *self._devices(results)]
 
     def _over_scale(self, results: Results) -> list[Figure]:
         """Return the rate of mdtest's six operations by number of ranks, as in S2's figures 5 to 8."""
         if len(results.levels("ranks")) <= _FEW_LEVELS:
             return []
-        lines = [
-            line
-            for operation in SIX
-            for line in series(gettext(operation), results.where(operation=operation, directory="unique"), "ranks")
-        ]
+        of_six = ((gettext(name), results.where(operation=name, directory="unique")) for name in SIX)
         return [
             self.figure(
-                lines,
+                lines("ranks", of_six),
                 (gettext("ranks"), "", "log"),
                 (gettext("operations per second"), "op/s"),
                 title=gettext("Metadata operations over scale"),
@@ -188,39 +146,23 @@ class MetadataOps(Study):
 
     def _devices(self, results: Results) -> list[Figure]:
         """Return the utilisation of the busiest device of this node, with S2's for reference."""
-        lines = []
         levels = results.levels("ranks")
-        for ranks in dict.fromkeys((*levels[:1], *levels[-1:])):
-            cells = {
-                str(cell.settings["operation"]): cell.id
-                for cell in results.beside("device_busy", directory="unique", ranks=ranks)
-            }
-            points = tuple(
-                Point(gettext(operation), cells[operation]) for operation in (*SIX, _SYNCED) if operation in cells
-            )
-            if points:
-                lines.append(Series(ngettext("{count} rank", "{count} ranks", int(ranks)), points))
-        if not lines:
+        drawn = [
+            _in_order(ngettext("{count} rank", "{count} ranks", int(ranks)), _busy_cells(results, ranks))
+            for ranks in dict.fromkeys((*levels[:1], *levels[-1:]))
+        ]
+        drawn = [line for line in drawn if line.points]
+        if not drawn:
             return []
-        theirs = tuple(
-            Reference(
-                "S2",
-                text,
-                label=gettext("{source}, published: {what}", source="S2", what=what),
-                points=tuple((gettext(operation), busy) for operation in SIX),
-            )
-            for busy, text, what in (
-                (20.0, gettext("S2: about 20 % busy throughout: 8 SATA SSDs in RAID 10"), "SSD"),
-                (
-                    100.0,
-                    gettext("S2: about 100 % busy throughout: 10 near-line SAS disks in RAID 10"),
-                    gettext("disks"),
-                ),
-            )
+        ssd = gettext("S2: about 20 % busy throughout: 8 SATA SSDs in RAID 10")
+        disks = gettext("S2: about 100 % busy throughout: 10 near-line SAS disks in RAID 10")
+        theirs = (
+            self.published(text, what=what, points=[(gettext(operation), busy) for operation in SIX])
+            for busy, text, what in ((20.0, ssd, "SSD"), (100.0, disks, gettext("disks")))
         )
         return [
             self.figure(
-                lines,
+                drawn,
                 (gettext("operation"), "", "category"),
                 (_which_device(results), "%"),
                 *theirs,
@@ -230,11 +172,7 @@ class MetadataOps(Study):
         ]
 
     def _busy(self, results: Results, ranks: Setting) -> list[Finding]:
-        cells = [
-            figure
-            for figure in results.beside("device_busy", directory="unique", ranks=ranks)
-            if figure.settings["operation"] in (*SIX, _SYNCED)
-        ]
+        cells = _busy_cells(results, ranks)
         if not cells:
             return []
         busiest = max(cells, key=lambda figure: figure.estimate.median if figure.estimate else 0.0)
@@ -251,13 +189,11 @@ class MetadataOps(Study):
             int(ranks),
             device=_which_device(results),
             busy=f"{cell.median:.0f}",
-            operation=gettext(str(busiest.settings["operation"])),
+            operation=operation_of(busiest),
         )
-        if cell.low is None or cell.high is None:
-            needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
-            return [self.finding("device", text, "inconclusive", (busiest.id,), needs=needs)]
-        interval = IntervalOf(cell.low, cell.high, cell.confidence, gettext("time that the device was busy"), "%")
-        return [self.finding("device", text, "measured", (busiest.id,), interval)]
+        needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
+        of = gettext("time that the device was busy")
+        return [self.estimated("device", text, (busiest.id,), interval_in(cell), of, "%", needs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask for directories per rank or shared, for enough ranks, and for the cost of creating after removals."""
@@ -323,6 +259,18 @@ class MetadataOps(Study):
             for cell in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
             if not from_memory(cell, results.facts)
         ]
+
+
+def _in_order(name: str, cells: Sequence[Measured]) -> Series:
+    """Return a series with a category for each operation, in execution order."""
+    order = [*OPERATIONS, *_TITLES.values()]
+    return bars(name, sorted(cells, key=lambda cell: order.index(str(cell.settings["operation"]))))
+
+
+def _busy_cells(results: Results, ranks: Setting) -> list[Measured]:
+    """Return the device utilisation during mdtest's six operations and synchronised creations."""
+    cells = results.beside("device_busy", directory="unique", ranks=ranks)
+    return [cell for cell in cells if cell.settings["operation"] in (*SIX, _SYNCED)]
 
 
 def _which_device(results: Results) -> str:

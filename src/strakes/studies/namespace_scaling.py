@@ -9,16 +9,15 @@ from typing import Literal
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Cell
 from strakes.model.phases import AMOUNT, MetadataPhase
 from strakes.model.place import Place
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, Reference, Setting, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline, Reference, Setting
 from strakes.model.results import Measured, Observation, Results
 from strakes.stats.occupancy import busiest_load, directories_within
-from strakes.studies.compose import ask, ask_level, first, series
+from strakes.studies.compose import ask, ask_level, lines, rates
 from strakes.studies.metadata_ops import SIX
-from strakes.studies.study import Context, Study
+from strakes.studies.study import OPERATIONS, Cells, Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
@@ -59,35 +58,30 @@ class NamespaceScaling(Study):
     source = "S4"
     needs_description = True
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return cells for growing numbers of metadata targets, with manual and automatic placement."""
         targets = tuple(
             target.index
             for target in (context.description or Description("", "")).metadata_targets
             if target.index is not None
         )
-        if len(targets) < 2:
-            why = (
-                f"{len(targets) or 'no'} metadata target is visible here ({context.file_system}); two or more are "
-                "needed"
+        most = len(targets)
+        if most < 2:
+            yield self.skipped(
+                f"{most or 'no'} metadata target is visible here ({context.file_system}); two or more are needed"
             )
-            return [self.skipped(why)]
+            return
         # Each rank has a directory, and by default each target serves the same number of ranks.
-        ranks = context.most_ranks or len(targets) * math.ceil(max(4, context.team) / len(targets))
-        cells: list[Cell | SkippedCell] = [
-            self._cell(context, "manual", targets[:1], ranks, of=len(targets)),
-            *(
-                self.skipped(f"needs {number} ranks, one for each target", metadata_targets=number)
-                for number in range(ranks + 1, len(targets) + 1)
-            ),
-        ]
-        for number in range(2, min(ranks, len(targets)) + 1):
-            cells += [
-                self._cell(context, way, targets[:number], ranks, of=len(targets)) for way in ("manual", "automatic")
-            ]
-        if context.file_system == "lustre" and ranks >= len(targets):
-            cells += [self._cell(context, way, targets, ranks, of=len(targets)) for way in _OTHER_WAYS]
-        return cells
+        ranks = context.most_ranks or most * math.ceil(max(4, context.team) / most)
+        yield self._cell(context, "manual", targets[:1], ranks, of=most)
+        for number in range(ranks + 1, most + 1):
+            yield self.skipped(f"needs {number} ranks, one for each target", metadata_targets=number)
+        for number in range(2, min(ranks, most) + 1):
+            for way in _LABELS:
+                yield self._cell(context, way, targets[:number], ranks, of=most)
+        if context.file_system == "lustre" and ranks >= most:
+            for other in _OTHER_WAYS:
+                yield self._cell(context, other, targets, ranks, of=most)
 
     def _cell(self, context: Context, way: str, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
@@ -103,52 +97,36 @@ class NamespaceScaling(Study):
             )
             for operation in SIX
         )
+        number = len(targets)
+        directories = [Placement("inherit")] * ranks
         if way == "manual":
-            by_rank = {
-                f"items.{rank}.tree": Placement("manual", (targets[rank % len(targets)],)) for rank in range(ranks)
-            }
-            place = Place(placement=Placement("manual", targets[:1]), entries=by_rank, kept=f"{way}-{len(targets)}")
+            own = Placement("manual", targets[:1])
+            directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
         elif way in _OTHER_WAYS:
-            below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
-            place = Place(
-                placement=_OTHER_WAYS[way][0], entries=below, kept=f"{way.replace(' ', '-')}-{len(targets)}", drawn=True
-            )
+            own = _OTHER_WAYS[way][0]
         else:
             # S4 also striped the subdirectories (lfs mkdir -D). CephFS distributes only the ranks' directories.
             inherited = context.file_system == "lustre"
-            spread = Placement("automatic", count=-1 if len(targets) == of else len(targets), inherited=inherited)
-            below = {f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)}
-            place = Place(placement=spread, entries=below, kept=f"{way}-{len(targets)}", drawn=True)
-        settings: dict[str, Setting] = {"placement": way, "metadata_targets": len(targets), "ranks": ranks}
-        return Cell(
-            self.name,
-            f"{self.name}/{way}/{len(targets)}",
-            settings,
-            Plan(ranks, phases, context.seed),
-            tuple(Measure(phase.name, "operations_per_s", {"operation": phase.name}) for phase in phases),
-            place=place,
-            priority=2 if way in _OTHER_WAYS else 1,
-        )
+            own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
+        entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}
+        kept = f"{way.replace(' ', '-')}-{number}"
+        place = Place(placement=own, entries=entries, kept=kept, drawn=way != "manual")
+        settings: dict[str, Setting] = {"placement": way, "metadata_targets": number, "ranks": ranks}
+        priority = 2 if way in _OTHER_WAYS else 1
+        return self.cell(context, f"{way}/{number}", settings, phases, rates(*SIX), place=place, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return a figure for each operation: its rate by metadata targets and placement, with S4's result."""
-        theirs = (
-            Reference(
-                "S4",
-                gettext(
-                    "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it "
-                    "did not"
-                ),
-            ),
+        theirs = self.published(
+            gettext(
+                "S4 (Lustre, 5 metadata targets): by hand it scaled with the number of targets, automatically it "
+                "did not"
+            )
         )
         figures = []
         for operation in SIX:
-            lines = [
-                line
-                for way in ("manual", "automatic")
-                for line in series(gettext(way), _line(results, operation, way), "metadata_targets")
-            ]
-            if not lines:
+            drawn = lines("metadata_targets", ((gettext(way), _line(results, operation, way)) for way in _LABELS))
+            if not drawn:
                 continue
             single = _line(results, operation, "manual")[0].estimate
             assert single is not None
@@ -162,10 +140,10 @@ class NamespaceScaling(Study):
             )
             figures.append(
                 self.figure(
-                    lines,
+                    drawn,
                     (gettext("metadata targets"), "", "linear"),
-                    (gettext("operations a second"), "op/s"),
-                    *theirs,
+                    OPERATIONS,
+                    theirs,
                     linear,
                     title=gettext("Metadata operations against metadata targets: {operation}", operation=operation),
                 )
@@ -265,19 +243,21 @@ class NamespaceScaling(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the create rates on one target and on all, with manual and automatic placement."""
-        levels = results.levels("metadata_targets")
-        headlines = []
-        for way, number in _decisive(int(float(levels[-1]))) if levels else ():
-            cell = _at(results, "file-create", way, number)
-            if cell is not None:
-                label = ngettext(
+        most = int(float((results.levels("metadata_targets") or [0])[-1]))
+        decisive: tuple[tuple[Way, int], ...] = (("manual", 1), ("manual", most), ("automatic", most))
+        return [
+            Headline(
+                ngettext(
                     "file-create, {count} metadata target, {placement}",
                     "file-create, {count} metadata targets, {placement}",
                     number,
                     placement=gettext(_LABELS[way]),
-                )
-                headlines.append(Headline(label, cell.id))
-        return headlines
+                ),
+                cell.id,
+            )
+            for way, number in decisive
+            for cell in results.where(operation="file-create", placement=way, metadata_targets=number)[:1]
+        ]
 
 
 def _imbalance(directories: int, targets: int) -> str:
@@ -339,10 +319,6 @@ def _sent_requests(counters: Mapping[str, float]) -> float | None:
     return counters.get(f"{CLIENT}md.requests")
 
 
-def _decisive(most: int) -> tuple[tuple[Way, int], ...]:
-    return (("manual", 1), ("manual", most), ("automatic", most))
-
-
 def _line(results: Results, operation: str, way: str) -> list[Measured]:
     """Return one operation by number of targets. Both placements share the cell with a single target."""
     single = results.where(operation=operation, placement="manual", metadata_targets=1)
@@ -352,11 +328,7 @@ def _line(results: Results, operation: str, way: str) -> list[Measured]:
     return [*single, *many] if many else []
 
 
-def _at(results: Results, operation: str, way: str, number: int) -> Measured | None:
-    return first(results.where(operation=operation, placement=way, metadata_targets=number))
-
-
 def _six(results: Results, way: str, number: int) -> list[Measured]:
     """Return the six operations with this placement and number of targets; empty if one is missing."""
-    cells = [cell for operation in SIX if (cell := _at(results, operation, way, number))]
+    cells = results.where(placement=way, metadata_targets=number)
     return cells if len(cells) == len(SIX) else []

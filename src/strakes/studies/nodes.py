@@ -8,21 +8,15 @@ from statistics import median
 from strakes.base.language import gettext, ngettext
 from strakes.base.units import MIB
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf
 from strakes.model.results import Measured, Results
 from strakes.model.sample import Sample
 from strakes.stats.contrast import bonferroni
 from strakes.stats.interval import median_interval, smallest_runs
-from strakes.studies.compose import (
-    WRITE_AND_READ,
-    ask_level,
-    series,
-    write_and_read,
-)
-from strakes.studies.study import Context, Study
+from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, rates, write_and_read
+from strakes.studies.study import Cells, Context, Study
 
 _DATA = ("write", "read")
 # Texts by operation.
@@ -59,7 +53,7 @@ class NodesStudy(Study):
     source = "S1"
     in_survey = True
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of nodes, with the same ranks per node; skip the study on a single node."""
         if len(context.nodes) < 2:
             return [
@@ -80,18 +74,14 @@ class NodesStudy(Study):
             *write_and_read(context, transfer, amount, rank_shift=each % ranks),
             MetadataPhase("create", "file-create", "unique", context.items(most), stop=stop),
         )
-        measures = (*WRITE_AND_READ, Measure("create", "operations_per_s", {"operation": "create"}))
+        measures = (*WRITE_AND_READ, *rates("create"))
         settings = {"nodes": nodes, "ranks": ranks, "ranks_per_node": each}
-        return Cell(self.name, f"{self.name}/{nodes}", settings, Plan(ranks, phases, context.seed, each), measures)
+        return self.cell(context, f"{nodes}", settings, phases, measures, ranks_per_node=each)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth and create rate by number of nodes."""
-        data = [
-            line
-            for operation in _DATA
-            for line in series(gettext(operation), results.where(operation=operation), "nodes")
-        ]
-        creates = series(gettext("files created"), results.where(operation="create"), "nodes")
+        data = lines("nodes", ((gettext(operation), results.where(operation=operation)) for operation in _DATA))
+        creates = lines("nodes", [(gettext("files created"), results.where(operation="create"))])
         y, by_nodes = (gettext("bandwidth of all nodes"), "B/s"), gettext("nodes")
         of_creates, title = (gettext("files created by all nodes"), "op/s"), gettext("Nodes against creations")
         return [

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Measure
 from strakes.model.phases import MetadataPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Headline, Reference, SkippedCell
+from strakes.model.portrait import Figure, Headline
 from strakes.model.results import Results
-from strakes.studies.compose import ask, series
-from strakes.studies.study import Context, Study
+from strakes.studies.compose import ask, lines
+from strakes.studies.study import Cells, Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
 # The inner level that a short budget still measures.
@@ -34,44 +33,31 @@ class OpenClose(Study):
     question = "How long does it take every rank to open and close one file?"
     source = "S1"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of ranks; skip a cell if fewer than 8 files per rank may be created."""
-        cells: list[Cell | SkippedCell] = []
-        levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
-        for ranks in levels:
-            if context.max_items < 8 * ranks:
-                cells.append(self.skipped(f"only {context.max_items} files may be created here", ranks=ranks))
-            else:
-                cells.append(self._cell(context, ranks))
-        return cells
-
-    def _cell(self, context: Context, ranks: int) -> Cell:
-        items = context.items(ranks)
-        create = MetadataPhase("create", "file-create", "shared", items, stop=context.stonewall())
-        reopen = MetadataPhase("reopen", "file-open-close", "shared", items, stop=context.stonewall())
-        outer = context.full or ranks in (_SURVEY_LEVELS[0], _SURVEY_LEVELS[-1])
-        return Cell(
-            self.name,
-            f"{self.name}/{ranks}",
-            {"ranks": ranks},
-            Plan(ranks, (create, reopen), context.seed),
-            (
-                Measure("create", "seconds_per_item", {"operation": _CREATE}),
-                Measure("reopen", "seconds_per_item", {"operation": _OPEN}),
-            ),
-            priority=1 if outer else 3 if ranks == _MIDDLE else 4,
+        measures = (
+            Measure("create", "seconds_per_item", {"operation": _CREATE}),
+            Measure("reopen", "seconds_per_item", {"operation": _OPEN}),
         )
+        for ranks in _FULL_LEVELS if context.full else _SURVEY_LEVELS:
+            if context.max_items < 8 * ranks:
+                yield self.too_few_files(context, ranks=ranks)
+                continue
+            items, stop = context.items(ranks), context.stonewall()
+            phases = (
+                MetadataPhase("create", "file-create", "shared", items, stop=stop),
+                MetadataPhase("reopen", "file-open-close", "shared", items, stop=stop),
+            )
+            outer = context.full or ranks in (_SURVEY_LEVELS[0], _SURVEY_LEVELS[-1])
+            priority = 1 if outer else 3 if ranks == _MIDDLE else 4
+            yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the time to open and close by number of ranks, with S1's observation."""
-        lines = [
-            line
-            for operation in (_CREATE, _OPEN)
-            for line in series(gettext(operation), results.where(operation=operation), "ranks")
-        ]
-        theirs = Reference("S1", gettext("S1: the cost grew fast above 1,024 processes on its machine (off this axis)"))
+        drawn = lines("ranks", ((gettext(each), results.where(operation=each)) for each in (_CREATE, _OPEN)))
+        theirs = gettext("S1: the cost grew fast above 1,024 processes on its machine (off this axis)")
         y = gettext("time for all ranks, one file each"), "s"
-        return [self.figure(lines, (gettext("ranks"), "", "log"), y, theirs)]
+        return [self.figure(drawn, (gettext("ranks"), "", "log"), y, self.published(theirs))]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how much longer the most ranks take than the fewest, to create and to open."""

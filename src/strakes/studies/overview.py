@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from strakes.base.language import gettext
 from strakes.base.units import KIB, MIB, format_bytes
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Cell
 from strakes.model.phases import Access, MetadataOperation, MetadataPhase, Sharing
-from strakes.model.plan import Plan
 from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, series, write_and_read
-from strakes.studies.study import BANDWIDTH, Context, Study, power_of_two_at_most
+from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, rates, write_and_read
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
@@ -55,7 +55,7 @@ class Overview(Study):
     source = "strakes"
     in_survey = True
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return the cells: first bandwidth, then metadata, then stripe counts."""
         return [*self._data(context), *self._names(context), *self._stripes(context)]
 
@@ -106,32 +106,25 @@ class Overview(Study):
             phases = write_and_read(
                 context, size, each, files, direct=direct, rank_shift=context.shift if ranks > 1 else 0
             )
-        plan = Plan(ranks, phases, context.seed)
-        return Cell(self.name, f"{self.name}/{key}", settings, plan, WRITE_AND_READ, priority=priority, layout=layout)
+        return self.cell(context, key, settings, phases, WRITE_AND_READ, priority=priority, layout=layout)
 
     def _names(self, context: Context) -> Iterator[Cell | SkippedCell]:
         items = context.items(context.team) * context.team
         crowd = min(_MANY_CREATORS, context.most_ranks or _MANY_CREATORS)
-        for key, ranks, directory, priority in (
+        cells: tuple[tuple[str, int, Literal["unique", "shared"], int], ...] = (
             ("own-directories", context.team, "unique", 1),
             ("shared-directory", context.team, "shared", 1),
             ("one-creator", 1, "unique", 2),
             ("many-creators", crowd, "unique", 2),
-        ):
+        )
+        for key, ranks, directory, priority in cells:
             if context.max_items < 16 * ranks:
-                yield self.skipped(f"only {context.max_items} files may be created here", ranks=ranks)
+                yield self.too_few_files(context, ranks=ranks)
                 continue
-            each = max(8, items // ranks)
-            phases = tuple(
-                MetadataPhase(
-                    name, name, "unique" if directory == "unique" else "shared", each, stop=context.stonewall()
-                )
-                for name in _OPERATIONS
-            )
-            measures = tuple(Measure(name, "operations_per_s", {"operation": name}) for name in _OPERATIONS)
+            each, stop = max(8, items // ranks), context.stonewall()
+            phases = [MetadataPhase(name, name, directory, each, stop=stop) for name in _OPERATIONS]
             settings: dict[str, Setting] = {"ranks": ranks, "directory": directory}
-            plan = Plan(ranks, phases, context.seed)
-            yield Cell(self.name, f"{self.name}/{key}", settings, plan, measures, priority=priority)
+            yield self.cell(context, key, settings, phases, rates(*_OPERATIONS), priority=priority)
 
     def _stripes(self, context: Context) -> Iterator[Cell | SkippedCell]:
         if context.striping is None or context.striping.data_targets < 2:
@@ -149,32 +142,24 @@ class Overview(Study):
     def _on_data(self, results: Results, operation: str) -> list[Question]:
         sizes = along(results, operation, "transfer_bytes")
         by_ranks = along(results, operation, "ranks")
-        own, shared = usual_cells(results, operation), usual_cells(results, operation, files="segmented")
-        strided = usual_cells(results, operation, files="strided")
+        own, shared, strided = (
+            usual_cells(results, operation, files=files) for files in ("own", "segmented", "strided")
+        )
         buffered, direct = (
             usual_cells(results, operation, transfer_bytes=_SIZES[-1], io=io) for io in ("buffered", "direct")
         )
         stripes = along(results, operation, "stripe_count", files="segmented")
-        asked: list[tuple[str, list[tuple[str, list[Measured]]], str]] = [
+        of_io = [(gettext("buffered"), buffered), ("O_DIRECT", direct)]
+        of_files = [(gettext("one per process"), own), (gettext("one shared file"), shared)]
+        of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
+        asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
-            (
-                "direct",
-                [(gettext("buffered"), buffered), ("O_DIRECT", direct)],
-                gettext("buffered and O_DIRECT are alike"),
-            ),
+            ("direct", of_io, gettext("buffered and O_DIRECT are alike")),
             ("processes", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
-            (
-                "files",
-                [(gettext("one per process"), own), (gettext("one shared file"), shared)],
-                gettext("sharing one costs nothing"),
-            ),
-            (
-                "strides",
-                [(gettext("contiguous"), shared), (gettext("strided"), strided)],
-                gettext("strides cost nothing"),
-            ),
+            ("files", of_files, gettext("sharing one costs nothing")),
+            ("strides", of_strides, gettext("strides cost nothing")),
             ("stripes", [(f"{level:.0f}", cell) for level, cell in stripes], ""),
-        ]
+        )
         return [
             question
             for name, options, alike in asked
@@ -213,13 +198,13 @@ class Overview(Study):
         )
         return [
             self.figure(
-                [
-                    line
-                    for operation in ("write", "read")
-                    for line in series(
-                        gettext(operation), [cells[0] for _, cells in along(results, operation, factor)], factor
-                    )
-                ],
+                lines(
+                    factor,
+                    (
+                        (gettext(operation), [cells[0] for _, cells in along(results, operation, factor)])
+                        for operation in ("write", "read")
+                    ),
+                ),
                 (label, unit, "log"),
                 BANDWIDTH,
                 title=title,
@@ -230,18 +215,18 @@ class Overview(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the usual rates of writes, reads, creates, stats and removes, and the rates with O_DIRECT."""
         size, ranks = format_bytes(_USUAL), _usual_ranks(results)
-        lines = [
+        of_data = [
             Headline(gettext(_USUALLY[operation], size=size), cell.id)
             for operation in ("write", "read")
             for cell in usual_cells(results, operation)
             if not from_own_cache(cell, results.facts)
         ]
-        lines += [
+        of_data += [
             Headline(gettext(_DIRECTLY[operation], size=format_bytes(_SIZES[-1])), cell.id)
             for operation in ("write", "read")
             for cell in usual_cells(results, operation, transfer_bytes=_SIZES[-1], io="direct")
         ]
-        return lines + [
+        return of_data + [
             Headline(gettext(_USUALLY[operation]), cell.id)
             for operation in _OPERATIONS
             for cell in results.where(operation=operation, ranks=ranks, directory="unique")

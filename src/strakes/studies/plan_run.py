@@ -8,11 +8,12 @@ from strakes.base.language import gettext
 from strakes.model.cell import Cell, Measure, Metric
 from strakes.model.phases import MetadataPhase, ProbePhase, SmallFilesPhase, TrainingPhase
 from strakes.model.plan import Plan, WholePhase
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Series, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline
 from strakes.model.results import Measured, Results
 from strakes.model.sample import CACHED_SHARE
 from strakes.stats.interval import median, smallest_runs
-from strakes.studies.study import Context, Study
+from strakes.studies.compose import interval_in
+from strakes.studies.study import Cells, Context, Study
 
 Fit = Callable[[Plan, int, int], Plan]
 
@@ -43,7 +44,7 @@ class PlanRun(Study):
         """Return the name and the plan's fingerprint, which must agree for a run to be resumed."""
         return f"{self.name} {self._plan.fingerprint() if self._plan else ''}"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return the plan as one cell, reduced if it would not fit; an empty list without a plan."""
         if self._plan is None:
             return []
@@ -59,17 +60,13 @@ class PlanRun(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures of the phases' rates, one in B/s and one in op/s."""
-        figures = []
-        for unit, label, title in (
-            ("B/s", gettext("bandwidth"), gettext("The plan's phases: bandwidth")),
-            ("op/s", gettext("operations per second"), gettext("The plan's phases: operations per second")),
-        ):
-            measured = [cell for cell in results.where() if cell.unit == unit]
-            if measured:
-                points = tuple(Point(str(cell.settings["phase"]), cell.id) for cell in measured)
-                x, lines = gettext("phase"), (Series(label, points),)
-                figures.append(self.figure(lines, (x, "", "category"), (label, unit), title=title))
-        return figures
+        names = (
+            gettext("bandwidth"),
+            gettext("The plan's phases: bandwidth"),
+            gettext("operations per second"),
+            gettext("The plan's phases: operations per second"),
+        )
+        return self.of_phases(results, gettext("phase"), names, lambda cell: str(cell.settings["phase"]))
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the accelerator utilisation of each epoch, and the library hints in effect."""
@@ -88,14 +85,9 @@ class PlanRun(Study):
                 share=f"{estimate.median:.1f}",
             )
             text = " ".join(filter(None, (computed, _cached(cell))))
-            identifier = f"fed-{cell.settings['phase']}"
-            if estimate.low is None or estimate.high is None:
-                needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
-                findings.append(Finding(identifier, self.name, text, "inconclusive", (cell.id,), needs=needs))
-                continue
-            of = gettext("time that accelerators would have computed")
-            interval = IntervalOf(estimate.low, estimate.high, estimate.confidence, of, "%")
-            findings.append(Finding(identifier, self.name, text, "measured", (cell.id,), interval))
+            name, of = f"fed-{cell.settings['phase']}", gettext("time that accelerators would have computed")
+            needs = gettext("at least {blocks} blocks", blocks=smallest_runs(results.confidence))
+            findings.append(self.estimated(name, text, (cell.id,), interval_in(estimate), of, "%", needs))
         return findings
 
     def _hints(self, results: Results) -> Sequence[Finding]:
@@ -106,18 +98,17 @@ class PlanRun(Study):
             if hints:
                 told.setdefault(", ".join(f"{name} {value}" for name, value in hints.items()), []).append(cell)
         return [
-            Finding(
+            self.finding(
                 f"hints-{index}",
-                self.name,
                 gettext(
                     "Hints in effect in {phases}: {hints}.",
-                    phases=", ".join(str(figure.settings["phase"]) for figure in measured),
+                    phases=", ".join(str(cell.settings["phase"]) for cell in cells),
                     hints=hints,
                 ),
                 "measured",
-                results.ids(measured),
+                results.ids(cells),
             )
-            for index, (hints, measured) in enumerate(told.items(), start=1)
+            for index, (hints, cells) in enumerate(told.items(), start=1)
         ]
 
     def headlines(self, results: Results) -> Sequence[Headline]:

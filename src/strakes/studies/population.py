@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from strakes.base.language import gettext
 from strakes.base.units import format_value
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Measure, Metric
 from strakes.model.place import Place
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, Point, Reference, Series, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline
 from strakes.model.results import Measured, Results
 from strakes.stats.level_shifts import SHORTEST, level_shifts
-from strakes.studies.compose import ask
+from strakes.studies.compose import ask, lines
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
-from strakes.studies.study import Context, Study, Verdict, XAxis
+from strakes.studies.study import Cells, Context, Study, Verdict, XAxis
 
 _STEPS = 12
 _ROUNDS = 5
@@ -37,7 +36,7 @@ class Population(Study):
     source = "S3"
     visits_in_sequence = _ROUNDS
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each step of the growing population, reduced to the available space."""
         ranks = context.team
         # Files per rank in one round of every step, summed over the steps and rounded up to reach the requested total.
@@ -47,56 +46,34 @@ class Population(Study):
         )
         files = min(wanted, room)
         if files < 1:
-            reason = f"only {context.max_items} files may be created here"
-            return [self.skipped(reason, ranks=ranks)]
-        skipped = []
+            yield self.too_few_files(context, ranks=ranks)
+            return
         if context.files and files < wanted:
             reason = f"there is space for {files * ranks * _ROUNDS:,} files, not for {context.files:,}"
-            skipped.append(self.skipped(reason, files=context.files))
-        measures = (
-            Measure("fill", "operations_per_s", {"operation": "create and write"}),
-            Measure("fill", "iowait", {"operation": "create and write"}),
-            Measure("fill", "memory_available", {"operation": "create and write"}),
-            Measure("fill", "servers_memory", {"operation": "create and write"}),
-        )
+            yield self.skipped(reason, files=context.files)
+        metrics: tuple[Metric, ...] = ("operations_per_s", "iowait", "memory_available", "servers_memory")
+        measures = [Measure("fill", metric, {"operation": "create and write"}) for metric in metrics]
         steps = _steps(files)
-        return [
-            *skipped,
-            *(
-                Cell(
-                    self.name,
-                    f"{self.name}/{step:02}",
-                    {"files": sum(steps[:step]) * ranks * _ROUNDS, "ranks": ranks},
-                    Plan(ranks, (pool_phase("fill", "accumulate", files=each),), context.seed),
-                    measures,
-                    place=Place(kept=KEPT),
-                )
-                for step, each in enumerate(steps, start=1)
-            ),
-        ]
+        for step, each in enumerate(steps, start=1):
+            settings = {"files": sum(steps[:step]) * ranks * _ROUNDS, "ranks": ranks}
+            phases = (pool_phase("fill", "accumulate", files=each),)
+            yield self.cell(context, f"{step:02}", settings, phases, measures, place=Place(kept=KEPT))
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return files per second by size of the population, with S3's drop, and the load of node and servers."""
         cells = results.where()
         if not cells:
             return []
-        first = cells[0].estimate
-        assert first is not None
-        theirs = Reference(
-            "S3",
+        theirs = self.published(
             gettext(
                 "S3 (StorNext): {rate} million files an hour, falling by more than half after some 40 million files",
                 rate=f"{AFTER_PER_HOUR / 1e6:g}",
             ),
-            label=gettext("{source}, published: {what}", source="S3", what=gettext("10 and 40 million files")),
+            what=gettext("10 and 40 million files"),
             points=((1e7, AFTER_PER_HOUR / HOUR_S), (_THEIR_BEND, _THEIR_SHARE * AFTER_PER_HOUR / HOUR_S)),
         )
-        rates = self.figure(
-            (Series(gettext("created and written"), _points(cells)),),
-            _by_files(),
-            (gettext("files made a second"), "op/s"),
-            theirs,
-        )
+        line = lines("files", [(gettext("created and written"), cells)])
+        rates = self.figure(line, _by_files(), (gettext("files made a second"), "op/s"), theirs)
         return [rates, *self._meanwhile(results)]
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -148,13 +125,11 @@ class Population(Study):
                 },
             ),
         ):
-            lines = tuple(
-                Series(text, _points(seen)) for metric, text in metrics.items() if (seen := results.beside(metric))
-            )
-            if lines:
-                reference = Reference("S3", theirs)
+            drawn = lines("files", ((text, results.beside(metric)) for metric, text in metrics.items()))
+            if drawn:
+                reference = self.published(theirs)
                 figures.append(
-                    self.figure(lines, _by_files(), (label, unit), reference, title=title, question=question)
+                    self.figure(drawn, _by_files(), (label, unit), reference, title=title, question=question)
                 )
         return figures
 
@@ -214,7 +189,7 @@ class Population(Study):
             ("iowait", _WAITING, _THEIR_IOWAIT),
             ("servers_memory", _MEMORY, _THEIR_MEMORY),
         ):
-            seen = [cell for cell in results.beside(metric) if cell.estimate is not None]
+            seen = results.beside(metric)
             if len(seen) > 1:
                 first, last = (
                     format_value(cell.estimate.median, cell.unit)
@@ -272,7 +247,3 @@ def _steps(files: int) -> list[int]:
 
 def _by_files() -> XAxis:
     return gettext("files in the population"), "", "log"
-
-
-def _points(cells: Sequence[Measured]) -> tuple[Point, ...]:
-    return tuple(Point(float(cell.settings["files"]), cell.id) for cell in cells)

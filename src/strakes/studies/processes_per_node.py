@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.model.answers import Claim, Part, Question
-from strakes.model.cell import Cell
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Reference, Setting, SkippedCell
+from strakes.model.portrait import Figure, Finding, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import (
-    WRITE_AND_READ,
-    ask_level,
-    series,
-    write_and_read,
-)
-from strakes.studies.study import Context, Study, power_of_two_at_most
+from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, write_and_read
+from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.studies.target_baseline import layout_on
 from strakes.targets.description import Description, Layout
 
@@ -45,49 +37,46 @@ class ProcessesPerNode(Study):
     source = "S1"
     needs_description = True
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of ranks; with --full also by data per process and by data targets."""
-        cells: list[Cell | SkippedCell] = []
         levels = _FULL_LEVELS if context.full else _SURVEY_LEVELS
         total = context.amount_bytes(1, multiple_of=max(levels) * MIB)
         if context.data_per_rank is not None:
             total *= context.team
         most = next(iter(context.nodes.values()), None)
         for ranks in levels:
-            if most is not None and ranks > most:
-                cells.append(self.skipped(f"{most} ranks are started on each node (--ranks-per-node)", ranks=ranks))
-                continue
             amount = power_of_two_at_most(total / ranks)
-            if amount < _TRANSFER:
-                cells.append(
-                    self.skipped(
-                        f"only {format_bytes(total)} in total fit into the budget and the free space", ranks=ranks
-                    )
-                )
+            if most is not None and ranks > most:
+                yield self.skipped(f"{most} ranks are started on each node (--ranks-per-node)", ranks=ranks)
+            elif amount < _TRANSFER:
+                reason = f"only {format_bytes(total)} in total fit into the budget and the free space"
+                yield self.skipped(reason, ranks=ranks)
             else:
-                cells.append(self._cell(context, ranks, amount))
-        return [*cells, *self._by_amount(context), *self._by_targets(context)] if context.full else cells
+                settings: dict[str, Setting] = {"ranks": ranks, "transfer_bytes": _TRANSFER}
+                phases = write_and_read(context, _TRANSFER, amount)
+                yield self.cell(context, f"{ranks}", settings, phases, WRITE_AND_READ)
+        if context.full:
+            yield from self._by_amount(context)
+            yield from self._by_targets(context)
 
-    def _by_amount(self, context: Context) -> list[Cell | SkippedCell]:
+    def _by_amount(self, context: Context) -> Cells:
         """Return the cells of S1's table: every amount per process with every number of processes."""
         stripes = context.striping
         layout = None
         if stripes is not None and stripes.data_targets > 1 and _TRANSFER % stripes.unit_bytes == 0:
             layout = Layout(_TRANSFER, min(_STRIPES, stripes.data_targets))
-        cells: list[Cell | SkippedCell] = []
         for each in _FULL_AMOUNTS:
             for ranks in _FULL_LEVELS:
                 settings: dict[str, Setting] = {"ranks": ranks, "data_bytes": each, "transfer_bytes": _TRANSFER}
                 if each * ranks > context.max_bytes:
-                    reason = f"{format_bytes(each * ranks)} are more than strakes may use here"
-                    cells.append(self.skipped(reason, **settings))
+                    yield self.skipped(f"{format_bytes(each * ranks)} are more than strakes may use here", **settings)
                     continue
-                cell = self._cell(context, ranks, each)
-                key = f"{self.name}/each-{each}/{ranks}"
-                cells.append(replace(cell, key=key, settings=settings, layout=layout, priority=2))
-        return cells
+                phases = write_and_read(context, _TRANSFER, each)
+                yield self.cell(
+                    context, f"each-{each}/{ranks}", settings, phases, WRITE_AND_READ, layout=layout, priority=2
+                )
 
-    def _by_targets(self, context: Context) -> list[Cell | SkippedCell]:
+    def _by_targets(self, context: Context) -> Cells:
         """Return two cells with the same work on one data target and on all of them."""
         parts = context.description or Description("", "")
         target = parts.data_targets[0] if len(parts.data_targets) > 1 else None
@@ -98,62 +87,42 @@ class ProcessesPerNode(Study):
                 if target is not None
                 else "fewer than two data targets are visible here"
             )
-            return [self.skipped(reason, on=_ALONE)]
-        cell = self._cell(context, context.team, context.amount_bytes(context.team))
-        settings: dict[str, Setting] = {"ranks": context.team, "transfer_bytes": _TRANSFER}
+            yield self.skipped(reason, on=_ALONE)
+            return
+        ranks = context.team
+        phases = write_and_read(context, _TRANSFER, context.amount_bytes(ranks))
         every = Layout(stripe_count=-1) if context.file_system == "lustre" else None
-        return [
-            replace(
-                cell,
-                key=f"{self.name}/on-{count}",
-                settings={**settings, "on": on, "data_targets": count},
-                layout=where,
-            )
-            for on, count, where in ((_ALONE, 1, layout), (_TOGETHER, len(parts.data_targets), every))
-        ]
-
-    def _cell(self, context: Context, ranks: int, amount: int) -> Cell:
-        return Cell(
-            self.name,
-            f"{self.name}/{ranks}",
-            {"ranks": ranks, "transfer_bytes": _TRANSFER},
-            Plan(ranks, write_and_read(context, _TRANSFER, amount), context.seed),
-            WRITE_AND_READ,
-        )
+        for on, count, where in ((_ALONE, 1, layout), (_TOGETHER, len(parts.data_targets), every)):
+            settings: dict[str, Setting] = {
+                "ranks": ranks,
+                "transfer_bytes": _TRANSFER,
+                "on": on,
+                "data_targets": count,
+            }
+            yield self.cell(context, f"on-{count}", settings, phases, WRITE_AND_READ, layout=where)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the bandwidth of the node by ranks, for the fixed total and for each amount per process."""
-        lines = [
-            line
-            for operation in ("write", "read")
-            for line in series(gettext(operation), _of_node(results, operation), "ranks")
-        ]
-        lines += [
-            line
-            for operation in ("write", "read")
-            for each in results.levels("data_bytes")
-            for line in series(
-                gettext(
-                    "{operation}, {size} per process", operation=gettext(operation), size=format_bytes(float(each))
-                ),
+        amounts = [(each, format_bytes(float(each))) for each in results.levels("data_bytes")]
+        of_node = [(gettext(operation), _of_node(results, operation)) for operation in _TITLES]
+        of_amounts = [
+            (
+                gettext("{operation}, {size} per process", operation=gettext(operation), size=size),
                 results.where(operation=operation, data_bytes=each),
-                "ranks",
             )
+            for operation in _TITLES
+            for each, size in amounts
         ]
-        theirs = Reference(
-            "S1",
+        theirs = self.published(
             gettext("S1: 8 processes always good, 8 - 32 fine; its node link (9.785 GB/s) was full from 8 on"),
             8,
             32,
-            label=gettext(
-                "{source}, published: {what}",
-                source="S1",
-                what=gettext("best write, {processes} processes of 8 MiB", processes=_BEST_RANKS),
-            ),
-            points=((float(_BEST_RANKS), _BEST_BYTES_PER_S),) if results.levels("data_bytes") else (),
+            what=gettext("best write, {processes} processes of 8 MiB", processes=_BEST_RANKS),
+            points=((float(_BEST_RANKS), _BEST_BYTES_PER_S),) if amounts else (),
         )
         y = gettext("bandwidth of the node"), "B/s"
-        return [self.figure(lines, (gettext("processes on this node"), "", "log"), y, theirs)]
+        drawn = lines("ranks", of_node + of_amounts)
+        return [self.figure(drawn, (gettext("processes on this node"), "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how many processes of this node are enough, for the fixed total and for each amount per process."""
@@ -178,9 +147,9 @@ class ProcessesPerNode(Study):
                 "The test x < y*n does not apply: this file system is local, without a network link in its path."
             )
             needs = gettext("a file system on the network")
-            return [self.finding("bottleneck", statement, "unknown", written, needs=needs)]
-        statement = gettext("The test x < y*n was not made: no data target was measured alone.")
-        needs = gettext("a file system where files can be put on one data target")
+        else:
+            statement = gettext("The test x < y*n was not made: no data target was measured alone.")
+            needs = gettext("a file system where files can be put on one data target")
         return [self.finding("bottleneck", statement, "unknown", written, needs=needs)]
 
     def claims(self, results: Results) -> Sequence[Claim]:

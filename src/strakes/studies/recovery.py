@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.answers import Question
 from strakes.model.cell import Cell, Measure, Metric
 from strakes.model.phases import MetadataPhase
-from strakes.model.plan import Phase, Plan
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Reference, SkippedCell
+from strakes.model.plan import Phase
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf
 from strakes.model.recovery_clients import WATCH, Timing, watch_phase
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import smallest_runs
 from strakes.stats.straight_line import FEWEST, forecast
-from strakes.studies.compose import ask, series
-from strakes.studies.study import Context, Study
+from strakes.studies.compose import ask, lines
+from strakes.studies.study import Cells, Context, Study
 
 # Priority by number of clients; the smallest and the largest number come first. A client is a libcephfs session, which
 # takes 12 threads and 1.6 MB.
@@ -55,20 +56,21 @@ class RecoveryStudy(Study):
     needs_pilot = False
     interrupts_service = True
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of clients, and for --ranks. More than one client requires libcephfs."""
         if context.file_system not in _CEPH:
             why = (
                 f"on {context.file_system} a client is a mount, and this machine has only one; on CephFS a client "
                 "can be a session of libcephfs"
             )
-            return [
-                self._cell(context, 1, context.files or 0, sessions=False),
-                *(self.skipped(why, clients=clients) for clients in list(_PRIORITIES)[1:]),
-            ]
-        levels = sorted({*_PRIORITIES, context.most_ranks or 1})
-        cells = [self._cell(context, clients, context.files or 0, sessions=True) for clients in levels]
-        return cells if context.files else [*cells, self._cell(context, _CREATORS, _IN_FLIGHT, sessions=True)]
+            yield self._cell(context, 1, context.files or 0, sessions=False)
+            for clients in list(_PRIORITIES)[1:]:
+                yield self.skipped(why, clients=clients)
+            return
+        for clients in sorted({*_PRIORITIES, context.most_ranks or 1}):
+            yield self._cell(context, clients, context.files or 0, sessions=True)
+        if not context.files:
+            yield self._cell(context, _CREATORS, _IN_FLIGHT, sessions=True)
 
     def _cell(self, context: Context, clients: int, files: int, *, sessions: bool) -> Cell:
         phases: list[Phase] = []
@@ -80,26 +82,18 @@ class RecoveryStudy(Study):
             )
         phases.append(watch_phase(_RATE_PER_S, TIMING, sessions=sessions))
         varied = files and not context.files
-        return Cell(
-            self.name,
-            f"{self.name}/{clients}/{files}" if varied else f"{self.name}/{clients}",
-            {"clients": clients, "files": files},
-            Plan(clients, tuple(phases), context.seed),
-            tuple(Measure(WATCH, metric, {"who": who}) for who, metric in _WHO),
-            priority=4 if varied else _PRIORITIES.get(clients, 1),
-        )
+        key, settings = f"{clients}/{files}" if varied else f"{clients}", {"clients": clients, "files": files}
+        measures = [Measure(WATCH, metric, {"who": who}) for who, metric in _WHO]
+        priority = 4 if varied else _PRIORITIES.get(clients, 1)
+        return self.cell(context, key, settings, phases, measures, ranks=clients, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the wait after a fault in seconds by number of clients, with S2's results."""
-        lines = [line for who, _ in _WHO for line in series(gettext(who), _by_clients(results, who), "clients")]
-        theirs = Reference(
-            "S2",
-            gettext("S2 (Lustre on Tianhe-2): in proportion to the clients, 10 s for 50 and 420 s for 2,000"),
-            label="S2",
-            points=_S2,
-        )
+        drawn = lines("clients", ((gettext(who), _by_clients(results, who)) for who, _ in _WHO))
+        theirs = gettext("S2 (Lustre on Tianhe-2): in proportion to the clients, 10 s for 50 and 420 s for 2,000")
+        reference = replace(self.published(theirs, points=_S2), label="S2")
         y = gettext("from the fault to the end of the wait"), "s"
-        return [self.figure(lines, (gettext("clients"), "", "log"), y, theirs)]
+        return [self.figure(drawn, (gettext("clients"), "", "log"), y, reference)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how the wait grows with the number of clients, and with newly created files."""
@@ -168,16 +162,15 @@ class RecoveryStudy(Study):
             len(drills),
             **{key: f"{number:,}" for key, number in total.items()},
         )
-        identifier, evidence = "nothing-lost", results.ids(cells)
+        evidence = results.ids(cells)
         if total["lost"]:
-            return self.finding(identifier, text, "does-not", evidence, tone="bad")
+            return self.finding("nothing-lost", text, "does-not", evidence, tone="bad")
         least = smallest_runs(results.confidence)
         if any(len(cell.observations) < least for cell in cells):
-            needs = gettext(
-                "at least {drills} drills with each number of clients: give a larger --budget", drills=least
-            )
-            return self.finding(identifier, text, "inconclusive", evidence, needs=needs)
-        return self.finding(identifier, text, "holds", evidence, tone="good")
+            message = "at least {drills} drills with each number of clients: give a larger --budget"
+            needs = gettext(message, drills=least)
+            return self.finding("nothing-lost", text, "inconclusive", evidence, needs=needs)
+        return self.finding("nothing-lost", text, "holds", evidence, tone="good")
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the wait of the last client with the most clients."""

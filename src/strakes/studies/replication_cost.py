@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from strakes.base.language import gettext, ngettext
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Measure
 from strakes.model.literature_replication import (
     BYTES_PER_FILE,
     CONFIGURED_MB_PER_S,
@@ -20,18 +20,18 @@ from strakes.model.literature_replication import (
     predicted,
 )
 from strakes.model.phases import MetadataPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Series, Setting, SkippedCell
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Setting
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import median, median_interval
 from strakes.stats.straight_line import forecast
-from strakes.studies.compose import interval_of
-from strakes.studies.study import NARROWER, Context, Study, Verdict
+from strakes.studies.compose import bars, operation_of
+from strakes.studies.study import NARROWER, Cells, Context, Study
 
 SENT = "data.replicated_bytes"
 _BATCH, _SYNCED, _WRITTEN = "batch of empty files", "empty file, synced", "4 KiB file, synced"
 _SMALL_BYTES = 4096
 _WAIT = "wait for the batch"
+_TIME_OF = "time of {files} files"
 # By whether bytes sent were counted, and whether S2 published the time for as many files.
 _MADE = {
     (False, False): "{files} files are made and on the device after {time} s.",
@@ -59,95 +59,57 @@ class ReplicationCost(Study):
     )
     source = "S2"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return cells of synchronised creates by number of ranks, and a batch for each measured row of S2's table."""
-        stop = context.stonewall()
-        cells: list[Cell | SkippedCell] = []
+        measures = (Measure("create", "operations_per_s"), Measure("wait", "elapsed_s", {"operation": _WAIT}))
+        stop, settings = context.stonewall(), dict[str, Setting]
         for ranks in (1, context.team):
             if context.max_items < 16 * ranks:
-                cells.append(self.skipped(f"only {context.max_items} files may be created here", ranks=ranks))
+                yield self.too_few_files(context, ranks=ranks)
                 continue
             items = min(replace(context, files=None).items(ranks), _MOST_SYNCED)
-            for operation, file_bytes in ((_SYNCED, 0), (_WRITTEN, _SMALL_BYTES)):
-                create = MetadataPhase(
-                    "create", "file-create", "unique", items, file_bytes=file_bytes, fsync=True, stop=stop
-                )
-                cells.append(self._cell(context, operation, ranks, (create,), key=f"{operation}/{ranks}"))
+            for operation, size in ((_SYNCED, 0), (_WRITTEN, _SMALL_BYTES)):
+                create = MetadataPhase("create", "file-create", "unique", items, file_bytes=size, fsync=True, stop=stop)
+                of_each = settings(operation=operation, ranks=ranks)
+                yield self.cell(context, f"{operation}/{ranks}", of_each, (create,), measures[:1])
         for files in sorted({*_ROWS, context.files or _ROWS[0]}):
-            ranks = context.team
             if context.max_items < 2 * files:
                 why = f"only {context.max_items:,} files may be created here"
-                cells.append(self.skipped(why, operation=_BATCH, files=files))
+                yield self.skipped(why, operation=_BATCH, files=files)
                 continue
             # The journal is written in order, so an fsync of the last file also commits all files created before it.
             phases = (
-                MetadataPhase("create", "file-create", "unique", -(-files // ranks)),
+                MetadataPhase("create", "file-create", "unique", -(-files // context.team)),
                 MetadataPhase("wait", "file-create", "unique", 1, files="last", fsync=True),
             )
-            cells.append(self._cell(context, _BATCH, ranks, phases, key=f"batch/{files}", files=files))
-        return cells
-
-    def _cell(
-        self, context: Context, operation: str, ranks: int, phases: tuple[MetadataPhase, ...], key: str, **more: Setting
-    ) -> Cell:
-        measures = [Measure("create", "operations_per_s")]
-        if len(phases) > 1:
-            measures.append(Measure("wait", "elapsed_s", {"operation": _WAIT}))
-        settings: dict[str, Setting] = {"operation": operation, "ranks": ranks, **more}
-        plan = Plan(ranks, phases, context.seed)
-        priority = 1 if int(more.get("files", 0)) <= _ROWS[0] else 2
-        return Cell(self.name, f"{self.name}/{key}", settings, plan, tuple(measures), priority=priority)
+            of_batch, priority = settings(operation=_BATCH, ranks=context.team, files=files), 1 + (files > _ROWS[0])
+            yield self.cell(context, f"batch/{files}", of_batch, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return synchronised files per second by operation and number of ranks."""
-        lines = [
-            Series(
-                ngettext("{count} rank", "{count} ranks", int(ranks)),
-                tuple(Point(gettext(str(one.settings["operation"])), one.id) for one in cells),
-            )
+        drawn = [
+            bars(ngettext("{count} rank", "{count} ranks", int(ranks)), cells)
             for ranks in results.levels("ranks")
             if (cells := [one for name in (_SYNCED, _WRITTEN) for one in results.where(ranks=ranks, operation=name)])
         ]
-        return [
-            self.figure(lines, (gettext("operation"), "", "category"), (gettext("files a second"), "op/s")),
-        ]
+        return [self.figure(drawn, (gettext("operation"), "", "category"), (gettext("files a second"), "op/s"))]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the summaries, and a note that the cost as a ratio needs ``--against``."""
-        return [
-            *self.summaries(results),
-            self.finding(
-                "ratio",
-                gettext("The speed-up without replication is unknown."),
-                "unknown",
-                (),
-                needs=gettext("--against a directory on a device of the same kind without replication"),
-            ),
-        ]
+        text = gettext("The speed-up without replication is unknown.")
+        needs = gettext("--against a directory on a device of the same kind without replication")
+        return [*self.summaries(results), self.finding("ratio", text, "unknown", (), needs=needs)]
 
     def summaries(self, results: Results) -> Sequence[Finding]:
         """Return the bytes replicated per file, S2's calculation with them, and the measured rows of S2's table."""
-        devices = sorted(
-            {
-                name
-                for cell in results.where()
-                for seen in cell.observations
-                for name, counters in seen.servers.items()
-                if SENT in counters
-            }
-        )
-        if not devices and results.where():
+        cells = results.where()
+        servers = [counters for cell in cells for seen in cell.observations for counters in seen.servers.values()]
+        if cells and not any(SENT in counters for counters in servers):
             text = gettext("This directory is not on a replicated device with a counter of bytes sent.")
             needs = gettext("a DRBD 8.4 device on this machine")
-            return [
-                self.finding("device", text, "unknown", results.ids(results.where()), needs=needs),
-                *self._table(results),
-            ]
-        return [
-            *(self._bytes(cell, results.confidence) for cell in results.where() if _bytes_per_file(cell)),
-            *self._arithmetic(results),
-            *self._table(results),
-        ]
+            return [self.finding("device", text, "unknown", results.ids(cells), needs=needs), *self._table(results)]
+        of_bytes = (self._bytes(cell, results.confidence) for cell in cells if _bytes_per_file(cell))
+        return [*of_bytes, *self._arithmetic(results), *self._table(results)]
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of synchronised empty files for each number of ranks."""
@@ -156,21 +118,18 @@ class ReplicationCost(Study):
     def _bytes(self, cell: Measured, confidence: float) -> Finding:
         what = _by_ranks(cell)
         if "files" in cell.settings:
-            operation = gettext(str(cell.settings["operation"]))
-            what = gettext("{operation} of {files}", operation=operation, files=f"{cell.settings['files']:,}")
+            files = f"{cell.settings['files']:,}"
+            what = gettext("{operation} of {files}", operation=operation_of(cell), files=files)
         identifier = f"bytes-{cell.id.split('/', 1)[1].rpartition(':')[0]}"
         each = _bytes_per_file(cell)
-        interval = median_interval(each, confidence)
         text = gettext(
             "{bytes} bytes are replicated for a file ({what}); S2: {published}, published.",
             bytes=f"{median(each):,.0f}",
             what=what,
             published=f"{BYTES_PER_FILE:,.0f}",
         )
-        if interval is None:
-            return self.finding(identifier, text, "inconclusive", (cell.id,), needs=gettext(NARROWER))
-        shown = interval_of(interval, gettext("replicated for a file"), "bytes")
-        return self.finding(identifier, text, "measured", (cell.id,), shown)
+        interval, of = median_interval(each, confidence), gettext("replicated for a file")
+        return self.estimated(identifier, text, (cell.id,), interval, of, "bytes", gettext(NARROWER))
 
     def _arithmetic(self, results: Results) -> list[Finding]:
         """Return S2's calculation with the measured bytes per synchronised file; S2 acknowledged every file."""
@@ -218,12 +177,9 @@ class ReplicationCost(Study):
                 published=published.get(files),
                 amount=f"{predicted(files)[0]:,.1f}",
             )
-            interval = median_interval(times, results.confidence)
-            of = gettext("time of {files} files", files=f"{files:,}")
-            shown = interval_of(interval, of, "s") if interval else None
-            verdict: Verdict = "measured" if interval else "inconclusive"
-            needs = "" if interval else gettext(NARROWER)
-            rows.append(self.finding(f"table-{files}", text, verdict, (create.id, wait.id), shown, needs))
+            interval, of = median_interval(times, results.confidence), gettext(_TIME_OF, files=f"{files:,}")
+            cells = (create.id, wait.id)
+            rows.append(self.estimated(f"table-{files}", text, cells, interval, of, "s", gettext(NARROWER)))
         found = forecast(batches, _FORECAST_FILES, results.confidence)
         if found is not None:
             text = gettext(
@@ -234,27 +190,23 @@ class ReplicationCost(Study):
                 batches=f"{len(batches):,}",
                 published=published[_FORECAST_FILES],
             )
-            of = gettext("time of {files} files", files=f"{_FORECAST_FILES:,}")
+            of = gettext(_TIME_OF, files=f"{_FORECAST_FILES:,}")
             shown = IntervalOf(max(0.0, found.low), found.high, found.confidence, of, "s")
             rows.append(self.finding("table-forecast", text, "forecast", tuple(evidence), shown))
         return rows
 
 
 def _by_ranks(cell: Measured) -> str:
-    return ngettext(
-        "{operation}, {count} rank",
-        "{operation}, {count} ranks",
-        int(cell.settings["ranks"]),
-        operation=gettext(str(cell.settings["operation"])),
-    )
+    one, several = "{operation}, {count} rank", "{operation}, {count} ranks"
+    return ngettext(one, several, int(cell.settings["ranks"]), operation=operation_of(cell))
 
 
 def _bytes_per_file(cell: Measured) -> list[float]:
     """Return the bytes sent per file, for each visit with a device counter."""
-    amounts = []
-    for seen in cell.observations:
-        sent = sum(counters.get(SENT, 0.0) for counters in seen.servers.values())
-        files = seen.sample.operations
-        if files and cell.settings["operation"] != _WAIT and any(SENT in counts for counts in seen.servers.values()):
-            amounts.append(sent / files)
-    return amounts
+    if cell.settings["operation"] == _WAIT:
+        return []
+    sent = [
+        (seen.sample.operations, [counters[SENT] for counters in seen.servers.values() if SENT in counters])
+        for seen in cell.observations
+    ]
+    return [sum(counts) / files for files, counts in sent if files and counts]

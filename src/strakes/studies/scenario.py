@@ -1,47 +1,83 @@
-"""Questions that compare an application's usual way of I/O with alternatives, for S1's two proofs."""
+"""Base class of S1's two proofs: an application's usual way of I/O compared with alternatives."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from strakes.base.language import gettext, ngettext
+from strakes.base.units import MIB
 from strakes.model.answers import Question
+from strakes.model.cell import Cell, Measure
+from strakes.model.plan import Phase
+from strakes.model.portrait import Setting
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import ask
+from strakes.studies.study import Context, Study
+from strakes.targets.description import Layout
 
 
-def way_of(cell: Measured, results: Results, everybody: Mapping[str, str], few: Mapping[bool, tuple[str, str]]) -> str:
-    """Return a label of a cell's way: the last part of its key, before "-on-" and the stripe count if it has one.
+class Scenario(Study):
+    """A study of ways of I/O. The key of a cell has the number of ranks of a node that do I/O, or a name.
 
-    ``everybody``: labels by that part; any other part is a number. ``few``: labels for one and for several, by whether
-    several nodes take part.
+    ``names``: labels of ways by key; "0" is the usual way. ``numbers``: labels of other ways, by whether several nodes
+    take part.
     """
-    name, _, stripes = cell.id.rpartition("/")[2].partition(":")[0].partition("-on-")
-    if name in everybody:
-        way = gettext(everybody[name])
-    else:
-        way = ngettext(*few[bool(results.facts.get("nodes"))], int(name))
-    return gettext("{way}, stripe count {stripe_count}", way=way, stripe_count=stripes) if stripes else way
+
+    source = "S1"
+    names: ClassVar[Mapping[str, str]]
+    numbers: ClassVar[Mapping[bool, tuple[str, str]]]
+
+    def way(
+        self,
+        context: Context,
+        key: str,
+        settings: Mapping[str, Setting],
+        phases: Sequence[Phase],
+        measures: Sequence[Measure],
+        stripes: int | None,
+    ) -> Cell:
+        """Return the cell of one way. ``stripes``: stripe count of its files, None for the default layout."""
+        if stripes is None:
+            return self.cell(context, key, settings, phases, measures)
+        settings, layout = {**settings, "stripe_count": stripes}, Layout(stripe_size_bytes=MIB, stripe_count=stripes)
+        return self.cell(context, f"{key}-on-{stripes}", settings, phases, measures, layout=layout)
+
+    def label(self, cell: Measured, results: Results) -> str:
+        """Return the label of a measured way."""
+        name, _, stripes = _key(cell).partition("-on-")
+        if name in self.names:
+            way = gettext(self.names[name])
+        else:
+            way = ngettext(*self.numbers[bool(results.facts.get("nodes"))], int(name))
+        return gettext("{way}, stripe count {stripe_count}", way=way, stripe_count=stripes) if stripes else way
+
+    def usual(self, results: Results, operation: str) -> list[Measured]:
+        """Return the cells of the usual way."""
+        return [cell for cell in results.where(operation=operation) if _key(cell) == "0"]
+
+    def ask_way(self, title: str, operation: str, results: Results) -> list[Question]:
+        """Ask which way is fastest, and how much faster each alternative is than the usual way.
+
+        ``title``: in English, as it is also a part of an id.
+        """
+        before = self.usual(results, operation)
+        others = [cell for cell in results.where(operation=operation) if cell not in before]
+        questions = [
+            question
+            for after in others
+            for usual in before
+            for question in ask(
+                self.name,
+                f"{after.id.split('/', 1)[1]}-speed-up",
+                gettext("{title}: speed-up", title=gettext(title)),
+                [(self.label(usual, results), [usual]), (self.label(after, results), [after])],
+                advises=False,
+            )
+        ]
+        every = [(self.label(cell, results), [cell]) for cell in (*before, *others)]
+        return [*ask(self.name, f"best-{title}", gettext(title), every), *questions]
 
 
-def ask_way(
-    study: str, title: str, before: Sequence[Measured], others: Sequence[Measured], way: Callable[[Measured], str]
-) -> list[Question]:
-    """Ask which way is fastest, and how much faster each alternative is than the usual way.
-
-    ``title``: in English, as it is also a part of an id. ``way``: returns the label of a cell's way.
-    """
-    questions = [
-        question
-        for after in others
-        for usual in before
-        for question in ask(
-            study,
-            f"{after.id.split('/', 1)[1]}-speed-up",
-            gettext("{title}: speed-up", title=gettext(title)),
-            [(way(usual), [usual]), (way(after), [after])],
-            advises=False,
-        )
-    ]
-    every = [(way(cell), [cell]) for cell in (*before, *others)]
-    return [*ask(study, f"best-{title}", gettext(title), every), *questions]
+def _key(cell: Measured) -> str:
+    return cell.id.rpartition("/")[2].partition(":")[0]

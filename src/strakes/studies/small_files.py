@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, SkippedCell
+from strakes.model.cell import Measure
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import ask, ask_level
+from strakes.studies.compose import ask, ask_level, bars, operation_of
 from strakes.studies.pools import (
     AFTER_PER_HOUR,
     BEFORE_PER_HOUR,
@@ -19,7 +18,7 @@ from strakes.studies.pools import (
     files_that_fit,
     pool_phase,
 )
-from strakes.studies.study import NARROWER, Context, Study
+from strakes.studies.study import NARROWER, OPERATIONS, Cells, Context, Study
 
 _PHASES = {"fill": "create and write", "transactions": "transactions", "remove": "remove"}
 
@@ -32,44 +31,36 @@ class SmallFiles(Study):
     question = "How many small files per hour can be written, used and removed?"
     source = "S3"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of ranks; skip a cell if fewer than 8 files per rank may be created."""
-        cells: list[Cell | SkippedCell] = []
+        measures = [Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items()]
         for ranks in sorted({1, context.team, *((2 * context.team, 10) if context.full else ())}):
             files = files_that_fit(context.max_bytes, context.max_items, ranks, context.items(ranks))
             if files < 8:
-                reason = f"only {context.max_items} files may be created here"
-                cells.append(self.skipped(reason, ranks=ranks))
+                yield self.too_few_files(context, ranks=ranks)
                 continue
             phases = (
                 pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),
                 pool_phase("transactions", "transactions", transactions=files, stop=context.stonewall()),
                 pool_phase("remove", "remove"),
             )
-            measures = tuple(Measure(name, "operations_per_s", {"operation": text}) for name, text in _PHASES.items())
-            cells.append(
-                Cell(self.name, f"{self.name}/{ranks}", {"ranks": ranks}, Plan(ranks, phases, context.seed), measures)
-            )
-        return cells
+            yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return the rate of each step by number of ranks, with S3's results."""
-        lines = []
-        for ranks in results.levels("ranks"):
-            points = tuple(
-                Point(gettext(str(cell.settings["operation"])), cell.id) for cell in results.where(ranks=ranks)
-            )
-            lines.append(Series(ngettext("{count} rank", "{count} ranks", int(ranks)), points))
-        theirs = tuple(
-            Reference(
-                "S3",
+        drawn = [
+            bars(ngettext("{count} rank", "{count} ranks", int(ranks)), results.where(ranks=ranks))
+            for ranks in results.levels("ranks")
+        ]
+        theirs = (
+            self.published(
                 gettext(
                     "S3 (StorNext, Postmark, 5 clients x 2 processes, 10 million files), {when}: {rate} million files "
                     "an hour",
                     when=when,
                     rate=f"{rate / 1e6:g}",
                 ),
-                label=gettext("{source}, published: {what}", source="S3", what=when),
+                what=when,
                 points=((gettext(_PHASES["fill"]), rate / HOUR_S),),
             )
             for when, rate in (
@@ -77,8 +68,7 @@ class SmallFiles(Study):
                 (gettext("after tuning"), AFTER_PER_HOUR),
             )
         )
-        x, y = gettext("operation"), gettext("operations a second")
-        return [self.figure(lines, (x, "", "category"), (y, "op/s"), *theirs)]
+        return [self.figure(drawn, (gettext("operation"), "", "category"), OPERATIONS, *theirs)]
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Compare files per hour with the rate that S3 required."""
@@ -95,15 +85,10 @@ class SmallFiles(Study):
             return []
         fill, remove = (results.where(ranks=ranks[-1], operation=_PHASES[name]) for name in ("fill", "remove"))
         writing = results.where(operation=_PHASES["fill"])
+        both = [(gettext("write"), fill), (gettext("remove"), remove)]
         return [
             *ask_level(self.name, "scaling", gettext("ranks that write small files"), writing, "ranks"),
-            *ask(
-                self.name,
-                "remove-to-fill",
-                gettext("small files"),
-                [(gettext("write"), fill), (gettext("remove"), remove)],
-                advises=False,
-            ),
+            *ask(self.name, "remove-to-fill", gettext("small files"), both, advises=False),
         ]
 
     def _per_hour(self, cell: Measured, ranks: int) -> Finding:
@@ -140,15 +125,8 @@ class SmallFiles(Study):
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rate of each step with the most ranks."""
         ranks = results.levels("ranks")
+        one, several = "small files: {operation}, {count} rank", "small files: {operation}, {count} ranks"
         return [
-            Headline(
-                ngettext(
-                    "small files: {operation}, {count} rank",
-                    "small files: {operation}, {count} ranks",
-                    int(ranks[-1]),
-                    operation=gettext(str(cell.settings["operation"])),
-                ),
-                cell.id,
-            )
+            Headline(ngettext(one, several, int(ranks[-1]), operation=operation_of(cell)), cell.id)
             for cell in (results.where(ranks=ranks[-1]) if ranks else ())
         ]

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from strakes.base.language import gettext, ngettext
 from strakes.base.units import KIB, MIB, format_bytes
 from strakes.model.answers import Question
-from strakes.model.cell import Cell, Measure
 from strakes.model.phases import StreamPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Headline, Point, Reference, Series, Setting, SkippedCell
-from strakes.model.results import Results
-from strakes.studies.compose import ask_level
-from strakes.studies.study import BANDWIDTH, Context, Study
+from strakes.model.portrait import Figure, Headline, Setting
+from strakes.model.results import Measured, Results
+from strakes.studies.compose import WRITE_AND_READ, ask_level, bars
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SURVEY_BLOCKS = (KIB, 16 * MIB)
 _FULL_BLOCKS = (KIB, 4 * KIB, 64 * KIB, MIB, 16 * MIB)
@@ -37,67 +35,49 @@ class Stream(Study):
     question = "How fast are sequential reads and writes, with small and with large blocks, alone and together?"
     source = "S3"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each block size and number of ranks; skip blocks larger than the data of a rank."""
-        cells: list[Cell | SkippedCell] = []
         for ranks in sorted({1, context.team, *((2 * context.team,) if context.full else ())}):
             amount = context.amount_bytes(ranks, 16 * MIB)
             for block in _FULL_BLOCKS if context.full else _SURVEY_BLOCKS:
                 settings: dict[str, Setting] = {"block_bytes": block, "ranks": ranks}
                 if block > amount:
-                    cells.append(
-                        self.skipped(f"needs more than the {format_bytes(amount)} per rank that fit", **settings)
-                    )
+                    yield self.skipped(f"needs more than the {format_bytes(amount)} per rank that fit", **settings)
                     continue
                 count, stop = amount // block, context.stonewall()
                 write = StreamPhase("write", "write", block, count, sync="fsync", stop=stop)
                 read = StreamPhase("read", "read", block, count, cache="drop", stop=stop)
-                measures = tuple(
-                    Measure(phase.name, "bytes_per_s", {"operation": phase.operation}) for phase in (write, read)
-                )
-                cells.append(
-                    Cell(
-                        self.name,
-                        f"{self.name}/{ranks}/{block}",
-                        settings,
-                        Plan(ranks, (write, read), context.seed),
-                        measures,
-                    )
-                )
-        return cells
+                yield self.cell(context, f"{ranks}/{block}", settings, (write, read), WRITE_AND_READ)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by block size, one figure for writes and one for reads, with S3's results."""
         figures = []
         for operation in ("write", "read"):
-            lines = []
-            for ranks in results.levels("ranks"):
-                points = tuple(
-                    Point(format_bytes(float(cell.settings["block_bytes"])), cell.id)
-                    for cell in results.where(operation=operation, ranks=ranks)
+            drawn = [
+                bars(
+                    ngettext("{count} rank", "{count} ranks together", int(ranks)),
+                    results.where(operation=operation, ranks=ranks),
+                    _block_size,
                 )
-                lines.append(Series(ngettext("{count} rank", "{count} ranks together", int(ranks)), points))
-            small, large = _THEIRS[operation]
-            theirs = tuple(
-                Reference(
-                    "S3",
+                for ranks in results.levels("ranks")
+            ]
+            who = gettext("one client"), gettext("five clients together")
+            theirs = (
+                self.published(
                     gettext(
                         "S3 (StorNext, dd, 5 clients), {who}: {small} MB/s in blocks of 1 KB, {large} MB/s in blocks "
                         "of 16 MB",
-                        who=who,
-                        small=f"{a / 1e6:.0f}",
-                        large=f"{b / 1e6:.0f}",
+                        who=clients,
+                        small=f"{small / 1e6:.0f}",
+                        large=f"{large / 1e6:.0f}",
                     ),
-                    label=gettext("{source}, published: {what}", source="S3", what=who),
-                    points=(("1 KiB", a), ("16 MiB", b)),
+                    what=clients,
+                    points=(("1 KiB", small), ("16 MiB", large)),
                 )
-                for who, a, b in (
-                    (gettext("one client"), small[0], large[0]),
-                    (gettext("five clients together"), small[1], large[1]),
-                )
+                for clients, small, large in zip(who, *_THEIRS[operation], strict=True)
             )
             title, x = gettext(_FIGURES[operation]), gettext("block size")
-            figures.append(self.figure(lines, (x, "", "category"), BANDWIDTH, *theirs, title=title))
+            figures.append(self.figure(drawn, (x, "", "category"), BANDWIDTH, *theirs, title=title))
         return figures
 
     def questions(self, results: Results) -> Sequence[Question]:
@@ -118,14 +98,11 @@ class Stream(Study):
         """Return the rates of the largest blocks with the most ranks."""
         ranks = results.levels("ranks")
         return [
-            Headline(
-                ngettext(
-                    *_HEADLINES[operation],
-                    int(ranks[-1]),
-                    size=format_bytes(float(cell.settings["block_bytes"])),
-                ),
-                cell.id,
-            )
+            Headline(ngettext(*_HEADLINES[operation], int(ranks[-1]), size=_block_size(cell)), cell.id)
             for operation in ("write", "read")
             for cell in (results.where(operation=operation, ranks=ranks[-1])[-1:] if ranks else ())
         ]
+
+
+def _block_size(cell: Measured) -> str:
+    return format_bytes(float(cell.settings["block_bytes"]))

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB
 from strakes.model.answers import Claim, Question
-from strakes.model.cell import Cell
+from strakes.model.cell import Cell, Measure
 from strakes.model.phases import Stop
-from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Reference, Series, Setting, SkippedCell
+from strakes.model.place import PLAIN, Place
+from strakes.model.plan import Phase, Plan
+from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Point, Reference, Series, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.targets.description import Description, Striping
+from strakes.stats.interval import Interval
+from strakes.targets.description import Description, Layout, Striping
 
 # From this phase length (s) on, creation may take up to _LONGER_MAKING phases, so that faster reads and removals of the
 # files also last one phase. This stays below the time limit of three phases.
@@ -22,6 +25,7 @@ LASTING_S = 0.5
 _LONGER_MAKING = 2.0
 # Maximum duration of a phase in schemas/plan.json.
 _DAY_S = 86_400.0
+Cells = Iterable[Cell | SkippedCell]
 # Axes of a figure: label, unit and, for x, the scale.
 XAxis = tuple[str, str, Literal["log", "linear", "category"]]
 YAxis = tuple[str, str]
@@ -166,10 +170,8 @@ class Study(ABC):
     needs_description = False
     # Visits of each cell if cells run in order because each continues the previous one's files; 0: blocks as usual.
     visits_in_sequence = 0
-
     # Whether its rates are about the file system alone; a user's plan may measure a cache.
     of_file_system = True
-
     # Whether its visits are drills, which need the user's explicit consent.
     interrupts_service = False
 
@@ -179,7 +181,7 @@ class Study(ABC):
         return self.name
 
     @abstractmethod
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return the cells to measure, and the skipped cells with their reasons."""
 
     @abstractmethod
@@ -210,9 +212,55 @@ class Study(ABC):
         """Return the values of the summary screen."""
         return ()
 
+    def cell(
+        self,
+        context: Context,
+        key: str,
+        settings: Mapping[str, Setting],
+        phases: Sequence[Phase],
+        measures: Sequence[Measure],
+        *,
+        ranks: int | None = None,
+        ranks_per_node: int | None = None,
+        priority: int = 1,
+        layout: Layout | None = None,
+        place: Place = PLAIN,
+        knobs: Mapping[str, str] | None = None,
+    ) -> Cell:
+        """Return a cell of this study. Its ranks are in ``settings`` unless they are given."""
+        plan = Plan(ranks or int(settings["ranks"]), tuple(phases), context.seed, ranks_per_node)
+        return Cell(
+            self.name,
+            f"{self.name}/{key}",
+            settings,
+            plan,
+            tuple(measures),
+            priority=priority,
+            layout=layout,
+            place=place,
+            knobs=knobs or {},
+        )
+
     def skipped(self, reason: str, **settings: Setting) -> SkippedCell:
         """Return a cell of this study that cannot be measured here."""
         return SkippedCell(self.name, settings, reason)
+
+    def too_few_files(self, context: Context, **settings: Setting) -> SkippedCell:
+        """Return a cell that is skipped because it needs more files than one plan may create."""
+        return self.skipped(f"only {context.max_items} files may be created here", **settings)
+
+    def published(
+        self,
+        text: str,
+        x_low: float | None = None,
+        x_high: float | None = None,
+        *,
+        what: str = "",
+        points: Sequence[tuple[float | str, float]] = (),
+    ) -> Reference:
+        """Return a result of the study's source. ``what``: name of the points."""
+        label = gettext("{source}, published: {what}", source=self.source, what=what) if what else ""
+        return Reference(self.source, text, x_low, x_high, label, tuple(points))
 
     def figure(
         self, lines: Sequence[Series], x: XAxis, y: YAxis, *references: Reference, title: str = "", question: str = ""
@@ -221,6 +269,32 @@ class Study(ABC):
         title, question = title or gettext(self.title), question or gettext(self.question)
         label, unit = y
         return Figure(self.name, title, question, *x, gettext(label), unit, tuple(lines), references)
+
+    def of_phases(
+        self, results: Results, x: str, names: Sequence[str], name_of: Callable[[Measured], str]
+    ) -> list[Figure]:
+        """Return the rates in B/s and those in op/s. ``names``: label and title of each of the two figures."""
+        return [
+            self.figure([Series(label, points)], (x, "", "category"), (label, unit), title=title)
+            for unit, label, title in (("B/s", *names[:2]), ("op/s", *names[2:]))
+            if (points := tuple(Point(name_of(cell), cell.id) for cell in results.where() if cell.unit == unit))
+        ]
+
+    def estimated(
+        self,
+        name: str,
+        statement: str,
+        evidence: tuple[str, ...],
+        interval: Interval | None,
+        of: str,
+        unit: str,
+        needs: str,
+    ) -> Finding:
+        """Return a measured finding with the interval of a quantity ``of``, or without one an inconclusive finding."""
+        if interval is None:
+            return self.finding(name, statement, "inconclusive", evidence, needs=needs)
+        shown = IntervalOf(interval.low, interval.high, interval.confidence, of, unit)
+        return self.finding(name, statement, "measured", evidence, shown)
 
     def finding(
         self,

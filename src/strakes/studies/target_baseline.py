@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from strakes.base.language import gettext
 from strakes.base.units import MIB
 from strakes.model.answers import Claim, Part
-from strakes.model.cell import Cell, Measure
+from strakes.model.cell import Cell
 from strakes.model.phases import AMOUNT, MetadataOperation, MetadataPhase
 from strakes.model.place import Place
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Point, Reference, Series, SkippedCell
-from strakes.model.results import Results
-from strakes.studies.compose import WRITE_AND_READ, write_and_read
-from strakes.studies.study import Context, Study
+from strakes.model.portrait import Figure, Setting
+from strakes.model.results import Measured, Results
+from strakes.studies.compose import WRITE_AND_READ, bars, operation_of, rates, write_and_read
+from strakes.studies.study import BANDWIDTH, OPERATIONS, Cells, Context, Study
 from strakes.targets.description import DataTarget, Description, Layout, Placement
 
 # A target below this share of the others' rate is slow. At 0.9 the test flags equal targets under load.
@@ -39,27 +38,26 @@ class TargetBaseline(Study):
     source = "S4"
     needs_description = True
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each metadata and data target; skip a kind with fewer than two targets."""
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
-        cells: list[Cell | SkippedCell] = []
         for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
             if number < _PAIR:
-                why = (
-                    f"two or more {kind} targets are needed; {number or 'none'} is visible here ({context.file_system})"
-                )
-                cells.append(self.skipped(why, kind=kind))
-        if len(metadata) >= _PAIR:
-            cells += [self._metadata_cell(context, name, index) for name, index in metadata]
+                seen = f"{number or 'none'} is visible here ({context.file_system})"
+                yield self.skipped(f"two or more {kind} targets are needed; {seen}", kind=kind)
+        for name, index in metadata if len(metadata) >= _PAIR else ():
+            yield self._metadata_cell(context, name, index)
         for target in parts.data_targets if len(parts.data_targets) >= _PAIR else ():
             layout = layout_on(target, parts, context.file_system)
             if layout is None:
                 reason = "files cannot be put on this target alone, because no pool contains only this target"
-                cells.append(self.skipped(reason, kind="data", target=target.name))
-            else:
-                cells.append(self._data_cell(context, target.name, layout))
-        return cells
+                yield self.skipped(reason, kind="data", target=target.name)
+                continue
+            amount, stop = context.amount_bytes(context.team), context.stonewall(_STOP)
+            settings: dict[str, Setting] = {"kind": "data", "target": target.name, "ranks": context.team}
+            phases = write_and_read(context, min(MIB, amount), amount, stop=stop)
+            yield self.cell(context, f"data/{target.name}", settings, phases, WRITE_AND_READ, layout=layout)
 
     def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
@@ -76,85 +74,60 @@ class TargetBaseline(Study):
             )
             for operation in _OPERATIONS
         )
-        return Cell(
-            self.name,
-            f"{self.name}/metadata/{name}",
-            {"kind": "metadata", "target": name, "ranks": ranks},
-            Plan(ranks, phases, context.seed),
-            tuple(Measure(phase.name, "operations_per_s", {"operation": phase.name}) for phase in phases),
-            place=Place(
-                placement=Placement("manual", (index,)),
-                entries={f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)},
-                kept=f"metadata-{index}",
-            ),
+        place = Place(
+            placement=Placement("manual", (index,)),
+            entries={f"items.{rank}.tree": Placement("inherit") for rank in range(ranks)},
+            kept=f"metadata-{index}",
         )
-
-    def _data_cell(self, context: Context, name: str, layout: Layout) -> Cell:
-        ranks, amount, stop = context.team, context.amount_bytes(context.team), context.stonewall(_STOP)
-        return Cell(
-            self.name,
-            f"{self.name}/data/{name}",
-            {"kind": "data", "target": name, "ranks": ranks},
-            Plan(ranks, write_and_read(context, min(MIB, amount), amount, stop=stop), context.seed),
-            WRITE_AND_READ,
-            layout=layout,
-        )
+        settings: dict[str, Setting] = {"kind": "metadata", "target": name, "ranks": ranks}
+        return self.cell(context, f"metadata/{name}", settings, phases, rates(*_OPERATIONS), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return one figure of the metadata targets and one of the data targets."""
-        figures = []
-        for kind, title, x, label, unit in (
-            (
-                "metadata",
-                gettext("Each target alone: metadata targets"),
-                gettext("metadata target"),
-                gettext("operations a second"),
-                "op/s",
-            ),
-            ("data", gettext("Each target alone: data targets"), gettext("data target"), gettext("bandwidth"), "B/s"),
-        ):
-            cells = results.where(kind=kind)
-            lines = tuple(
-                Series(
-                    gettext(str(operation)),
-                    tuple(
-                        Point(str(cell.settings["target"]), cell.id)
-                        for cell in cells
-                        if cell.settings["operation"] == operation
-                    ),
-                )
-                for operation in dict.fromkeys(cell.settings["operation"] for cell in cells)
+        theirs = gettext("S4 found its five metadata targets equally fast before it compared placements")
+        return [
+            self.figure(
+                [bars(operation_of(cells[0]), cells, _target_of) for cells in _by_operation(results, kind)],
+                (x, "", "category"),
+                y,
+                self.published(theirs),
+                title=title,
             )
-            if lines:
-                text = gettext("S4 found its five metadata targets equally fast before it compared placements")
-                theirs = Reference("S4", text)
-                figures.append(self.figure(lines, (x, "", "category"), (label, unit), theirs, title=title))
-        return figures
+            for kind, title, x, y in (
+                ("metadata", gettext("Each target alone: metadata targets"), gettext("metadata target"), OPERATIONS),
+                ("data", gettext("Each target alone: data targets"), gettext("data target"), BANDWIDTH),
+            )
+            if results.where(kind=kind)
+        ]
 
     def claims(self, results: Results) -> Sequence[Claim]:
         """Return a claim for each target: it reaches 0.8 of its kind's median rate, or of the only other target's."""
         return [claim for kind in ("metadata", "data") for claim in self._of_kind(kind, results)]
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:
-        cells = results.where(kind=kind)
-        targets = list(dict.fromkeys(str(cell.settings["target"]) for cell in cells))
-        operations = list(dict.fromkeys(str(cell.settings["operation"]) for cell in cells))
-        if len(targets) < 2:
+        targets = list(dict.fromkeys(map(_target_of, results.where(kind=kind))))
+        if len(targets) < _PAIR:
             return []
         claims = []
         for target in targets:
             parts = []
-            for operation in operations:
-                of_operation = results.where(kind=kind, operation=operation)
-                own = tuple(cell.id for cell in of_operation if cell.settings["target"] == target)
-                others = tuple(
-                    cell.id for cell in of_operation if len(targets) > _PAIR or cell.settings["target"] != target
-                )
+            for cells in _by_operation(results, kind):
+                own = tuple(cell.id for cell in cells if _target_of(cell) == target)
+                others = tuple(cell.id for cell in cells if len(targets) > _PAIR or _target_of(cell) != target)
                 if own and others:
-                    parts.append(Part(gettext(operation), own, others, SLOW_SHARE, math.inf))
+                    parts.append(Part(operation_of(cells[0]), own, others, SLOW_SHARE, math.inf))
             statement = gettext(_STATEMENTS[kind], target=target, share=SLOW_SHARE)
             claims.append(Claim(f"{self.name}-{kind}-{target}", self.name, statement, tuple(parts)))
         return claims
+
+
+def _target_of(cell: Measured) -> str:
+    return str(cell.settings["target"])
+
+
+def _by_operation(results: Results, kind: str) -> list[list[Measured]]:
+    operations = dict.fromkeys(cell.settings["operation"] for cell in results.where(kind=kind))
+    return [results.where(kind=kind, operation=operation) for operation in operations]
 
 
 def layout_on(target: DataTarget, parts: Description, file_system: str) -> Layout | None:

@@ -8,19 +8,10 @@ from strakes.base.language import gettext
 from strakes.base.units import KIB, MIB, format_bytes, typed_bytes
 from strakes.model.answers import Question
 from strakes.model.cell import Cell
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Headline, Reference, Setting, SkippedCell
+from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import (
-    WRITE_AND_READ,
-    ask,
-    ask_level,
-    from_own_cache,
-    read_from,
-    series,
-    write_and_read,
-)
-from strakes.studies.study import BANDWIDTH, Context, Study
+from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, read_from, write_and_read
+from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
 
@@ -57,30 +48,28 @@ class TransferSize(Study):
     question = "How many bytes should one read() or write() call move?"
     source = "S1"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each transfer size, buffered and with O_DIRECT, and cells with several stripe sizes."""
-        cells: list[Cell | SkippedCell] = []
         ranks = context.team
         # Enough for calls of 8 MiB, with which S1's reads peak.
         amount = context.amount_bytes(ranks, FEWEST_CALLS * 8 * MIB if context.full else 8 * MIB)
         for direct in (False, True):
             io = "direct" if direct else "buffered"
             if direct and not context.direct_io:
-                cells.append(self.skipped(f"O_DIRECT is refused by this file system ({context.file_system})", io=io))
+                yield self.skipped(f"O_DIRECT is refused by this file system ({context.file_system})", io=io)
                 continue
             for transfer in _FULL_LEVELS if context.full else SURVEY_LEVELS:
-                settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": ranks}
                 if FEWEST_CALLS * transfer > amount:
-                    cells.append(
-                        self.skipped(
-                            f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
-                            f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} measures it",
-                            **settings,
-                        )
+                    yield self.skipped(
+                        f"{format_bytes(amount)} per rank fit into the budget, the memory and the free space: "
+                        f"fewer than {FEWEST_CALLS} calls; --data-per-rank {typed_bytes(8 * transfer)} measures it",
+                        transfer_bytes=transfer,
+                        io=io,
+                        ranks=ranks,
                     )
                 else:
-                    cells.append(self.cell_of(context, transfer, amount, direct=direct))
-        return [*cells, *self._striped(context, amount)]
+                    yield self.cell_of(context, transfer, amount, direct=direct)
+        yield from self._striped(context, amount)
 
     def _striped(self, context: Context, amount: int) -> list[Cell]:
         """Return buffered cells with files striped over all data targets; none with fewer than two.
@@ -103,18 +92,19 @@ class TransferSize(Study):
         """Return a cell with ``transfer`` bytes per call and ``amount`` bytes per rank."""
         io = "direct" if direct else "buffered"
         settings: dict[str, Setting] = {"transfer_bytes": transfer, "io": io, "ranks": context.team}
-        key = f"{self.name}/{io}/{transfer}"
+        key = f"{io}/{transfer}"
         if layout is not None:
             assert layout.stripe_size_bytes is not None and layout.stripe_count is not None
             settings |= {"stripe_bytes": layout.stripe_size_bytes, "stripe_count": layout.stripe_count}
             key += f"/{layout.stripe_count}x{layout.stripe_size_bytes}"
         phases = write_and_read(context, transfer, amount, direct=direct, rank_shift=context.shift)
-        return Cell(
-            self.name,
+        return self.cell(
+            context,
             key,
             settings,
-            Plan(context.team, phases, context.seed, context.shift or None),
+            phases,
             WRITE_AND_READ,
+            ranks_per_node=context.shift or None,
             priority=2 if layout is not None else _priority(context, io, transfer, amount),
             layout=layout,
         )
@@ -126,39 +116,31 @@ class TransferSize(Study):
         return [self._figure(results, operations) for operations in groups]
 
     def _figure(self, results: Results, operations: tuple[str, ...]) -> Figure:
-        lines = [
-            line
-            for operation in operations
-            for io in ("buffered", "direct")
-            for line in series(
+        named = [
+            (
                 gettext("{operation}, {io}", operation=gettext(operation), io=gettext(io)),
                 _usual(results, operation, io),
-                "transfer_bytes",
             )
+            for operation in operations
+            for io in ("buffered", "direct")
         ]
-        lines += [
-            line
+        of_stripes = "{operation}, stripes of {size}"
+        named += [
+            (
+                gettext(of_stripes, operation=gettext(operation), size=format_bytes(float(stripe))),
+                results.where(operation=operation, stripe_bytes=stripe),
+            )
             for operation in operations
             for stripe in results.levels("stripe_bytes")
-            for line in series(
-                gettext(
-                    "{operation}, stripes of {size}", operation=gettext(operation), size=format_bytes(float(stripe))
-                ),
-                results.where(operation=operation, stripe_bytes=stripe),
-                "transfer_bytes",
-            )
         ]
         title = "" if len(operations) > 1 else gettext(_FIGURES[operations[0]])
-        theirs = Reference(
-            "S1",
-            gettext(
-                "S1 advises 64 KiB - 8 MiB on its machine (96 OSTs, Lustre 2.10): writes grew throughout, reads peaked "
-                "near 8 MiB"
-            ),
-            64 * KIB,
-            8 * MIB,
+        text = gettext(
+            "S1 advises 64 KiB - 8 MiB on its machine (96 OSTs, Lustre 2.10): writes grew throughout, reads peaked "
+            "near 8 MiB"
         )
-        return self.figure(lines, (gettext("transfer size"), "B", "log"), BANDWIDTH, theirs, title=title)
+        theirs = self.published(text, 64 * KIB, 8 * MIB)
+        drawn = lines("transfer_bytes", named)
+        return self.figure(drawn, (gettext("transfer size"), "B", "log"), BANDWIDTH, theirs, title=title)
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask which transfer size and stripe size are enough, and whether O_DIRECT is faster."""
@@ -195,7 +177,7 @@ class TransferSize(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the rates of the largest calls, buffered and direct, without reads that this node's cache answered."""
-        lines = []
+        headlines = []
         for operation in ("write", "read"):
             for io in ("buffered", "direct"):
                 cells = [cell for cell in _usual(results, operation, io) if not from_own_cache(cell, results.facts)]
@@ -210,8 +192,8 @@ class TransferSize(Study):
                         size=size,
                         how=gettext("to fsync") if operation == "write" else read_from(largest, results.facts),
                     )
-                    lines.append(Headline(label, largest.id))
-        return lines
+                    headlines.append(Headline(label, largest.id))
+        return headlines
 
 
 def _priority(context: Context, io: str, transfer: int, amount: int) -> int:

@@ -9,11 +9,10 @@ from strakes.base.units import KIB, MIB, format_bytes
 from strakes.model.answers import Question
 from strakes.model.cell import Cell
 from strakes.model.phases import TransferPhase
-from strakes.model.plan import Plan
-from strakes.model.portrait import Figure, Reference, Setting, SkippedCell
+from strakes.model.portrait import Figure, Setting, SkippedCell
 from strakes.model.results import Measured, Results
-from strakes.studies.compose import WRITE_AND_READ, ask_level, series
-from strakes.studies.study import Context, Study, power_of_two_at_most
+from strakes.studies.compose import WRITE_AND_READ, ask_level, lines
+from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
 from strakes.targets.description import Layout
 
 _SIZES = (64 * KIB, 256 * KIB, MIB, 8 * MIB, 64 * MIB)
@@ -29,7 +28,7 @@ class Writers(Study):
     question = "How many processes of a node should write, depending on how much data each has?"
     source = "S1"
 
-    def cells(self, context: Context) -> Sequence[Cell | SkippedCell]:
+    def cells(self, context: Context) -> Cells:
         """Return a cell for each number of writers and amount of data; skip amounts beyond the usable space."""
         ranks = each = 16
         if len(context.nodes) > 1:
@@ -50,7 +49,7 @@ class Writers(Study):
         self, context: Context, writers: int, ranks: int, each: int, size: int, layout: Layout | None
     ) -> Cell | SkippedCell:
         settings: dict[str, Setting] = {"writers": writers, "data_bytes": size, "ranks": ranks}
-        key = f"{self.name}/{size}-of-{ranks}/{writers}"
+        key = f"{size}-of-{ranks}/{writers}"
         if layout is not None:
             settings["stripe_count"] = layout.stripe_count or 1
             key += f"-on-{layout.stripe_count}"
@@ -68,24 +67,19 @@ class Writers(Study):
             sync="fsync",
             stop=context.stonewall(),
         )
-        plan = Plan(ranks, (phase,), context.seed, each if each < ranks else None)
-        return Cell(self.name, key, settings, plan, WRITE_AND_READ[:1], layout=layout)
+        per_node = each if each < ranks else None
+        return self.cell(context, key, settings, (phase,), WRITE_AND_READ[:1], ranks_per_node=per_node, layout=layout)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return bandwidth by number of writers, with S1's advice."""
-        lines = tuple(line for cells in _groups(results) for line in series(_title(cells[0]), cells, "writers"))
-        theirs = Reference(
-            "S1",
-            gettext(
-                "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each "
-                "process 256 were best"
-            ),
-            8,
-            32,
+        text = gettext(
+            "S1: at most 1,000 writers in all and 16 times the stripe count, about 8 of a node; with 1 GiB of each "
+            "process 256 were best"
         )
         writers = gettext("writers of each node") if results.facts.get("nodes") else gettext("writers of this node")
+        drawn = lines("writers", ((_title(cells[0]), cells) for cells in _groups(results)))
         y = gettext("bandwidth of all ranks"), "B/s"
-        return [self.figure(lines, (writers, "", "log"), y, theirs)]
+        return [self.figure(drawn, (writers, "", "log"), y, self.published(text, 8, 32))]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask how many writers are enough for each amount of data, and how many ranks are enough if all write."""

@@ -31,7 +31,6 @@ find_missing() {
     command -v ganesha.nfsd >/dev/null && command -v nfs-cat >/dev/null && command -v mount.nfs4 >/dev/null ||
         lack "NFS" "nfs-ganesha nfs-ganesha-vfs nfs-common libnfs-utils" "nfs-ganesha nfs-ganesha-vfs nfs-utils" nfs-ganesha
     command -v tmux >/dev/null || lack "tmux" tmux tmux tmux
-    command -v redis-server >/dev/null || lack "Redis" redis-server redis redis
     has_slurm ||
         lack "sshd and Slurm" "openssh-server openssh-client munge slurmctld slurmd slurm-client" "openssh-server slurm" "openssh-server slurm"
     command -v mpicxx >/dev/null || lack "Open MPI" "libopenmpi-dev openmpi-bin" openmpi-devel openmpi-devel

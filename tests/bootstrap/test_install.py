@@ -60,7 +60,7 @@ def wanted_packages(extras: str) -> set[str]:
 
 
 def test_only_development_installs_servers() -> None:
-    servers = {"ceph-mon", "glusterfs-server", "openssh-server", "slurmctld", "pacemaker", "redis-server", "prometheus"}
+    servers = {"ceph-mon", "glusterfs-server", "openssh-server", "slurmctld", "pacemaker", "prometheus"}
     assert servers <= wanted_packages("dev")
     used = wanted_packages("")
     assert {"g++", "nlohmann-json3-dev"} <= used

@@ -16,9 +16,8 @@ from conftest import ROOT
 from lab.running import Labs
 from lab.user_mode import run_in_machine
 from strakes.base.errors import EnvironmentLacksError
-from strakes.lab.lab_directory import LabDirectory
 from strakes.lab.network import make_network
-from strakes.lab.nfs import GANESHA_PACKAGES, NfsLab, NfsOptions, start_server
+from strakes.lab.nfs import SERVER_PACKAGES, NfsLab, NfsOptions, start_server
 from strakes.lab.packages import missing
 from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal
@@ -27,22 +26,20 @@ from strakes.lab.undo import undo
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 
-@pytest.mark.parametrize("server", ["ganesha", "kernel"])
-def test_each_server_stores_files_and_goes_down_without_a_trace(labs: Labs, server: str) -> None:
-    mount = labs.up("nfs", "--server", server, "--size", "512MiB")
+def test_the_server_stores_files_and_goes_down_without_a_trace(labs: Labs) -> None:
+    mount = labs.up("nfs", "--size", "512MiB")
     status = labs.status("nfs")
-    assert (status["condition"], status["facts"]["server"]) == ("up", server)
+    assert status["condition"] == "up"
     content = os.urandom(1 << 20)
     (mount / "file").write_bytes(content)
-    exported = status["facts"]["source"].partition(":")[2].strip("/") or "export"
-    assert (mount.parent / "disk/1" / exported / "file").read_bytes() == content
+    assert (mount.parent / "disk/1/export/file").read_bytes() == content
     used = labs.footprint()
     labs.down("nfs")
     assert not labs.remains(used)
 
 
 def test_a_lab_with_a_killed_server_is_removed(labs: Labs) -> None:
-    mount = labs.up("nfs", "--server", "ganesha", "--size", "512MiB")
+    mount = labs.up("nfs", "--size", "512MiB")
     (server,) = labs.pids("nfs", "ganesha")
     os.kill(server, signal.SIGKILL)
     # touch blocks until the server answers, which may be never.
@@ -65,18 +62,17 @@ def test_a_kernel_without_nfs_is_refused_before_any_change(labs: Labs) -> None:
     assert not labs.remains()
 
 
-def test_ganesha_serves_files_through_its_own_network(tmp_path: Path) -> None:
+def test_the_server_serves_files_through_its_own_network(tmp_path: Path) -> None:
     """Read a file with libnfs, a client in user space, so that the kernel needs no NFS."""
-    if os.geteuid() != 0 or missing(GANESHA_PACKAGES) or shutil.which("nfs-cat") is None:
+    if os.geteuid() != 0 or missing(SERVER_PACKAGES) or shutil.which("nfs-cat") is None:
         pytest.skip("it needs root, nfs-ganesha and libnfs-utils")
-    place = LabDirectory("served", tmp_path / "served")
-    place.directory.mkdir()
-    exported = tmp_path / "files"
+    place, exported = tmp_path / "served", tmp_path / "files"
+    place.mkdir()
     exported.mkdir()
-    journal, lab_id = LabJournal.create(place.directory, "nfs", place.name, NfsOptions().document())
-    site = LabSite(place.directory, place.name, lab_id, journal, lambda _text: None)
+    journal, lab_id = LabJournal.create(place, "nfs", "served", NfsOptions().document())
+    site = LabSite(place, "served", lab_id, journal, lambda _text: None)
     try:
-        source = start_server(site, make_network(site), exported, "ganesha")
+        source = start_server(site, make_network(site), exported)
         (exported / "export/file").write_text("served\n")
         url = f"nfs://{source.replace(':', '')}/file?version=4"
         told = subprocess.run(["nfs-cat", url], capture_output=True, text=True, timeout=60, check=False)
@@ -95,7 +91,7 @@ def test_the_nfs_tests_pass_in_a_machine_whose_kernel_has_nfs(tmp_path: Path) ->
     files = f"{Path(__file__)} {targets}::TestNfs {targets}::TestNfsControl"
     words = f"-B -m pytest -v --color=no -p no:cacheprovider -o faulthandler_timeout=240 -m 'not long' -rs {files}"
     script = f"cd {ROOT} && PYTHONPATH={ROOT}/src {sys.executable} {words}\n"
-    told = run_in_machine(tmp_path, script, ("nfsd", "nfsv4", "veth", "loop"), limit_s=1800)
+    told = run_in_machine(tmp_path, script, ("nfsv4", "veth", "loop"), limit_s=1800)
     assert "the script ended with status 0" in told, told[-8000:]
     # The only test skipped is the one for kernels without NFS.
     assert [line.partition(": ")[2] for line in told.splitlines() if line.startswith("SKIPPED")] == [

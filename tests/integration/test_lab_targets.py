@@ -1,4 +1,4 @@
-"""The targets of MooseFS, NFS, GlusterFS and JuiceFS on real file systems.
+"""The targets of MooseFS, NFS and GlusterFS on real file systems.
 
 test_lab_nfs.py runs the tests of NFS in User-mode Linux, whose kernel has NFS.
 """
@@ -13,12 +13,10 @@ from typing import ClassVar
 import pytest
 
 from lab.running import Labs
-from mounts import other_user
 from strakes.base.units import MIB
 from strakes.targets.command import run
 from strakes.targets.description import difference
 from strakes.targets.gluster import GlusterTarget, daemons
-from strakes.targets.juicefs import JuiceFsTarget
 from strakes.targets.moosefs import MooseFsTarget
 from strakes.targets.nfs import NfsTarget
 from strakes.targets.target import Target
@@ -41,7 +39,6 @@ def lab(kind: str, *options: str) -> Callable[[Labs], Path]:
 moosefs = lab("moosefs", "--chunkservers", "2", "--size", "512MiB")
 gluster = lab("gluster", "--bricks", "2", "--size", "512MiB")
 nfs = lab("nfs", "--nconnect", "2", "--rsize", "64KiB", "--wsize", "32KiB", "--actimeo", "7")
-juicefs = lab("juicefs", "--size", "1GiB", "--cache-size", "64MiB", "--block-size", "1MiB", "--writeback")
 
 
 class OnLab(TargetConformance):
@@ -125,30 +122,3 @@ class TestNfsControl(ControlOnLab):
         counted = difference(before, target.observe())["client"]
         assert counted["client.data.write_bytes"] == MIB
         assert (counted["client.data.write_requests"], counted["client.md.unlink"]) == (32, 1)
-
-
-class TestJuiceFs(OnLab):
-    lab, kind, file_system = "juicefs", JuiceFsTarget, "fuse.juicefs"
-
-
-class TestJuiceFsControl(ControlOnLab):
-    lab = "juicefs"
-
-    def test_its_settings_match_the_mount_options_and_its_client_counts_operations(
-        self, target: Target, place: Path
-    ) -> None:
-        told = target.describe()
-        wanted = {"storage": "file", "block-size": "1 MiB", "cache-size": "64 MiB", "writeback": "yes"}
-        assert told.client.items() >= wanted.items()
-        assert told.version and not told.notes
-        before = target.observe()
-        (place / "file").write_bytes(bytes(MIB))
-        (place / "file").unlink()
-        counted = difference(before, target.observe())["client"]
-        assert (counted["client.md.create"], counted["client.md.unlink"]) == (1, 1)
-        assert counted["client.data.write_bytes"] == MIB
-
-    def test_without_root_the_reason_for_unknown_settings_is_given(self, target: Target) -> None:
-        with other_user():
-            told = target.describe()
-        assert "Permission denied" in told.notes[0] and "only root may read it" in told.notes[0]

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -42,27 +41,6 @@ def test_only_root_can_install() -> None:
 
 
 def test_missing_apt_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.lab.packages._SEARCH", "/nowhere")
+    monkeypatch.setattr("strakes.lab.packages.PATH", "/nowhere")
     monkeypatch.setattr("strakes.lab.packages.os.geteuid", lambda: 0)
     assert "no apt-get" in refusal(install=True).remedy
-
-
-def test_packages_of_debian_and_pypi_are_named_with_their_commands() -> None:
-    of_pypi = Package("strakes-no-such-wheel", "strakes-no-such-wheel", "PyPI")
-    with pytest.raises(EnvironmentLacksError) as caught:
-        require_packages("juicefs", (NOT_THERE, of_pypi), install=False, say=lambda _text: None)
-    apt, _, pip = caught.value.remedy.partition(" && ")
-    assert apt.endswith(NOT_THERE.name) and pip == f"{sys.executable} -I -m pip install {of_pypi.name}"
-
-
-def test_a_program_from_pypi_is_found_in_the_directory_of_python() -> None:
-    beside = Path(sys.executable).name
-    assert Package("python", beside, "PyPI").program == str(Path(sys.executable).parent / beside)
-
-
-def test_a_wheel_that_cannot_be_installed_is_reported_with_the_message_of_pip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    of_pypi = Package("strakes-no-such-wheel", "strakes-no-such-wheel", "PyPI")
-    with pytest.raises(EnvironmentLacksError) as caught:
-        require_packages("juicefs", (of_pypi,), install=True, say=lambda _text: None)
-    assert "No matching distribution" in caught.value.why and "pip install" in caught.value.remedy

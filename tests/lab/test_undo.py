@@ -8,7 +8,6 @@ import pytest
 
 from strakes.base.errors import BadInputError
 from strakes.base.processes import process_start
-from strakes.lab.lab_directory import place_of
 from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord
 from strakes.lab.undo import undo
 
@@ -22,7 +21,7 @@ def test_process_ids_recorded_before_a_reboot_are_ignored(tmp_path: Path) -> Non
     head, *rest = (tmp_path / "ceph" / JOURNAL).read_text().splitlines()
     earlier = json.dumps({**json.loads(head), "boot": "another"})
     (tmp_path / "ceph" / JOURNAL).write_text("\n".join([earlier, *rest, ""]))
-    assert undo(place_of("ceph", tmp_path))
+    assert undo(tmp_path / "ceph")
     assert process.poll() is None and not (tmp_path / "ceph").exists()
     process.kill()
     process.wait()
@@ -32,7 +31,7 @@ def test_a_directory_not_made_by_strakes_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "ceph").mkdir()
     (tmp_path / "ceph/thesis.tex").touch()
     with pytest.raises(BadInputError, match="not made by strakes"):
-        undo(place_of("ceph", tmp_path))
+        undo(tmp_path / "ceph")
     assert (tmp_path / "ceph/thesis.tex").exists()
 
 
@@ -41,5 +40,5 @@ def test_a_lab_killed_at_its_start_is_removed(tmp_path: Path, journal: str | Non
     (tmp_path / "ceph").mkdir()
     if journal is not None:
         (tmp_path / "ceph" / JOURNAL).write_text(journal)
-    undo(place_of("ceph", tmp_path))
+    undo(tmp_path / "ceph")
     assert not (tmp_path / "ceph").exists()

@@ -38,7 +38,6 @@ LABS: dict[str, tuple[str, ...]] = {
     "xfs": ("--size", "2GiB"),
     "ceph": ("--osds", "1", "--mds", "1", "--standby", "0"),
     "nfs": (),
-    "juicefs": ("--cache-size", "256MiB"),
 }
 _LAB = (pytest.mark.lab, pytest.mark.long)
 README = ROOT / "README.md"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,7 +10,7 @@ import pytest
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.base.units import KIB, MIB
-from strakes.targets import gluster, juicefs, moosefs, nfs
+from strakes.targets import gluster, moosefs, nfs
 from strakes.targets.beegfs import BeeGfsTarget, read_pattern
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
 from strakes.targets.description import (
@@ -19,7 +18,6 @@ from strakes.targets.description import (
     Placement,
     Striping,
     difference,
-    disturbed,
     lost_between,
 )
 from strakes.targets.knowledge import unlike_targets
@@ -139,28 +137,6 @@ def test_a_moosefs_is_its_master_and_chunkservers() -> None:
 def test_goals_are_read(said: str, goal: str) -> None:
     command = moosefs.goal("/mnt/d")
     assert command.read(Completed(command.argv, 0, said, "")) == goal
-
-
-def test_settings_of_juicefs_that_may_hold_a_password_are_left_out() -> None:
-    secret = "do-not-tell"
-    bucket = {"Storage": "redis", "Bucket": f"redis://:{secret}@host/1", "SecretKey": secret, "EncryptKey": secret}
-    text = json.dumps({"Version": "1.4.2+x", "Format": bucket, "Meta": {"Password": secret}, "Chunk": {"Prefetch": 3}})
-    told = juicefs.settings(text)
-    assert told == {"version": "1.4.2", "storage": "redis", "prefetch": "3"}
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"Version": "1", "Chunk": 3}', '{"Version": 1, "AttrTimeout": "x"}'])
-def test_unknown_settings_of_juicefs_are_an_error(text: str) -> None:
-    with pytest.raises(MeasurementError, match="not understood"):
-        juicefs.settings(text)
-
-
-def test_counters_of_a_remounted_juicefs_client_are_not_compared() -> None:
-    text = "juicefs_fuse_ops_total_create 5\njuicefs_process_start_time_seconds {}\njuicefs_go_info{{a=b}} 1\n"
-    before, after = ({"client": juicefs.counters(text.format(started))} for started in (100.5, 200.5))
-    assert difference(before, after) == {} and difference(before, before)["client"]["client.md.create"] == 0
-    assert disturbed(before, after) and not disturbed(before, before)
-    assert juicefs.counters("hello\n") == {}
 
 
 def test_an_nfs_client_counts_losses_of_its_server() -> None:

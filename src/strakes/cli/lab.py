@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,26 +10,13 @@ import click
 from strakes.base.errors import BadInputError
 from strakes.base.foreign_text import for_terminal
 from strakes.cli.numbers import WholeNumber
-from strakes.cli.options import BYTES, PATH, SECONDS
+from strakes.cli.options import BYTES, SECONDS
 from strakes.cli.say import print_json, say
 from strakes.lab.kind import KINDS, load
 
 if TYPE_CHECKING:
     from strakes.lab.manager import LabStatus
     from strakes.lab.options import LabOption
-
-_AT = click.option(
-    "--at",
-    type=PATH,
-    metavar="DIR",
-    help="Keep the lab in DIR/NAME.  [default: $XDG_STATE_HOME/strakes/lab, /var/lib/strakes-lab for root]",
-)
-_LOOK_IN = click.option(
-    "--at",
-    type=PATH,
-    metavar="DIR",
-    help="Also look for labs in DIR. Needed only if strakes no longer knows a lab that was made with --at DIR.",
-)
 
 _METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
 
@@ -103,18 +89,17 @@ def up(ctx: click.Context) -> None:
 
 @command.command("status")
 @click.argument("name", required=False)
-@_LOOK_IN
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
     help="Write a JSON list that also has processes, options and connection details.",
 )
-def status_command(name: str | None, at: Path | None, as_json: bool) -> None:
+def status_command(name: str | None, as_json: bool) -> None:
     """Show the labs and their state."""
     from strakes.lab.manager import all_labs, status
 
-    labs = all_labs(at) if name is None else tuple(filter(None, [status(name, at)]))
+    labs = all_labs() if name is None else tuple(filter(None, [status(name)]))
     if as_json:
         from dataclasses import asdict
 
@@ -128,12 +113,11 @@ def status_command(name: str | None, at: Path | None, as_json: bool) -> None:
 
 @command.command("mount")
 @click.argument("name")
-@_LOOK_IN
-def mount_command(name: str, at: Path | None) -> None:
+def mount_command(name: str) -> None:
     """Print the mount point of the lab NAME."""
     from strakes.lab.manager import status
 
-    lab = status(name, at)
+    lab = status(name)
     if lab is None or lab.condition not in ("up", "degraded"):
         remedy = f"Start it: strakes lab up {lab.kind if lab else name}"
         raise BadInputError(f"{name} is not up", why=lab.detail if lab else "", remedy=remedy)
@@ -144,8 +128,7 @@ def mount_command(name: str, at: Path | None) -> None:
 @click.argument("name")
 @click.argument("node")
 @click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
-@_LOOK_IN
-def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) -> int:
+def exec_command(name: str, node: str, words: tuple[str, ...]) -> int:
     """Run a command on a node of a lab.
 
     For example: strakes lab exec ha mds-a crm_mon -1. Labs of the kinds ha, hosts and slurm have nodes. strakes itself
@@ -156,7 +139,7 @@ def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) 
     from strakes.base.processes import python_module
     from strakes.lab.manager import status
 
-    lab = status(name, at)
+    lab = status(name)
     commands = lab.facts.get("commands", {}) if lab else {}
     if node not in commands:
         why = f"its nodes are: {', '.join(commands)}" if commands else "it is not up, or its kind has no nodes"
@@ -168,10 +151,9 @@ def exec_command(name: str, node: str, words: tuple[str, ...], at: Path | None) 
 
 @command.command("down")
 @click.argument("name", required=False)
-@_LOOK_IN
 @click.option("--all", "every", is_flag=True, help="Remove every lab.")
 @click.option("--force", is_flag=True, help="Remove the lab even if its file system is in use.")
-def down_command(name: str | None, at: Path | None, every: bool, force: bool) -> None:
+def down_command(name: str | None, every: bool, force: bool) -> None:
     """Remove the lab NAME and everything in it.
 
     This removes its processes, mounts, devices, networks, control groups and files. NAME may be left out if there is
@@ -179,8 +161,8 @@ def down_command(name: str | None, at: Path | None, every: bool, force: bool) ->
     """
     from strakes.lab.manager import down
 
-    for lab in _chosen(name, at, every=every):
-        say(f"{lab} has been removed." if down(lab, at=at, force=force) else f"{lab} was not up.")
+    for lab in _chosen(name, every=every):
+        say(f"{lab} has been removed." if down(lab, force=force) else f"{lab} was not up.")
 
 
 def _help_alone(ctx: click.Context) -> None:
@@ -188,14 +170,14 @@ def _help_alone(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-def _chosen(name: str | None, at: Path | None, *, every: bool) -> Sequence[str]:
+def _chosen(name: str | None, *, every: bool) -> Sequence[str]:
     from strakes.lab.manager import names
 
     if name is not None:
         if every:
             raise click.UsageError("give a NAME or --all, not both")
         return (name,)
-    labs = names(at)
+    labs = names()
     if not labs:
         say("No lab is up.")
     elif len(labs) > 1 and not every:
@@ -215,7 +197,7 @@ def _up_command(kind: str) -> click.Command:
     ]
     made = click.Command(kind, params=parameters, help=summary, callback=_up_callback(kind))
     for option in (
-        click.option("--install", is_flag=True, help="Install missing packages with apt-get (as root) and pip."),
+        click.option("--install", is_flag=True, help="Install missing packages with apt-get (as root)."),
         click.option(
             "--name",
             metavar="NAME",
@@ -223,7 +205,6 @@ def _up_command(kind: str) -> click.Command:
             show_default=True,
             help="Name of the lab, to run several of one kind.",
         ),
-        _AT,
     ):
         option(made)
     return made
@@ -259,13 +240,11 @@ def _written(option: LabOption, default: object) -> object:
 
 
 def _up_callback(kind: str) -> Any:
-    def bring_up(*, name: str, at: Path | None, install: bool, **chosen: Any) -> None:
+    def bring_up(*, name: str, install: bool, **chosen: Any) -> None:
         from strakes.lab.manager import up as bring
 
         options = load(kind).options_type(**chosen)
-        lab, already = bring(
-            kind, name, options, at=at, install=install, say=lambda text: say(f"strakes: {text}", err=True)
-        )
+        lab, already = bring(kind, name, options, install=install, say=lambda text: say(f"strakes: {text}", err=True))
         if already:
             degraded = f", but {lab.detail}" if lab.detail else ""
             say(f"strakes: {name} is already running{degraded}", err=True)

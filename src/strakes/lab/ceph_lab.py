@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
 from strakes.lab.kind import CLIENT, Lab
-from strakes.lab.lab_directory import LabDirectory, refuse_long_path, working_in
+from strakes.lab.lab_directory import refuse_long_path, working_in
 from strakes.lab.packages import Package, require_packages
 from strakes.lab.process import is_alive
 from strakes.lab.site import LabSite
@@ -60,12 +61,10 @@ class CephLab(Lab[CephOptions]):
 
     @classmethod
     def packages_for(cls, options: CephOptions) -> tuple[Package, ...]:
-        """Return the packages that these options need."""
         return (*cls.packages, *(objects.PACKAGES if options.s3 else ()))
 
     @classmethod
     def check(cls, options: CephOptions, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         check(options)
         refuse_long_path(directory)
         if os.geteuid() != 0:
@@ -78,7 +77,6 @@ class CephLab(Lab[CephOptions]):
             require_space(directory, options.osds * options.osd_size, "--osd-size")
 
     def up(self) -> None:
-        """Start everything."""
         self._prepare()
         self._start_monitors()
         self._make_stores()
@@ -89,11 +87,9 @@ class CephLab(Lab[CephOptions]):
         self._mount()
 
     def ready(self) -> str:
-        """Return why the file system cannot be used yet, or an empty text."""
         return self._lacking_until_space("the free space is not known yet")
 
     def slow_down(self) -> None:
-        """Set the requested limits."""
         slow = self._slow_servers()
         for name, group in self._cpu_groups.items():
             limit = slow.get(name, self.options.mds_cpu)
@@ -103,7 +99,6 @@ class CephLab(Lab[CephOptions]):
             device.slow_down(self._device_groups[number])
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands by which programs reach it."""
         return {
             "ceph_conf": str(self._config),
             "keyring": str(self.site.directory / "keyring"),
@@ -157,12 +152,14 @@ class CephLab(Lab[CephOptions]):
         with Monitors(self._config) as monitors:
             for store in stores.values():
                 monitors.command("osd new", uuid=store)
-        commands = {}
-        for number, store in stores.items():
+
+        def make(number: int) -> None:
             self.site.make_directory("osd", str(number))
             words = self._daemon("ceph-osd", str(number))
-            commands[f"mkfs.osd.{number}"] = (*words, "--mkfs", "--osd-uuid", store, "--no-mon-config")
-        self.site.run_together(commands)
+            self.site.run(*words, "--mkfs", "--osd-uuid", stores[number], "--no-mon-config")
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(make, stores))
 
     def _start_servers(self) -> None:
         self.site.step(f"{self.options.mds} metadata server(s), {self.options.standby} standby")
@@ -266,7 +263,7 @@ def start_metadata_server(directory: Path, name: str) -> None:
     state = read_state(directory)
     if state is None or not state.this_boot or state.kind != "ceph":
         raise BadInputError("the CephFS lab no longer exists", where=str(directory))
-    with working_in(LabDirectory(state.name, directory), make=False) as there:
+    with working_in(directory, make=False) as there:
         role = f"mds.{name}"
         if not there or any(process.role == role and is_alive(process) for process in state.processes):
             return

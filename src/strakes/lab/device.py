@@ -33,7 +33,6 @@ class Device:
     iops: int = 0
 
     def slow_down(self, group: Group | None) -> None:
-        """Apply the requested limit to the device."""
         if self.iops:
             limit_iops(self.lower, self.iops, group)
 
@@ -50,7 +49,7 @@ def require_space(directory: Path, wanted: int, option: str) -> None:
             "there is not enough free space for this lab",
             where=str(directory),
             why=f"it needs {format_bytes(wanted)}, but only {format_bytes(free)} are free",
-            remedy=f"Give a smaller {option}, or another place with --at DIR.",
+            remedy=f"Give a smaller {option}, or another place: XDG_STATE_HOME=DIR",
         )
 
 
@@ -185,7 +184,6 @@ class Brick:
     join: tuple[Path, ...]
 
     def slow_down(self) -> None:
-        """Apply the requested limit, if any."""
         self.device.slow_down(self.group)
 
 

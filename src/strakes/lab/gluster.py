@@ -55,7 +55,6 @@ class GlusterLab(Lab[GlusterOptions]):
 
     @classmethod
     def check(cls, options: GlusterOptions, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         if options.bricks % options.replica:
             raise BadInputError(
                 f"the number of bricks, {options.bricks}, is not a multiple of the number of copies, {options.replica}",
@@ -65,7 +64,6 @@ class GlusterLab(Lab[GlusterOptions]):
         check_bricks(directory, options.bricks, options.size, dict(options.slow_brick), "--slow-brick")
 
     def up(self) -> None:
-        """Start everything."""
         self._network = make_network(self.site)
         self._bricks = make_bricks(
             self.site, "brick", self.options.bricks, self.options.size, dict(self.options.slow_brick)
@@ -79,18 +77,15 @@ class GlusterLab(Lab[GlusterOptions]):
         self.site.start(CLIENT, "glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
 
     def ready(self) -> str:
-        """Return why the file system cannot be used yet, or an empty text."""
         return self._lacking_until_space("the bricks are not connected yet")
 
     def slow_down(self) -> None:
-        """Set the requested limits."""
         for number, brick in self._bricks.items():
             if brick.device.iops:
                 self._join(number, brick)
                 brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands by which programs reach it."""
         return {
             "volume": VOLUME,
             "server": self._network.server,

@@ -67,22 +67,18 @@ class HaLab(Lab[HaOptions]):
 
     @classmethod
     def packages_for(cls, options: HaOptions) -> tuple[Package, ...]:
-        """Return the packages that a pair with these options needs."""
         return (*cls.packages, *(MACHINE_PACKAGES if options.uml else ()))
 
     @classmethod
     def check(cls, options: HaOptions, directory: Path) -> None:
-        """Raise BadInputError and EnvironmentLacksError where the machines cannot run."""
         if options.uml:
             Machines.check(directory)
 
     @property
     def ready_limit_s(self) -> float:
-        """Longest time in seconds until the pair is ready; machines take longer than namespaces."""
         return READY_LIMIT_S if self.options.uml else super().ready_limit_s
 
     def up(self) -> None:
-        """Start the networks, the BMCs and both nodes with Pacemaker."""
         site = self.site
         kind = Machines if self.options.uml else Namespaces
         self._nodes: Nodes = kind(site)
@@ -116,12 +112,10 @@ class HaLab(Lab[HaOptions]):
         self._nodes.start()
 
     def ready(self) -> str:
-        """Return what the cluster still lacks, as node a says; empty when it is whole and serves."""
         time.sleep(self._nodes.look_every_s)
         return lacking([str(self._script), "enter", "a"], self.site.id)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the commands, files and addresses by which the nodes, links and BMCs are reached."""
         directory, script = self.site.directory, str(self._script)
         return {
             "nodes": [f"mds-{name}" for name in NODES],

@@ -51,8 +51,7 @@ class Machines(Nodes):
 
     @classmethod
     def check(cls, directory: Path) -> None:
-        """Check the options. Raises BadInputError and EnvironmentLacksError for what cannot be."""
-        require_space(directory, len(NODES) * sum(_SIZES.values()), "--at")
+        require_space(directory, len(NODES) * sum(_SIZES.values()), "--size")
         if not Path("/dev/net/tun").exists():
             raise EnvironmentLacksError(
                 "User-mode Linux cannot be connected here",
@@ -62,16 +61,13 @@ class Machines(Nodes):
             )
 
     def plan(self, token_s: float) -> Cluster:
-        """Return the pair with DRBD 8.4 on its own disks; a token of less than 5 s is raised to 5 s."""
         # On a busy machine a node may be silent for seconds.
         return cluster(self.site.directory, max(5.0, token_s), device="/dev/vdb", mount=JOURNAL, drbd="8.4")
 
     def cib(self, planned: Cluster) -> str:
-        """Return Pacemaker's configuration for machines, with the lab's programs in it."""
         return machine_cib(planned, self.site.directory)
 
     def connect(self) -> None:
-        """Make the bridges of both heartbeat links and of management, with a tap device for each machine."""
         put_file(self.site, "scripts/user_mode.sh", "user_mode.sh")
         for ring in ("ring0", "ring1"):
             self.hub("link", "add", ring, "type", "bridge")
@@ -82,7 +78,6 @@ class Machines(Nodes):
                 self.hub("link", "set", f"{link}-{name}", "up", *(("master", link) if link != "to" else ()))
 
     def furnish(self, planned: Cluster) -> None:
-        """Make the kernel and the disks of both machines, with DRBD's files and secret on them."""
         site = self.site
         self.make_kernel()
         secret = secrets.token_hex(16)
@@ -125,7 +120,6 @@ class Machines(Nodes):
             site.make_directory("machine", part)
 
     def start(self) -> None:
-        """Start both machines, DRBD with a file system on it, and the cluster."""
         site = self.site
         for name in NODES:
             site.start(f"node.{name}", site.directory / "ha.sh", "node", name)
@@ -147,7 +141,6 @@ class Machines(Nodes):
             self._on(name, f"touch /var/lib/drbd/made && sync && {site.directory}/ha.sh cluster")
 
     def facts(self) -> Mapping[str, object]:
-        """Return where the replicated file system and the plain one are mounted."""
         return {"replicated": JOURNAL, "plain": PLAIN}
 
     def _silent(self) -> str:

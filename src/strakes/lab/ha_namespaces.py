@@ -73,15 +73,12 @@ class Namespaces(Nodes):
     look_every_s = 0.2
 
     def plan(self, token_s: float) -> Cluster:
-        """Return the pair without a replicated device."""
         return cluster(self.site.directory, token_s, device="/dev/null", mount="/none", drbd="9")
 
     def cib(self, planned: Cluster) -> str:
-        """Return Pacemaker's configuration for namespaces, with a stand-in for DRBD."""
         return namespace_cib(planned, self.site.directory, str(self.site.mount_point))
 
     def connect(self) -> None:
-        """Make a network namespace for each node, joined by two heartbeat links and one to the BMCs."""
         site = self.site
         net = {name: site.directory / f"net.{name}" for name in NODES}
         for path in net.values():
@@ -108,6 +105,5 @@ class Namespaces(Nodes):
         """Do nothing; namespaces do not replicate."""
 
     def start(self) -> None:
-        """Start both nodes in their namespaces."""
         for name in NODES:
             self.site.start(f"node.{name}", self.site.directory / "ha.sh", "node", name)

@@ -62,7 +62,6 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         return {name: str(_NETWORK[_FIRST_HOST_NUMBER + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
-        """Start everything."""
         site = self.site
         self._script = site.write(
             "host.sh", resources.files("strakes").joinpath("lab/scripts/host.sh").read_text(encoding="utf-8")
@@ -92,12 +91,10 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
             site.start(f"host.{name}", self._script, "host", name, address)
 
     def ready(self) -> str:
-        """Return why the file system cannot be used yet, or an empty text."""
         absent = [name for name in self.addresses if not (self.site.directory / f"{name}.up").exists()]
         return f"not up yet: {', '.join(absent)}" if absent else ""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands by which programs reach it."""
         script = str(self._script)
         return {
             "hosts": list(self.names),

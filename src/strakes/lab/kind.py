@@ -67,7 +67,7 @@ class Lab(ABC, Generic[OptionsT]):
         if mounted_at(self.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.mount_point)
-        return "" if space and space.free else without
+        return "" if space and space.free_bytes else without
 
     @property
     def mount_point(self) -> Path:
@@ -90,11 +90,7 @@ KINDS = {
         "strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."
     ),
     "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
-    "nfs": Kind("strakes.lab.nfs:NfsLab", "NFS: the kernel's server or nfs-ganesha, mounted by the kernel."),
-    "juicefs": Kind(
-        "strakes.lab.juicefs:JuiceFsLab",
-        "JuiceFS: metadata in SQLite or Redis, objects in a directory, FUSE client with a cache.",
-    ),
+    "nfs": Kind("strakes.lab.nfs:NfsLab", "NFS 4: nfs-ganesha, mounted by the kernel."),
     "ha": Kind(
         "strakes.lab.ha_lab:HaLab",
         "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system.",

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
@@ -20,20 +19,13 @@ _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 # The longest name of a Unix socket is 107 bytes; this is what the systems append to the directory.
 _LONGEST_SOCKET_NAME_BYTES = len("/run/client.admin.4194304.asok")
 _SOCKET_PATH_BYTES = 107
+# Time in which a command that only looks (is_being_worked_in) releases the lock.
 _PATIENCE_S = 0.5
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 
 
-@dataclass(frozen=True)
-class LabDirectory:
-    """The directory of a lab, and the link to it in the default root where it is elsewhere (``--at``)."""
-
-    name: str
-    directory: Path
-    link: Path | None = None
-
-
-def default_root() -> Path:
+def labs_root() -> Path:
     """``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` for root, ``~/.local/state/strakes/lab``."""
     state = os.environ.get("XDG_STATE_HOME", "")
     if state.startswith("/"):
@@ -41,100 +33,83 @@ def default_root() -> Path:
     return Path("/var/lib/strakes-lab") if os.geteuid() == 0 else Path.home() / ".local/state/strakes/lab"
 
 
-def place_of(name: str, at: Path | None = None) -> LabDirectory:
-    """Where the lab ``name`` is, or will be. Raises BadInputError for a name that cannot be one."""
+def directory_of(name: str) -> Path:
+    """Return where the lab ``name`` is, or will be. Raises BadInputError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise BadInputError(
             f"not a valid name for a lab: {name!r}",
             remedy="Use lower-case letters, digits and hyphens, beginning with a letter.",
         )
-    usual = default_root() / name
-    pointed = _pointed(usual)
-    if at is None:
-        return LabDirectory(name, pointed, usual) if pointed else LabDirectory(name, usual)
-    elsewhere = Path(os.path.abspath(at)) / name
-    return LabDirectory(name, elsewhere) if elsewhere == usual else LabDirectory(name, elsewhere, usual)
+    return labs_root() / name
 
 
-def all_places(at: Path | None = None) -> tuple[LabDirectory, ...]:
-    """Every lab that is there, by name."""
-    root = default_root() if at is None else Path(os.path.abspath(at))
+def all_directories() -> tuple[Path, ...]:
+    """Return the directory of every lab that exists, by name."""
+    root = labs_root()
     try:
-        names = sorted(entry.name for entry in os.scandir(root) if _NAME.fullmatch(entry.name))
+        return tuple(root / name for name in sorted(filter(_NAME.fullmatch, os.listdir(root))))
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError as error:
         raise BadInputError("the labs cannot be listed", where=str(root), why=error.strerror or "") from error
-    return tuple(place_of(name, at) for name in names)
-
-
-def refuse_other_lab(place: LabDirectory) -> None:
-    """Raise BadInputError when a lab of this name is in another directory."""
-    if place.link is None:
-        return
-    pointed = _pointed(place.link)
-    other = pointed or place.link
-    if other != place.directory and os.path.lexists(other):
-        raise BadInputError(
-            f"a lab called {place.name} exists in another directory",
-            where=str(other),
-            remedy=f"Give the new lab another --name, or remove the other: strakes lab down {place.name}",
-        )
 
 
 def refuse_long_path(directory: Path) -> None:
-    """Raise BadInputError where Unix sockets in the lab's directory would have names that the kernel does not take."""
+    """Raise BadInputError if names of Unix sockets in the lab's directory would be too long for the kernel."""
     room = _SOCKET_PATH_BYTES - _LONGEST_SOCKET_NAME_BYTES
     if len(os.fsencode(directory)) > room:
         raise BadInputError(
             "the name of the lab's directory is too long",
             where=str(directory),
             why=f"Unix sockets in it allow {room} bytes",
-            remedy="Give a shorter directory with --at DIR.",
+            remedy=ELSEWHERE,
         )
 
 
 @contextmanager
-def working_in(place: LabDirectory, *, make: bool) -> Iterator[bool]:
-    """Hold the lab's directory against other commands; with ``make`` it is there. Gives False when it is not.
+def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
+    """Lock the lab's directory against other commands; yield False if it does not exist. ``make``: create it.
 
-    Raises BadInputError when another command works in it, and when it cannot be ours.
+    Raises BadInputError if another command works in it, or if it cannot be ours.
     """
     if make:
-        _make(place)
+        _make(lab)
     try:
-        directory = os.open(place.directory, _OPEN)
+        directory = os.open(lab, _OPEN)
     except FileNotFoundError:
         yield False
         return
     except OSError as error:
-        raise BadInputError(
-            "this is not the directory of a lab", where=str(place.directory), why=error.strerror or ""
-        ) from error
+        raise BadInputError("this is not the directory of a lab", where=str(lab), why=error.strerror or "") from error
     try:
         if os.fstat(directory).st_uid != os.geteuid():
+            raise BadInputError("this directory belongs to another user", where=str(lab), remedy=ELSEWHERE)
+        if not _lock(directory):
+            holder = _holder(os.fstat(directory).st_ino)
             raise BadInputError(
-                "this directory belongs to another user",
-                where=str(place.directory),
-                remedy="Give another directory with --at DIR.",
+                f"another command is starting or removing {lab.name}",
+                where=str(lab),
+                why=f"process {holder} is using it" if holder else "",
+                remedy="Wait until it ends, or stop it.",
             )
-        if not _hold(directory):
-            raise _busy(place, directory)
-        if not _still_there(place, directory):
-            raise BadInputError(
-                f"another command has just removed {place.name}",
-                where=str(place.directory),
-                remedy="Run the command again.",
-            )
+        if not (lab.exists() and os.path.samestat(lab.lstat(), os.fstat(directory))):
+            raise removed_meanwhile(lab)
         yield True
     finally:
         os.close(directory)
 
 
-def is_being_worked_in(place: LabDirectory) -> bool:
-    """Whether some command starts or removes the lab at this moment."""
+def removed_meanwhile(lab: Path) -> BadInputError:
+    """Return the error for a lab that another command has removed while this one was starting it."""
+    return BadInputError(
+        f"another command has just removed {lab.name}", where=str(lab), remedy="Run the command again."
+    )
+
+
+def is_being_worked_in(lab: Path) -> bool:
+    """Return whether a command is starting or removing the lab."""
     try:
-        directory = os.open(place.directory, _OPEN)
+        directory = os.open(lab, _OPEN)
     except OSError:
         return False
     try:
@@ -146,35 +121,24 @@ def is_being_worked_in(place: LabDirectory) -> bool:
     return False
 
 
-def forget(place: LabDirectory) -> None:
-    """After the lab's directory has gone: its link goes, and the roots that strakes made and nobody uses."""
-    if place.link is not None and _pointed(place.link) == place.directory:
-        place.link.unlink()
-    for root in {place.directory.parent, default_root()}:
-        _remove_root(root)
+def remove_root() -> None:
+    """Remove the directory of labs, and those above it, if strakes made them and they are empty."""
+    root = labs_root()
+    with suppress(OSError):
+        while os.listdir(root) == [ROOT_MARKER]:
+            (root / ROOT_MARKER).unlink()
+            root.rmdir()
+            root = root.parent
 
 
-def _pointed(link: Path) -> Path | None:
+def _make(lab: Path) -> None:
     try:
-        return Path(os.readlink(link))
-    except OSError:
-        return None
-
-
-def _make(place: LabDirectory) -> None:
-    """Make the link first: a directory that nothing leads to would never be found again."""
-    refuse_other_lab(place)
-    try:
-        _make_root(place.directory.parent)
-        if place.link is not None and _pointed(place.link) is None:
-            _make_root(place.link.parent)
-            place.link.symlink_to(place.directory)
+        _make_root(lab.parent)
         with suppress(FileExistsError):
-            place.directory.mkdir(mode=0o755)
+            lab.mkdir(mode=0o755)
     except OSError as error:
-        remedy = "Give a directory that you can write to with --at DIR."
         raise BadInputError(
-            "the lab's directory cannot be made", where=str(place.directory), why=error.strerror or "", remedy=remedy
+            "the lab's directory cannot be made", where=str(lab), why=error.strerror or "", remedy=ELSEWHERE
         ) from error
 
 
@@ -187,43 +151,17 @@ def _make_root(root: Path) -> None:
     write_kept(root / ROOT_MARKER, "", mode=0o644)
 
 
-def _remove_root(root: Path) -> None:
-    with suppress(OSError):
-        while os.listdir(root) == [ROOT_MARKER]:
-            (root / ROOT_MARKER).unlink()
-            root.rmdir()
-            root = root.parent
-
-
-def _hold(directory: int) -> bool:
+def _lock(directory: int) -> bool:
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
             fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            # Somebody who only looks (is_being_worked_in) is gone in a moment.
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.02)
         else:
             return True
-
-
-def _still_there(place: LabDirectory, directory: int) -> bool:
-    try:
-        return os.path.samestat(os.stat(place.directory, follow_symlinks=False), os.fstat(directory))
-    except FileNotFoundError:
-        return False
-
-
-def _busy(place: LabDirectory, directory: int) -> BadInputError:
-    holder = _holder(os.fstat(directory).st_ino)
-    return BadInputError(
-        f"another command is starting or removing {place.name}",
-        where=str(place.directory),
-        why=f"process {holder} is using it" if holder else "",
-        remedy="Wait until it ends, or stop it.",
-    )
 
 
 def _holder(inode: int) -> int | None:

@@ -34,7 +34,6 @@ class DiskLab(Lab[DiskOptions]):
 
     @classmethod
     def check(cls, options: DiskOptions, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         require_space(directory, options.size, "--size")
         if options.iops and require("blkio", "--iops").version != 1:
             raise EnvironmentLacksError(
@@ -46,18 +45,15 @@ class DiskLab(Lab[DiskOptions]):
             )
 
     def up(self) -> None:
-        """Start everything."""
         self.site.step(f"{self.file_system} on a loop device")
         image = make_file(self.site.directory / "image", self.options.size)
         self._device = attach(self.site, image, self.options.iops or 0)
         mount_device(self.site, self._device, self.file_system, self.mount_point)
 
     def slow_down(self) -> None:
-        """Set the requested limits."""
         self._device.slow_down(None)
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands by which programs reach it."""
         return {"device": str(self._device.path)}
 
 
@@ -89,7 +85,6 @@ class TmpfsLab(Lab[TmpfsOptions]):
     packages = (Package("mount", "mount"),)
 
     def up(self) -> None:
-        """Start everything."""
         self.site.step("tmpfs")
         where = self.site.make_directory("mnt")
         self.site.run(

@@ -11,12 +11,11 @@ from typing import Any, Literal
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.lab.kind import CLIENT, Lab, load
 from strakes.lab.lab_directory import (
-    LabDirectory,
-    all_places,
-    forget,
+    all_directories,
+    directory_of,
     is_being_worked_in,
-    place_of,
-    refuse_other_lab,
+    remove_root,
+    removed_meanwhile,
     working_in,
 )
 from strakes.lab.mounts import mounted_at
@@ -61,18 +60,15 @@ class LabStatus:
     processes: tuple[ProcessStatus, ...]
 
 
-def up(
-    kind: str, name: str, options: LabOptions, *, at: Path | None, install: bool, say: Say
-) -> tuple[LabStatus, bool]:
+def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) -> tuple[LabStatus, bool]:
     """Bring a lab up; return its status, and whether it was up already.
 
     Remains of a killed ``up`` or from before a reboot are removed first. Raises BadInputError if it is up with other
-    options or elsewhere, EnvironmentLacksError if this machine lacks something; then nothing is left behind.
+    options, EnvironmentLacksError if this machine lacks something; then nothing is left behind.
     """
     lab_class = load(kind)
     require_bounds(options)
-    place = place_of(name, at)
-    refuse_other_lab(place)
+    place = directory_of(name)
     already = _already_up(place, kind, options)
     if already:
         return already, True
@@ -82,14 +78,14 @@ def up(
             why="it mounts file systems and sets up networks",
             remedy="Run the same command as root.",
         )
-    lab_class.check(options, place.directory)
+    lab_class.check(options, place)
     require_packages(kind, lab_class.packages_for(options), install=install, say=say)
     for _ in range(_START_TIMES):
         with working_in(place, make=True):
             already = _already_up(place, kind, options)
             if already:
                 return already, True
-            if not _has_remains(place):
+            if not os.listdir(place):
                 _start(place, kind, lab_class, options, say)
                 break
             # This removes the directory, and with it the lock.
@@ -97,40 +93,38 @@ def up(
             say(f"{name}: removing what an earlier lab of that name has left behind")
     started = _status(place)
     if started is None:
-        raise BadInputError(f"another command has just removed {name}", where=str(place.directory))
+        raise removed_meanwhile(place)
     return started, False
 
 
-def down(name: str, *, at: Path | None, force: bool) -> bool:
+def down(name: str, *, force: bool) -> bool:
     """Remove a lab; return whether it existed."""
-    place = place_of(name, at)
-    with working_in(place, make=False) as there:
-        existed = undo(place, force=force) if there else False
-    if not there:
-        existed = place.link is not None and place.link.is_symlink()
-        forget(place)
+    lab = directory_of(name)
+    with working_in(lab, make=False) as there:
+        existed = undo(lab, force=force) if there else False
+    remove_root()
     return existed
 
 
-def status(name: str, at: Path | None = None) -> LabStatus | None:
+def status(name: str) -> LabStatus | None:
     """Return the status of a lab, or None if it does not exist."""
-    return _status(place_of(name, at))
+    return _status(directory_of(name))
 
 
-def all_labs(at: Path | None = None) -> tuple[LabStatus, ...]:
+def all_labs() -> tuple[LabStatus, ...]:
     """Return every lab that is there."""
-    return tuple(lab for place in all_places(at) if (lab := _status(place)))
+    return tuple(lab for place in all_directories() if (lab := _status(place)))
 
 
-def names(at: Path | None = None) -> tuple[str, ...]:
+def names() -> tuple[str, ...]:
     """Return the names of all labs, whatever their condition."""
-    return tuple(place.name for place in all_places(at))
+    return tuple(place.name for place in all_directories())
 
 
-def _start(place: LabDirectory, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
-    journal, lab_id = LabJournal.create(place.directory, kind, place.name, options.document())
+def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
+    journal, lab_id = LabJournal.create(place, kind, place.name, options.document())
     try:
-        site = LabSite(place.directory, place.name, lab_id, journal, say)
+        site = LabSite(place, place.name, lab_id, journal, say)
         lab = lab_class(site, options)
         lab.up()
         site.wait_until("the file system", lab.ready, limit_s=lab.ready_limit_s)
@@ -146,11 +140,7 @@ def _start(place: LabDirectory, kind: str, lab_class: type[Lab[LabOptions]], opt
         journal.close()
 
 
-def _has_remains(place: LabDirectory) -> bool:
-    return bool(os.listdir(place.directory))
-
-
-def _already_up(place: LabDirectory, kind: str, options: LabOptions) -> LabStatus | None:
+def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None:
     """Raise BadInputError when it is another lab than the one that is wanted."""
     running = _status(place)
     if running is None or running.condition not in ("up", "degraded"):
@@ -169,8 +159,8 @@ def _already_up(place: LabDirectory, kind: str, options: LabOptions) -> LabStatu
     return running
 
 
-def _status(place: LabDirectory) -> LabStatus | None:
-    state = read_state(place.directory)
+def _status(place: Path) -> LabStatus | None:
+    state = read_state(place)
     if state is None:
         return None
     processes = tuple(_process_status(state))
@@ -180,8 +170,8 @@ def _status(place: LabDirectory) -> LabStatus | None:
         kind=state.kind,
         condition=condition,
         detail=detail,
-        directory=str(place.directory),
-        mount_point=str(place.directory / "mnt"),
+        directory=str(place),
+        mount_point=str(place / "mnt"),
         created_unix_s=state.created_unix_s,
         ready_after_s=state.ready_after_s,
         options=state.options,
@@ -198,7 +188,7 @@ def _process_status(state: LabState) -> list[ProcessStatus]:
     return statuses
 
 
-def _condition(place: LabDirectory, state: LabState) -> tuple[Condition, str]:
+def _condition(place: Path, state: LabState) -> tuple[Condition, str]:
     if state.ready_after_s is None:
         if is_being_worked_in(place):
             return "working", f"being started: {state.last_step}"
@@ -208,7 +198,7 @@ def _condition(place: LabDirectory, state: LabState) -> tuple[Condition, str]:
     ended = [process.role for process in state.processes if not is_alive(process)]
     if CLIENT in ended:
         return "stale", f"ended: {', '.join(ended)}"
-    if mounted_at(place.directory / "mnt") is None:
+    if mounted_at(place / "mnt") is None:
         return "stale", "the file system is no longer mounted"
     if ended:
         return "degraded", f"ended: {', '.join(ended)}"

@@ -54,13 +54,11 @@ class MooseFsLab(Lab[MooseFsOptions]):
 
     @classmethod
     def check(cls, options: MooseFsOptions, directory: Path) -> None:
-        """Raise BadInputError or EnvironmentLacksError if the lab is impossible."""
         check_bricks(
             directory, options.chunkservers, options.size, dict(options.slow_chunkserver), "--slow-chunkserver"
         )
 
     def up(self) -> None:
-        """Start everything."""
         self._network = make_network(self.site)
         self._bricks = make_bricks(
             self.site, "chunks", self.options.chunkservers, self.options.size, dict(self.options.slow_chunkserver)
@@ -74,22 +72,19 @@ class MooseFsLab(Lab[MooseFsOptions]):
         self.site.start(CLIENT, "mfsmount", self.mount_point, "-f", "-H", self._network.server)
 
     def ready(self) -> str:
-        """Return why the file system cannot be used yet, or an empty text."""
         if mounted_at(self.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.mount_point)
         # Each brings its capacity, less what XFS keeps for itself.
-        if space is None or space.total < self.options.size * self.options.chunkservers * 3 // 4:
+        if space is None or space.total_bytes < self.options.size * self.options.chunkservers * 3 // 4:
             return "not all chunkservers have registered yet"
-        return "" if space.free else "no space is free yet"
+        return "" if space.free_bytes else "no space is free yet"
 
     def slow_down(self) -> None:
-        """Set the requested limits."""
         for brick in self._bricks.values():
             brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands by which programs reach it."""
         return {
             "master": f"{self._network.server}:{_CLIENT_PORT}",
             "network_namespace": str(self._network.namespace),

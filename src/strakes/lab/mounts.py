@@ -6,25 +6,17 @@ import ctypes
 import errno
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from strakes.base.errors import MeasurementError
 from strakes.lab.process import run
+from strakes.targets import calls
 from strakes.targets.mountinfo import Mount, read_mounts
 
 _MNT_FORCE = 1  # manual page umount2(2)
 _MNT_DETACH = 2  # manual page umount2(2)
 _UMOUNT_NOFOLLOW = 8  # manual page umount2(2)
 _UNMOUNT_S = 10.0
-_ANSWER_S = 5.0
-
-
-@dataclass(frozen=True)
-class MountSpace:
-    """The space of a file system in bytes; ``free`` is available to users."""
-
-    total: int
-    free: int
 
 
 def mounts_below(directory: Path) -> tuple[Mount, ...]:
@@ -41,13 +33,12 @@ def mounted_at(path: Path) -> Mount | None:
     return mounts[-1] if mounts else None
 
 
-def space_of(path: Path) -> MountSpace | None:
+def space_of(path: Path) -> calls.Sizes | None:
     """Return the space of the file system at a path, or None if it does not answer."""
-    done = run(["stat", "--file-system", "--format=%S %b %a", str(path)], limit_s=_ANSWER_S)
-    if done.status != 0:
+    try:
+        return calls.sizes_of(str(path))
+    except (MeasurementError, OSError):
         return None
-    block, total, free = map(int, done.stdout.split())
-    return MountSpace(block * total, block * free)
 
 
 def networks_below(directory: Path) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""The packages that a lab needs, from the distribution and from PyPI."""
+"""The Debian packages that a lab needs."""
 
 from __future__ import annotations
 
@@ -6,54 +6,33 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Literal
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.lab.process import environment, last_lines
+from strakes.lab.process import PATH, environment, last_lines
 
-_SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# How a user installs packages of each registry, and the options that make it run unattended.
-_INSTALL: Mapping[str, tuple[str, ...]] = {
-    "Debian": ("apt-get", "install", "--no-install-recommends"),
-    "PyPI": (sys.executable, "-I", "-m", "pip", "install"),
-}
-_APT_OPTIONS = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::http::Timeout=60", "-o", "Acquire::Retries=3", "--yes")
-_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "Debian": _APT_OPTIONS,
-    "PyPI": ("--quiet", "--disable-pip-version-check"),
-}
+_INSTALL = ("apt-get", "install", "--no-install-recommends")
+_UNATTENDED = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::http::Timeout=60", "-o", "Acquire::Retries=3", "--yes")
 # The packages' own services are not for us: neither systemd nor init scripts may start them while they are unpacked.
 _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RUNLEVEL": "1"}
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package with the program, or the absolute path (may be a pattern), that it provides.
-
-    Packages of PyPI are installed into the environment of strakes.
-    """
+    """A package with the program, or the absolute path (may be a pattern), that it provides."""
 
     name: str
     needed: str
-    registry: Literal["Debian", "PyPI"] = "Debian"
 
     @property
     def present(self) -> bool:
         """Return whether it is installed."""
         if self.needed.startswith("/"):
             return any(Path("/").glob(self.needed[1:]))
-        return self.program is not None
-
-    @property
-    def program(self) -> str | None:
-        """Return the path of the program, or None if it is not installed."""
-        beside_python = f"{Path(sys.executable).parent}:" if self.registry == "PyPI" else ""
-        return shutil.which(self.needed, path=beside_python + _SEARCH)
+        return shutil.which(self.needed, path=PATH) is not None
 
 
 def missing(packages: Sequence[Package]) -> tuple[Package, ...]:
@@ -66,21 +45,19 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
     lacking = missing(packages)
     if not lacking:
         return
-    wanted = {registry: _names(lacking, registry) for registry in _INSTALL if _names(lacking, registry)}
-    commands = {registry: " ".join((*_INSTALL[registry], *names)) for registry, names in wanted.items()}
+    names = tuple(dict.fromkeys(package.name for package in lacking))
+    command = " ".join((*_INSTALL, *names))
     if not install:
-        remedy = f"Run the command as root with --install, which runs: {' && '.join(commands.values())}"
-        raise _lacks(kind, lacking, remedy)
-    if "Debian" in wanted and os.geteuid() != 0:
-        raise _lacks(kind, lacking, f"Install them as root: sudo {commands['Debian']}")
-    if "Debian" in wanted and shutil.which("apt-get", path=_SEARCH) is None:
+        raise _lacks(kind, lacking, f"Run the command as root with --install, which runs: {command}")
+    if os.geteuid() != 0:
+        raise _lacks(kind, lacking, f"Install them as root: sudo {command}")
+    if shutil.which("apt-get", path=PATH) is None:
         remedy = "This machine has no apt-get. Install the equivalents of these Debian packages from your distribution."
         raise _lacks(kind, lacking, remedy)
-    for registry, names in wanted.items():
-        say(f"installing {' '.join(names)}")
-        if why := _install(registry, names):
-            remedy = f"Solve that problem, or install the packages yourself: {commands[registry]}"
-            raise EnvironmentLacksError(f"the packages for {kind} cannot be installed", why=why, remedy=remedy)
+    say(f"installing {' '.join(names)}")
+    if why := _install(names):
+        remedy = f"Solve that problem, or install the packages yourself: {command}"
+        raise EnvironmentLacksError(f"the packages for {kind} cannot be installed", why=why, remedy=remedy)
     if lacking := missing(packages):
         remedy = (
             "The packages have been installed, but these programs are still missing. This may not be a Debian system."
@@ -88,17 +65,15 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
         raise _lacks(kind, lacking, remedy)
 
 
-def _install(registry: str, names: Sequence[str]) -> str:
-    """Install packages of one registry; return the failure, or an empty text."""
-    argv = [*_INSTALL[registry], *_OPTIONS[registry], *names]
+def _install(names: Sequence[str]) -> str:
+    """Install packages; return the failure, or an empty text."""
+    argv = (*_INSTALL, *_UNATTENDED, *names)
     # With outdated package lists, or none, apt-get fails soon; then it is tried again with new ones.
-    attempts = [argv, ["apt-get", "update", *_APT_OPTIONS], argv] if registry == "Debian" else [argv]
-    status, output = 1, ""
-    for attempt in attempts:
-        status, output = _run(attempt)
-        if attempt is argv and status == 0:
-            return ""
-    return last_lines(output, 3) or f"{argv[0]} ended with status {status}"
+    status, output = _run(argv)
+    if status != 0:
+        _run(("apt-get", "update", *_UNATTENDED))
+        status, output = _run(argv)
+    return "" if status == 0 else last_lines(output, 3) or f"apt-get ended with status {status}"
 
 
 def _run(argv: Sequence[str]) -> tuple[int, str]:
@@ -130,7 +105,3 @@ def _lacks(kind: str, lacking: Sequence[Package], remedy: str) -> EnvironmentLac
     return EnvironmentLacksError(
         f"{kind} needs packages that are missing here: {names}", why=f"not found: {programs}", remedy=remedy
     )
-
-
-def _names(packages: Sequence[Package], registry: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(package.name for package in packages if package.registry == registry))

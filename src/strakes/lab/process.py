@@ -18,7 +18,8 @@ from strakes.targets import command
 
 # In the environment of all processes of a lab, and inherited by their children.
 MARK = "STRAKES_LAB"
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Where programs of servers are, which a user's PATH may lack.
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # The shell waits for the word; when its writer dies first it reads the end of the file, and nothing was started.
 _GATE = 'read -r word && exec "$@" </dev/null'
 # Settings of the user's own clusters are not for ours.
@@ -46,7 +47,7 @@ def environment(lab_id: str = "") -> dict[str, str]:
     """Return the environment of a lab's commands."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
     marked = {MARK: lab_id} if lab_id else {}
-    return {**kept, "PATH": _PATH, "LC_ALL": "C.UTF-8", **marked}
+    return {**kept, "PATH": PATH, "LC_ALL": "C.UTF-8", **marked}
 
 
 def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> LabCompleted:

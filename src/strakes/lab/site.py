@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -85,22 +85,6 @@ class LabSite:
     def adopt(self, role: str, pid: int, started: int) -> None:
         """Record a process, for example one that a daemon of the lab started."""
         self._journal.process(ProcessRecord(role, pid, started))
-
-    def run_together(self, commands: Mapping[str, Sequence[str | Path]]) -> None:
-        """Run commands concurrently and wait for all. Raises EnvironmentLacksError if one fails."""
-        for role, argv in commands.items():
-            self.start(role, *argv)
-        processes = {role: self._daemons.pop(role) for role in commands}
-
-        def lacking() -> str:
-            running = [role for role, process in processes.items() if process.status() is None]
-            return f"still running: {', '.join(running)}" if running else ""
-
-        self.wait_until("commands to end", lacking)
-        for role, process in processes.items():
-            if process.status() != 0:
-                raise self._ended(role)
-            self._journal.ended(role)
 
     def wait_until(self, what: str, lacking: Callable[[], str], *, limit_s: float = READY_LIMIT_S) -> None:
         """Wait until ``lacking`` returns "". Raises EnvironmentLacksError if a daemon ends, or at the time-out."""

@@ -39,7 +39,6 @@ class SlurmLab(HostsLab[SlurmOptions]):
     )
 
     def up(self) -> None:
-        """Start everything."""
         site = self.site
         write_kept(site.directory / "munge.key", secrets.token_bytes(_KEY_BYTES))
         for directory in ("etc/slurm", "state", *(f"spool/{name}" for name in self.names)):
@@ -64,7 +63,6 @@ class SlurmLab(HostsLab[SlurmOptions]):
             site.start(f"slurmd.{name}", *self.on(name), "slurmd", "-D", "-N", name)
 
     def ready(self) -> str:
-        """Return why the file system cannot be used yet, or an empty text."""
         asked = run(
             [*map(str, self.on(LOGIN)), "sinfo", "-h", "-N", "-t", "idle", "-o", "%N"],
             limit_s=_ASK_S,
@@ -74,7 +72,6 @@ class SlurmLab(HostsLab[SlurmOptions]):
         return f"not idle yet: {', '.join(sorted(absent))}" if absent else ""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands by which programs reach it."""
         return {**super().facts(), "partition": "main"}
 
     def _configuration(self) -> str:

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from strakes.base.errors import BadInputError
 from strakes.base.files import open_kept
 from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"
-_FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,6 @@ class LabJournal:
         journal._append(
             {
                 "is": "lab",
-                "format": _FORMAT_VERSION,
                 "kind": kind,
                 "name": name,
                 "id": lab_id,
@@ -110,7 +107,7 @@ class LabJournal:
 
 
 def read_state(directory: Path) -> LabState | None:
-    """Return the state, or None without a complete line. Raises BadInputError for another version's journal."""
+    """Return the state, or None without a complete line."""
     try:
         lines = (directory / JOURNAL).read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
@@ -120,13 +117,6 @@ def read_state(directory: Path) -> LabState | None:
     if not records:
         return None
     head = records[0]
-    if head.get("format") != _FORMAT_VERSION:
-        raise BadInputError(
-            "this lab was started by another version of strakes",
-            where=str(directory),
-            why=f"its journal has format {head.get('format')}, this version knows {_FORMAT_VERSION}",
-            remedy="Remove the lab with that version.",
-        )
     steps = [record["text"] for record in records if record["is"] == "step"]
     ready = next((record for record in records if record["is"] == "ready"), None)
     return LabState(

@@ -37,7 +37,6 @@ class BeeGfsTarget(RemoteTarget):
     )
 
     def controls(self) -> tuple[str, ...]:
-        """Return the layout of new files, which beegfs-ctl sets."""
         return (
             (
                 "number of storage targets and chunk size of new files (beegfs-ctl --setpattern; root, or where the "
@@ -50,14 +49,12 @@ class BeeGfsTarget(RemoteTarget):
         return replace(known, data_targets=Command(words, _read_targets).ask(self.run))
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the pattern of a file or directory, or None if beegfs-ctl is missing."""
         try:
             return Command((_CTL, "--getentryinfo", self._mount, str(path)), read_pattern).ask(self.run)
         except EnvironmentLacksError:
             return None  # limits() says why
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of new files; return the directory's pattern, read back."""
         count = [f"--numtargets={wanted.stripe_count}"] if wanted.stripe_count and wanted.stripe_count > 0 else []
         size = [f"--chunksize={wanted.stripe_size_bytes}"] if wanted.stripe_size_bytes else []
         if not count and not size:
@@ -69,12 +66,10 @@ class BeeGfsTarget(RemoteTarget):
         return self.layout(directory) or Layout()
 
     def striping(self) -> Striping | None:
-        """Return the limit of one stripe per storage target, or None if no target is known."""
         count = len(self.describe().data_targets)
         return Striping(count, _CHUNK_BYTES) if count else None
 
     def placement(self, directory: Path) -> Placement | None:
-        """Return the metadata node of a directory, or None if beegfs-ctl is missing or does not name it."""
         try:
             done = self.run((_CTL, "--getentryinfo", self._mount, str(directory)))
             text = _checked(done, "beegfs-ctl gives no information")
@@ -84,7 +79,6 @@ class BeeGfsTarget(RemoteTarget):
         return Placement("inherit", (int(match[1]),)) if match else None
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return that layouts cannot be set where beegfs-ctl does not answer, and the limits of every target."""
         told = self.describe()
         lacking = (Limit("set the layout of files", told.notes[0]),) if told.notes else ()
         return (*lacking, *super().limits())

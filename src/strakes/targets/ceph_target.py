@@ -72,7 +72,6 @@ class CephTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        """Whether the mount is CephFS, by the kernel's client or by ceph-fuse."""
         return mount.file_system in _FILE_SYSTEMS
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
@@ -90,7 +89,6 @@ class CephTarget(Target):
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def controls(self) -> tuple[str, ...]:
-        """Return layouts of new files and metadata ranks of directories, with their attributes."""
         return (
             f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
             (
@@ -100,7 +98,6 @@ class CephTarget(Target):
         )
 
     def describe(self) -> Description:
-        """Return ranks, stores, servers and settings as the monitors answer; a note says why where they do not."""
         client = self._client()
         try:
             self._require_same_cluster()
@@ -163,7 +160,6 @@ class CephTarget(Target):
         return layouts.read_layout(given)
 
     def striping(self) -> Striping | None:
-        """Return the limit of one stripe per object store that is up, or None if the monitors do not answer."""
         try:
             self._require_same_cluster()
             return Striping(sum(bool(store["up"]) for store in self._osd_dump["osds"]), layouts.UNIT_BYTES)
@@ -171,7 +167,6 @@ class CephTarget(Target):
             return None
 
     def placement(self, directory: Path) -> Placement | None:
-        """Return the pin of a directory from its attributes: by hand, automatic, or inherited."""
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
@@ -327,7 +322,6 @@ class CephTarget(Target):
         return tuple(dict.fromkeys(lines))
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return what Ceph, its client or the rights of this user do not allow here."""
         limits = [
             Limit(
                 "choose which object stores hold a file",

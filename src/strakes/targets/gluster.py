@@ -66,14 +66,12 @@ class GlusterTarget(RemoteTarget):
         return replace(describe(self._volume, status), client=known.client)
 
     def observe(self) -> Observation:
-        """Return the counters of each brick, or {} if no profile was started or if it cannot be read."""
         try:
             return counters(self._profile())
         except StrakesError:
             return {}
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return the limits of GlusterFS, and how to turn on its counters if they are off."""
         limits = [*super().limits()]
         try:
             self._profile()

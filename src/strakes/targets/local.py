@@ -59,7 +59,6 @@ class LocalTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount
-        """Return True: this class accepts every mount."""
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
@@ -74,7 +73,6 @@ class LocalTarget(Target):
         return facts
 
     def describe(self) -> Description:
-        """Return mount options, and for a local device the options it was formatted with."""
         told = super().describe()
         if self.mount.remote:
             return told
@@ -82,13 +80,11 @@ class LocalTarget(Target):
         return replace(told, client={**told.client, "made with": made} if made else told.client)
 
     def observe(self) -> Observation:
-        """Return the counters of the device, including other users' requests."""
         device = None if self.mount.remote else block_device_of(self.mount)
         counted = device_counters(device.name) if device is not None else {}
         return {device.name: counted} if device is not None and counted else {}
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return the limits: no servers, placement or layouts, and no counters if its device has none."""
         kind = self.mount.file_system
         if self.mount.remote:
             return super().limits()

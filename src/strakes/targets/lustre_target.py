@@ -58,7 +58,6 @@ class LustreTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        """Return whether it is a client's mount."""
         # On a server, devices of targets are mounted with the same type; a client's source is "mgs@net:/name".
         return mount.file_system == "lustre" and ":/" in mount.source
 
@@ -69,14 +68,12 @@ class LustreTarget(Target):
         return sizes
 
     def controls(self) -> tuple[str, ...]:
-        """Return the settings that strakes can change."""
         return (
             "stripe size, count, first target and pool of new files; composite, on MDTs, overstriped (lfs setstripe)",
             "metadata targets of new directories, by hand or striped or in turn (lfs mkdir, lfs setdirstripe; root)",
         )
 
     def describe(self) -> Description:
-        """Return the known parts of the file system."""
         answers = Answers(self.run)
         try:
             name = self._name
@@ -88,7 +85,6 @@ class LustreTarget(Target):
         return servers.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the layout of a file or directory, or None without lfs."""
         directory = stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path)))
         try:
             return self._ask(layouts.directory_layout(str(path)) if directory else layouts.file_layout(str(path)))
@@ -107,7 +103,6 @@ class LustreTarget(Target):
             self._call(what, "unlink", probe)
 
     def striping(self) -> Striping | None:
-        """Return the possible layouts."""
         try:
             number = len(self._ask(osts(str(self.path))))
         except StrakesError:
@@ -122,12 +117,10 @@ class LustreTarget(Target):
         return Striping(number, _STRIPE_UNIT_BYTES, kinds)
 
     def placement(self, directory: Path) -> Placement | None:
-        """Return the metadata targets of a directory."""
         path = str(directory)
         return layouts.placement(self._ask(layouts.dir_stripe(path)), self._ask(layouts.default_stripe(path)))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Create a directory with a placement; return the actual placement."""
         path = str(parent / name)
         if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
             self._call("the directory was not made", "mkdir", path)
@@ -158,7 +151,6 @@ class LustreTarget(Target):
             self._ask(layouts.set_default(path, count=wanted.count, hash_type=wanted.hash))
 
     def observe(self) -> Observation:
-        """Return the counters of this client and of reachable servers."""
         try:
             name = self._name
         except EnvironmentLacksError:
@@ -232,11 +224,9 @@ class LustreTarget(Target):
         )
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the ``recovery_status`` of targets on reachable servers."""
         return self._health(Answers(self.run)).recoveries
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return the interruptions in the kernel's history of connections."""
         known = self._states(Answers(self.run))
         return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
 
@@ -282,7 +272,6 @@ class LustreTarget(Target):
         return self._name.instance
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return operations that are not possible here, with the reasons."""
         limits = self._servers_not_reached()
         if os.geteuid() != 0:
             root = "Lustre lets only root do that"
@@ -300,7 +289,6 @@ class LustreTarget(Target):
         return tuple(limits)
 
     def unread_server(self) -> EnvironmentLacksError | None:
-        """Return an error for the first server whose counters --servers does not reach, with the command to try."""
         if self.servers is None:
             return None
         for where, why in self._unread().items():

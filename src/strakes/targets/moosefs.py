@@ -72,7 +72,6 @@ class MooseFsTarget(RemoteTarget):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        """Whether the mount is one of MooseFS, by its type and its source."""
         return mount.file_system in ("fuse", "fuse.mfs", "fuse.mfsmount") and _SOURCE.match(mount.source) is not None
 
     def _parts(self, known: Description) -> Description:
@@ -81,7 +80,6 @@ class MooseFsTarget(RemoteTarget):
         return replace(told, client=known.client)
 
     def describe(self) -> Description:
-        """Return the chunkservers that the master lists, and the goal of the directory."""
         told = super().describe()
         try:
             return replace(told, client={**told.client, "goal here": goal(str(self.path)).ask(self.run)})

@@ -35,7 +35,6 @@ class NfsTarget(RemoteTarget):
     )
 
     def describe(self) -> Description:
-        """Return the server, the protocol version and the client's settings, from the mount options."""
         name = self.mount.source.partition(":/")[0].strip("[]")
         options = dict(option.partition("=")[::2] for option in self.mount.super_options)
         client = {**super().describe().client, **{key: options[key] or "yes" for key in _SETTINGS if key in options}}
@@ -43,7 +42,6 @@ class NfsTarget(RemoteTarget):
         return replace(super().describe(), version=options.get("vers", ""), servers=(server,), client=client)
 
     def observe(self) -> Observation:
-        """Return this client's counters of the mount, empty if the kernel has none."""
         with suppress(OSError):
             counted = counters(_MOUNTSTATS.read_text(errors="replace"), self.mount.mount_point)
             return {"client": counted} if counted else {}

@@ -11,7 +11,6 @@ from strakes.targets.ceph_target import CephTarget
 from strakes.targets.command import Servers
 from strakes.targets.directory import require_directory
 from strakes.targets.gluster import GlusterTarget
-from strakes.targets.juicefs import JuiceFsTarget
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.moosefs import MooseFsTarget
@@ -30,7 +29,6 @@ TARGETS: tuple[type[Target], ...] = (
     GpfsTarget,
     StorNextTarget,
     NfsTarget,
-    JuiceFsTarget,
     LocalTarget,
 )
 

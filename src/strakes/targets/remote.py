@@ -48,7 +48,6 @@ class RemoteTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        """Whether the file system of the mount is one that this class names."""
         return mount.file_system in cls.file_systems
 
     def describe(self) -> Description:
@@ -72,7 +71,6 @@ class RemoteTarget(Target):
         return tuple(f"{target.name} is {target.state}." for target in targets if target.state != "online")
 
     def limits(self) -> tuple[Limit, ...]:
-        """Return the limits in ``cannot``."""
         return tuple(Limit(what, why) for what, why in self.cannot)
 
 

@@ -97,14 +97,14 @@ def _require_undone(world: World, draw: random.Random) -> None:
 
 
 def _lab(world: World) -> list[str]:
-    return ["lab", "up", "xfs", "--at", str(world.place / "labs")]
+    return ["lab", "up", "xfs"]
 
 
 def _require_no_lab(world: World, draw: random.Random) -> None:
-    world.call("lab", "down", "--all", "--at", str(world.place / "labs"))
-    left = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"{world.place}/labs" in line]
+    world.call("lab", "down", "--all")
+    left = [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f"{world.place}" in line]
     require(not left, f"a mount of a lab is left: {left}")
-    require(not list(world.place.glob("labs/*")), "a lab is left")
+    require(not list(world.place.rglob("lab.jsonl")), "a lab is left")
 
 
 ACTS = (

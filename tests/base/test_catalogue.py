@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import string
 from pathlib import Path
 
@@ -25,6 +27,8 @@ def texts_of_the_sources() -> set[str]:
                 texts.add(node.value)
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 names.add(node.target.id)
+    literature = SOURCES / "model" / "literature.toml"
+    texts.update(json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', literature.read_text(encoding="utf-8")))
     templates = Environment(extensions=["jinja2.ext.i18n"])
     for file in SOURCES.rglob("*.j2"):
         for _, _, messages in extract_from_ast(templates.parse(file.read_text(encoding="utf-8"))):

@@ -18,8 +18,8 @@ from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say, say_sentences
 
 if TYPE_CHECKING:
-    from strakes.model.literature_io500 import System
     from strakes.model.portrait import Portrait
+    from strakes.report.other_systems import System
     from strakes.runs.run import Run
     from strakes.runs.store import Store
     from strakes.runs.writer import RunWriter
@@ -113,7 +113,7 @@ def _hint_at_study(error: BadInputError, directory: str) -> None:
 
 def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
     """Return the published systems of a list and its source, or None without a list. Raises BadInputError."""
-    from strakes.model.literature_io500 import systems
+    from strakes.report.other_systems import systems
 
     return None if compare_with is None else systems(compare_with)
 
@@ -122,10 +122,10 @@ def show_beside(
     portrait: Portrait, others: tuple[tuple[System, ...], str] | None, html: Output | None, json: Output | None
 ) -> None:
     """Print the comparison with published systems, unless a document goes to standard output."""
-    from strakes.report.beside import render_beside
+    from strakes.report.other_systems import render_comparison
 
     if others is not None and all(one is None or one.path is not None for one in (html, json)):
-        say_sentences(f"\n{render_beside(portrait, *others)}")
+        say_sentences(f"\n{render_comparison(portrait, *others)}")
 
 
 def perform(request: Request, options: Measuring) -> Run:

@@ -60,7 +60,7 @@ def command(
     impossible on DIR are skipped, with the reason. For S3, --files is the number of files at the end of its population.
     """
     from strakes.cli.measure import analyse, perform, report_path, request_from, write_report
-    from strakes.model.literature_sources import SOURCES
+    from strakes.model.literature import SOURCES
     from strakes.report.reproduced import render, to_document
     from strakes.studies.against import Against
     from strakes.studies.registry import study_named

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from strakes.base.foreign_text import for_page
 from strakes.base.language import current, gettext, ngettext
+from strakes.model.literature import SOURCES, beside, scale, statements
 from strakes.model.portrait import CellEstimate, Headline, Portrait
 from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
@@ -28,9 +29,7 @@ from strakes.report.numbers import (
     show_interval,
     show_width,
 )
-from strakes.report.published import published
 from strakes.report.sections import Section, Statement, foremost, sections, statement
-from strakes.report.sources import SOURCES
 from strakes.report.words import explained, title_of_warning
 
 if TYPE_CHECKING:
@@ -59,8 +58,8 @@ class HeadlineRow:
 def render_html(portrait: Portrait) -> str:
     """Return the report as text, to write in UTF-8."""
     parts = sections(portrait)
-    statements = [statement(finding) for finding in portrait.findings]
-    settled = [card for card in statements if card.verdict in ("measured", "holds", "does-not")]
+    cards = [statement(finding) for finding in portrait.findings]
+    settled = [card for card in cards if card.verdict in ("measured", "holds", "does-not")]
     cited = {reference.source for figure in portrait.figures for reference in figure.references}
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
@@ -75,7 +74,7 @@ def render_html(portrait: Portrait) -> str:
         doubts=list(dict.fromkeys(code for row in rows for code in row.warnings)),
         amounts=[part[:1].upper() + part[1:] for part in portrait.scope.split("; ")],
         groups=_groups(settled),
-        open=foremost([card for card in statements if card not in settled], MOST_OPEN),
+        open=foremost([card for card in cards if card not in settled], MOST_OPEN),
         answers=answer_lines(portrait.answers),
         published=published(portrait),
         measured=bool(portrait.cells),
@@ -83,7 +82,7 @@ def render_html(portrait: Portrait) -> str:
         notices=notices(portrait),
         omissions=omissions(portrait.skipped),
         confidences=gettext(" or ").join(dict.fromkeys(percent(cell.confidence) for cell in portrait.cells)),
-        sources=[(name, gettext(text)) for name, text in SOURCES.items() if name in cited],
+        sources=[(name, gettext(source.paper)) for name, source in SOURCES.items() if name in cited],
         environment={gettext(name): list(flat_facts(group)) for name, group in facts.items() if group},
         reproduce=portrait.reproduce,
         plotly=plotly_bundle(),
@@ -92,6 +91,33 @@ def render_html(portrait: Portrait) -> str:
         policy=_policy((plotly_bundle(), page)),
         licence=_resource("vendor", "LICENSE"),
     )
+
+
+def published(portrait: Portrait) -> dict[str, object]:
+    """Return the published values beside those of a reproduction, empty for another run."""
+    source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
+    if portrait.run.get("kind") != "reproduce" or source is None:
+        return {}
+    prefix = gettext("{source}, published: {what}", source=source.name, what="")
+    rows = [
+        {
+            "figure": value.figure,
+            "at": value.at,
+            "label": value.label.removeprefix(prefix),
+            "theirs": show(value.published, value.unit),
+            "ours": [(name, show(cell.median, cell.unit), show_interval(cell)) for name, cell in value.own],
+        }
+        for value in beside(portrait, source.name)
+    ]
+    omitted = source.left_out(against="against" in portrait.target)
+    return {
+        "source": source.name,
+        "paper": gettext(source.paper),
+        "scale": scale(source, [portrait]),
+        "rows": rows,
+        "statements": statements(portrait, source.name),
+        "left_out": [(gettext(omission.what), gettext(omission.why)) for omission in omitted],
+    }
 
 
 def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ...], int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
@@ -13,13 +14,18 @@ from strakes.base.foreign_text import for_terminal
 from strakes.base.text_width import wrapped
 from strakes.base.units import typed_seconds
 from strakes.model.answers import Answer
-from strakes.model.literature_replication import disagreements, table
-from strakes.model.literature_sources import Source
-from strakes.model.literature_tables import Beside, beside, scale, statements
+from strakes.model.literature import (
+    Beside,
+    Source,
+    beside,
+    replication_disagreement,
+    replication_table,
+    scale,
+    statements,
+)
 from strakes.model.portrait import Finding, Portrait
 from strakes.report.answer_text import GRADES, number
 from strakes.report.numbers import percent, show, show_bounds, show_interval
-from strakes.report.sources import SOURCES as PAPERS
 from strakes.report.summary import wrap
 
 _WIDTH = 100
@@ -47,7 +53,7 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
     return {
         "schema": 1,
         "source": source.name,
-        "paper": PAPERS[source.name],
+        "paper": source.paper,
         "runs": [portrait.run["id"] for portrait in portraits],
         "scale": [{"what": what, "theirs": theirs, "ours": ours} for what, theirs, ours in scale(source, portraits)],
         "table": [asdict(row) for row in rows(source, portraits)],
@@ -55,18 +61,19 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
         "statements": [text for portrait in portraits for text in statements(portrait, source.name)],
         "answers": [asdict(answer) for portrait in portraits for answer in portrait.answers],
         "findings": [asdict(finding) for portrait in portraits for finding in portrait.findings],
-        "replication": [{**asdict(row), "implied_mb_per_s": row.implied_mb_per_s} for row in table()]
-        if source.name == "S2"
-        else [],
-        "disagreements": list(disagreements()) if source.name == "S2" else [],
-        "omitted": [asdict(omission) for omission in source.left_out(against=_against(portraits))],
+        "replication": [asdict(row) for row in replication_table()] if source.name == "S2" else [],
+        "disagreements": [replication_disagreement()] if source.name == "S2" else [],
+        "omitted": [
+            asdict(omission)
+            for omission in source.left_out(against=any("against" in portrait.target for portrait in portraits))
+        ],
         "skipped": [asdict(cell) for portrait in portraits for cell in portrait.skipped],
     }
 
 
 def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
     """Return the reproduction as text: scales, table, rules for this system, and omissions."""
-    lines = [f"{source.name}  {PAPERS[source.name]}", "", "Scale: published, then here"]
+    lines = [f"{source.name}  {source.paper}", "", "Scale: published, then here"]
     lines += [f"  {what:<18} {theirs:<44} {for_terminal(ours)}" for what, theirs, ours in scale(source, portraits)]
     lines += ["", *_table(rows(source, portraits))]
     if source.rules:
@@ -74,7 +81,10 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
         lines += [f"  {line}" for text in rules(source, portraits) for line in wrapped(text, _WIDTH - 2)]
     if source.name == "S2":
         lines += ["", *_replication()]
-    left_out = [f"{omission.what}: {omission.why}" for omission in source.left_out(against=_against(portraits))]
+    left_out = [
+        f"{omission.what}: {omission.why}"
+        for omission in source.left_out(against=any("against" in portrait.target for portrait in portraits))
+    ]
     left_out += _skipped(portraits)
     if left_out:
         lines += ["", "Left out, and why"]
@@ -107,27 +117,17 @@ def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
 
 
 def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) -> list[Row]:
-    answers = [
-        (answer, portrait) for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)
-    ]
-    findings = [
-        (finding, portrait) for portrait in portraits for finding in portrait.findings if _matches(finding.id, patterns)
-    ]
-    found = [_answered(text, *answer) for answer in answers]
-    for finding, portrait in findings:
-        row = _found(text, finding, portrait)
+    found, findings = [], []
+    for portrait in portraits:
+        found += [_answered(text, one, portrait) for one in portrait.answers if _matches(one.id, patterns)]
+        findings += [(one, _found(text, one, portrait)) for one in portrait.findings if _matches(one.id, patterns)]
+    for finding, row in findings:
         # If a statement applies to several parts of a system, name the part.
         several = finding.grade is not None and len(findings) > 1
         found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
-    if found:
-        return found
-    reasons = [
-        cell.reason
-        for portrait in portraits
-        for cell in portrait.skipped
-        if any(pattern.startswith(cell.study) for pattern in patterns)
-    ]
-    return [Row(text, "not measured", "-", decides=reasons[-1] if reasons else "a larger --budget")]
+    skipped = [cell for portrait in portraits for cell in portrait.skipped]
+    reasons = [cell.reason for cell in skipped if any(pattern.startswith(cell.study) for pattern in patterns)]
+    return found or [Row(text, "not measured", "-", decides=reasons[-1] if reasons else "a larger --budget")]
 
 
 def _matches(identifier: str, patterns: Sequence[str]) -> bool:
@@ -142,8 +142,7 @@ def _chosen(answer: Answer) -> str:
 
 def _answered(text: str, answer: Answer, portrait: Portrait) -> Row:
     against = answer.against
-    title = answer.title if answer.title != text else ""
-    here = f"{title}: {_chosen(answer)}" if title else _chosen(answer)
+    here = _chosen(answer) if answer.title == text else f"{answer.title}: {_chosen(answer)}"
     ratio = f"{number(against.ratio)} [{number(against.low)}-{number(against.high)}] times {against.option}"
     decides = _decides(against.low, against.high, answer.blocks, portrait) if answer.grade == "undecided" else ""
     remark = f"; {answer.remark}" if answer.remark else ""
@@ -151,25 +150,20 @@ def _answered(text: str, answer: Answer, portrait: Portrait) -> Row:
 
 
 def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
+    published, here = text or finding.statement, _HOLDS.get(finding.verdict, "")
     if finding.grade is None:
         bounds = "" if finding.interval is None else f"[{show_bounds(finding.interval, '-')}]"
-        decided = finding.verdict not in ("unknown", "inconclusive")
-        here = _HOLDS.get(finding.verdict, "")
-        return Row(
-            text or finding.statement,
-            f"{here}: {finding.statement}" if here and text else finding.statement if text else here,
-            ("forecast" if finding.verdict == "forecast" else "measured") if decided else "-",
-            bounds,
-            finding.needs,
-        )
+        grade = {"unknown": "-", "inconclusive": "-", "forecast": "forecast"}.get(finding.verdict, "measured")
+        here = ": ".join(filter(None, (here, finding.statement if text else "")))
+        return Row(published, here, grade, bounds, finding.needs)
     if finding.interval is None:
-        return Row(text or finding.statement, "not decided", GRADES[finding.grade], "", finding.needs)
+        return Row(published, "not decided", GRADES[finding.grade], "", finding.needs)
     low, high = finding.interval.low, finding.interval.high
     # The interval is symmetric in logarithms.
     ratio = f"{number(math.sqrt(low * high))} [{number(low)}-{number(high)}] {finding.interval.of}"
-    here = _HOLDS.get(finding.verdict) or (_YES if _YES in finding.statement else "leaning to no")
+    here = here or (_YES if _YES in finding.statement else "leaning to no")
     decides = _decides(low, high, int(portrait.run.get("blocks", 0)), portrait) if finding.needs else ""
-    return Row(text or finding.statement, here, GRADES[finding.grade], ratio, decides)
+    return Row(published, here, GRADES[finding.grade], ratio, decides)
 
 
 def _values(value: Beside) -> list[Row]:
@@ -198,11 +192,8 @@ def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
 
 def _skipped(portraits: Sequence[Portrait]) -> Iterator[str]:
     """Yield each reason for skipped cells of a study, with their number."""
-    of: dict[tuple[str, str], int] = {}
-    for portrait in portraits:
-        for cell in portrait.skipped:
-            of[cell.study, cell.reason] = of.get((cell.study, cell.reason), 0) + 1
-    for (study, reason), cells in of.items():
+    counts = Counter((cell.study, cell.reason) for portrait in portraits for cell in portrait.skipped)
+    for (study, reason), cells in counts.items():
         yield f"{study}: {reason}" + (f" ({cells} cells)" if cells > 1 else "")
 
 
@@ -241,16 +232,12 @@ def _ends(values: Sequence[Beside]) -> list[Beside]:
     return [value for line in lines.values() for value in (line if len(line) <= _MOST_VALUES else (line[0], line[-1]))]
 
 
-def _against(portraits: Sequence[Portrait]) -> bool:
-    return any("against" in portrait.target for portrait in portraits)
-
-
 def _replication() -> list[str]:
     lines = ["Published estimates of replication (not measured here)"]
     lines.append(f"  {'files':>12} {'MB':>10} {'predicted s':>12} {'published s':>12} {'implied MB/s':>13}")
     lines += [
         f"  {row.files:>12,} {row.megabytes:>10,.1f} {row.predicted_s:>12.3g} {row.published_s:>12.3g} "
         f"{row.implied_mb_per_s:>13.0f}"
-        for row in table()
+        for row in replication_table()
     ]
-    return [*lines, *(f"  {line}" for text in disagreements() for line in wrap(text, _WIDTH - 2))]
+    return [*lines, *(f"  {line}" for line in wrap(replication_disagreement(), _WIDTH - 2))]

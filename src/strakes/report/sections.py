@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strakes.base.language import gettext
+from strakes.model.literature import SOURCES
 from strakes.model.portrait import CellEstimate, Figure, Finding, Portrait, Reference
 from strakes.report.axes import band, x_axis
 from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
 from strakes.report.numbers import show_bounds, show_interval_of
 from strakes.report.servers import ServerTable, server_table
-from strakes.report.sources import SOURCES
 from strakes.report.tables import CellTable, tables_of
 
 VERDICTS: Mapping[str, str] = {

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from strakes.base.language import gettext, ngettext
+from strakes.base.units import MIB
 from strakes.model.cell import Measure
-from strakes.model.literature_replication import (
+from strakes.model.literature import (
     BYTES_PER_FILE,
     CONFIGURED_MB_PER_S,
-    MEASURED,
-    MIB,
-    disagreements,
-    predicted,
+    MEASURED_S,
+    replicated_megabytes,
+    replication_disagreement,
 )
 from strakes.model.phases import MetadataPhase
 from strakes.model.portrait import Figure, Finding, Headline, IntervalOf, Setting
@@ -137,8 +137,8 @@ class ReplicationCost(Study):
         if not synced:
             return []
         own = median([value for cell in synced for value in _bytes_per_file(cell)])
-        files, measured_s = MEASURED[0]
-        expected_s = predicted(files)[1]
+        files, measured_s = next(iter(MEASURED_S.items()))
+        expected_s = replicated_megabytes(files) / CONFIGURED_MB_PER_S
         own_s = files * own / MIB / CONFIGURED_MB_PER_S
         text = gettext(
             "{files} files at {rate} MB/s: {time} s by the bytes of a synced file counted here; published, S2: "
@@ -149,11 +149,11 @@ class ReplicationCost(Study):
             predicted=f"{expected_s:.3f}",
             measured=measured_s,
         )
-        return [self.finding("arithmetic", " ".join((text, *disagreements())), "measured", results.ids(synced))]
+        return [self.finding("arithmetic", f"{text} {replication_disagreement()}", "measured", results.ids(synced))]
 
     def _table(self, results: Results) -> list[Finding]:
         """Return the rows of S2's table: the time until all files of a batch are on the device and its peer."""
-        published = dict(MEASURED)
+        published = MEASURED_S
         rows: list[Finding] = []
         batches: list[tuple[float, float]] = []
         evidence: list[str] = []
@@ -175,7 +175,7 @@ class ReplicationCost(Study):
                 time=f"{median(times):.3g}",
                 sent=f"{median(sent) * files / MIB:,.1f}" if sent else "",
                 published=published.get(files),
-                amount=f"{predicted(files)[0]:,.1f}",
+                amount=f"{replicated_megabytes(files):,.1f}",
             )
             interval, of = median_interval(times, results.confidence), gettext(_TIME_OF, files=f"{files:,}")
             cells = (create.id, wait.id)

@@ -12,9 +12,8 @@ from report.example import example_portrait
 from strakes.base.errors import BadInputError
 from strakes.base.units import GIB
 from strakes.cli.main import run as strakes
-from strakes.model.literature_io500 import NAME, System, systems
 from strakes.model.portrait import CellEstimate, Headline, Portrait
-from strakes.report.beside import of_its_size, render_beside
+from strakes.report.other_systems import NAME, System, of_its_size, render_comparison, systems
 
 
 def site(low: float | None, high: float | None, nodes: int = 1) -> Portrait:
@@ -37,7 +36,7 @@ def made(rate_per_node: float, nodes: int) -> System:
 @pytest.mark.parametrize("nodes", [10, 20])
 def test_a_site_is_placed_by_its_interval(nodes: int) -> None:
     others = [made(rate / nodes, 10) for rate in (0.5, 0.95, 3.0)]
-    text = render_beside(site(0.9 * GIB, 1.1 * GIB, nodes), others, "a list of November")
+    text = render_comparison(site(0.9 * GIB, 1.1 * GIB, nodes), others, "a list of November")
     assert "1 of 3 are slower, 1 faster, 1 within the interval" in text
     assert "a list of November" in text
     assert "theirs, not ours" in text
@@ -45,7 +44,7 @@ def test_a_site_is_placed_by_its_interval(nodes: int) -> None:
 
 
 def test_a_site_without_an_interval_is_not_placed() -> None:
-    text = render_beside(site(None, None), [made(1.0, 10)] * 3, "a list")
+    text = render_comparison(site(None, None), [made(1.0, 10)] * 3, "a list")
     assert "not known" in text
     assert "slower" not in text
 
@@ -53,8 +52,8 @@ def test_a_site_without_an_interval_is_not_placed() -> None:
 def test_systems_of_another_size_are_called_the_nearest() -> None:
     others = [made(1.0, 10)] * 4 + [made(1.0, 500)] * 9
     assert {system.nodes for system in of_its_size(others, 1)} == {10}
-    assert "these are the nearest" in render_beside(site(0.9 * GIB, 1.1 * GIB), others, "a list")
-    assert "these are the nearest" not in render_beside(site(0.9 * GIB, 1.1 * GIB, 8), others, "a list")
+    assert "these are the nearest" in render_comparison(site(0.9 * GIB, 1.1 * GIB), others, "a list")
+    assert "these are the nearest" not in render_comparison(site(0.9 * GIB, 1.1 * GIB, 8), others, "a list")
 
 
 def test_the_table_has_a_source_and_plausible_rows() -> None:

@@ -1,0 +1,193 @@
+"""The published studies that strakes repeats, and their values beside those of a run. Pure."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from strakes.base.language import gettext
+from strakes.base.units import MIB
+from strakes.model.portrait import CellEstimate, Figure, Point, Portrait
+from strakes.model.record import from_record
+
+# S2 on the replication of metadata: amount per file, configured rate, rate in production according to the text, and
+# seconds measured by number of files.
+BYTES_PER_FILE = 2.5 * 1024
+CONFIGURED_MB_PER_S = 200.0
+_SAID_MB_PER_S = 60.0
+MEASURED_S: Mapping[int, float] = {10_000: 0.488, 100_000: 4.88, 1_000_000: 51.4, 10_000_000: 487.4}
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """A part of a source that no study here reproduces, and why."""
+
+    what: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A publication; ``literature.toml`` says what the fields mean."""
+
+    name: str
+    paper: str
+    studies: tuple[str, ...]
+    scale: Mapping[str, str]
+    grown: str = ""
+    omitted: tuple[Omitted, ...] = ()
+    compared: Omitted | None = None
+    published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def left_out(self, *, against: bool) -> tuple[Omitted, ...]:
+        """Return the omissions, on one file system or on two."""
+        return self.omitted if against or self.compared is None else (*self.omitted, self.compared)
+
+
+SOURCES: Mapping[str, Source] = {
+    name: from_record(Source, {"name": name, **table})
+    for name, table in tomllib.loads(files("strakes.model").joinpath("literature.toml").read_text("utf-8")).items()
+}
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One published value: its place in a figure, and all own values at that place. Values in ``unit``."""
+
+    figure: str
+    at: str
+    label: str
+    published: float
+    unit: str
+    own: tuple[tuple[str, CellEstimate], ...]
+
+
+def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
+    """Return the published values that are drawn as points, with our own at the same places."""
+    cells = {cell.id: cell for cell in portrait.cells}
+    values: list[Beside] = []
+    for figure in portrait.figures:
+        for reference in figure.references:
+            if reference.source != source:
+                continue
+            ys = [y for _, y in reference.points]
+            if len(ys) > 2 and len(set(ys)) == 1:  # one value for all places
+                own = _largest(figure, cells)
+                values.append(Beside(figure.title, gettext("throughout"), reference.label, ys[0], figure.y_unit, own))
+                continue
+            for x, y in reference.points:
+                own = tuple((name, cell) for name, point, cell in _drawn(figure, cells) if point.x == x)
+                values.append(Beside(figure.title, _place(x), reference.label, y, figure.y_unit, own))
+    return tuple(values)
+
+
+def statements(portrait: Portrait, source: str) -> tuple[str, ...]:
+    """Return the statements of the source in words, each once."""
+    references = [reference for figure in portrait.figures for reference in figure.references]
+    return tuple(dict.fromkeys(reference.text for reference in references if reference.source == source))
+
+
+def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str, str], ...]:
+    """Return each quantity of the source's scale: its name, their value and ours."""
+    target = portraits[0].target
+    every = [cell.settings for portrait in portraits for cell in portrait.cells]
+
+    def most(*names: str) -> int:
+        """Return the largest product of these settings in one cell, 0 if no cell has them."""
+        having = [settings for settings in every if {*names} <= settings.keys()]
+        return max((math.prod(int(settings[name]) for name in names) for settings in having), default=0)
+
+    def up_to(count: int, form: str) -> str:
+        amount = f"{count / MIB:{form}} MiB"
+        return gettext("up to {amount}", amount=amount) if count else gettext("as much as fits the time")
+
+    files, targets, processors = most("files"), most("metadata_targets"), target.get("cpus")
+    ours = {
+        "file system": f"A: {_file_system(target)}; B: {_file_system(target['against'])}"
+        if "against" in target
+        else _file_system(target),
+        "nodes": gettext("1, of {processors} processors", processors=processors)
+        if processors
+        else gettext("1, of unknown number of processors"),
+        "processes": gettext("up to {ranks} ranks of one node", ranks=most("ranks")),
+        "clients": portraits[0].scope.partition(";")[0],
+        "metadata targets": gettext("1 to {targets}", targets=targets) if targets else gettext("none are told apart"),
+        "files": gettext("up to {amount}", amount=f"{files:,}") if files else gettext("as many as fit the time"),
+        "data per process": up_to(most("data_bytes"), ",.0f"),
+        "data per client": up_to(most("requests", "transfer_bytes"), ",.4g"),
+    }
+    unknown = gettext("not known")
+    return tuple((gettext(what), gettext(theirs), ours.get(what, unknown)) for what, theirs in source.scale.items())
+
+
+def _file_system(target: Mapping[str, Any]) -> str:
+    file_system = target.get("file_system", gettext("unknown"))
+    return gettext("{file_system} at {directory}", file_system=file_system, directory=target.get("path", ""))
+
+
+def _drawn(figure: Figure, cells: Mapping[str, CellEstimate]) -> list[tuple[str, Point, CellEstimate]]:
+    """Return the name of the series, the point and its cell for all points of a figure."""
+    points = [(series.name, point) for series in figure.series for point in series.points]
+    return [(name, point, cells[point.cell]) for name, point in points if point.cell in cells]
+
+
+def _largest(figure: Figure, cells: Mapping[str, CellEstimate]) -> tuple[tuple[str, CellEstimate], ...]:
+    """Return the largest value of each series and its place, to compare with one value for all places."""
+    largest: dict[str, tuple[Point, CellEstimate]] = {}
+    for series, point, cell in _drawn(figure, cells):
+        if series not in largest or cell.median > largest[series][1].median:
+            largest[series] = point, cell
+    return tuple(
+        (gettext("{line}, at most ({place})", line=series, place=_place(point.x)), cell)
+        for series, (point, cell) in largest.items()
+    )
+
+
+def _place(x: float | str) -> str:
+    if isinstance(x, str):
+        return x
+    # From a million on the general form would write powers of ten.
+    return f"{x:,.0f}" if x >= 1e6 else f"{x:,.6g}"
+
+
+@dataclass(frozen=True)
+class ReplicationRow:
+    """A line of S2's table on replication, computed again, and the rate that its published time implies."""
+
+    files: int
+    megabytes: float
+    predicted_s: float
+    published_s: float
+    implied_mb_per_s: float
+
+
+def replicated_megabytes(files: int) -> float:
+    """Return the megabytes of metadata of that number of files according to S2."""
+    return files * BYTES_PER_FILE / MIB
+
+
+def replication_table() -> tuple[ReplicationRow, ...]:
+    """Return S2's table on replication."""
+    amounts = [(files, replicated_megabytes(files), published_s) for files, published_s in MEASURED_S.items()]
+    return tuple(
+        ReplicationRow(files, amount, amount / CONFIGURED_MB_PER_S, published_s, amount / published_s)
+        for files, amount, published_s in amounts
+    )
+
+
+def replication_disagreement() -> str:
+    """Return what S2's text and its table on replication say differently."""
+    rates = [row.implied_mb_per_s for row in replication_table()]
+    return gettext(
+        "S2 on the rate of replication: its text says about {said:.0f} MB/s, a third of the {configured:.0f} MB/s "
+        "configured; the figures of its table imply {low:.0f} to {high:.0f} MB/s.",
+        said=_SAID_MB_PER_S,
+        configured=CONFIGURED_MB_PER_S,
+        low=min(rates),
+        high=max(rates),
+    )

@@ -47,13 +47,13 @@ def validate_plan_document(document: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     strakes.base.errors.BadInputError: not a plan: phases must be a list of at least 1, it is []; team.ranks must be ...
     """
-    errors = sorted(
-        _validator().iter_errors(document), key=lambda error: (len(error.absolute_path), str(list(error.absolute_path)))
-    )
-    faults = list(dict.fromkeys(fault for error in errors for fault in _explain(error)))
+    faults: dict[str, str] = {}
+    for error in sorted(_validator().iter_errors(document), key=lambda error: len(error.absolute_path)):
+        for key, problem in _explain(error):
+            faults.setdefault(key, problem)
     if faults:
-        texts = [f"{key or 'it'} {problem}" for key, problem in faults]
-        raise BadInputError("not a plan: " + "; ".join(texts), where=faults[0][0], remedy=_REMEDY)
+        texts = "; ".join(f"{key or 'it'} {problem}" for key, problem in faults.items())
+        raise BadInputError(f"not a plan: {texts}", where=next(iter(faults)), remedy=_REMEDY)
 
 
 @cache
@@ -63,7 +63,8 @@ def _validator() -> Validator:
     from jsonschema.validators import extend
 
     types = Draft202012Validator.TYPE_CHECKER.redefine("number", _is_number)
-    strict: Any = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=types)  # type: ignore[no-untyped-call]
+    keywords = {"pattern": _pattern, "oneOf": _one_of}
+    strict: Any = extend(Draft202012Validator, keywords, type_checker=types)  # type: ignore[no-untyped-call]
     validator: Validator = strict(load_schema("plan"))
     return validator
 
@@ -85,12 +86,23 @@ def _pattern(_: Validator, pattern: str, value: object, __: Mapping[str, Any]) -
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _one_of(validator: Any, forms: list[Any], value: object, _: object) -> Iterator[ValidationError]:
+    """Check a value against the form that its discriminator selects, so that errors are about that form alone."""
+    definitions = load_schema("plan")["$defs"]
+    resolved = [definitions[form["$ref"].rpartition("/")[2]] if "$ref" in form else form for form in forms]
+    key = next(name for name in _DISCRIMINATORS if name in resolved[0]["properties"])
+    selecting = [form["properties"][key] for form in resolved]
+    names = [one.get("enum") or [one["const"]] for one in selecting]
+    form: dict[str, Any] = {"type": "object"}
+    if isinstance(value, dict):
+        fallback = {"required": [key], "properties": {key: {"enum": [name for own in names for name in own]}}}
+        form = next((form for form, own in zip(resolved, names, strict=True) if value.get(key) in own), fallback)
+    yield from validator.descend(value, form)
+
+
 def _key_path(path: Iterable[str | int]) -> str:
     """Write a key as the engine does: ``phases[0].stop.seconds``."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
 
 
 def _explain(error: ValidationError) -> list[tuple[str, str]]:
@@ -101,8 +113,6 @@ def _explain(error: ValidationError) -> list[tuple[str, str]]:
     schema: Any = error.schema
     shown = _shown(value)
     match error.validator:
-        case "oneOf":
-            return _explain_choice(error)
         case "additionalProperties":
             unknown = [key for key in value if key not in schema["properties"]]
             problem = f"is not a valid key; the keys are {', '.join(schema['properties'])}"
@@ -125,48 +135,6 @@ def _explain(error: ValidationError) -> list[tuple[str, str]]:
         case _:
             problem = f"is not valid: {error.message}"
     return [(_key_path(path), problem)]
-
-
-def _explain_choice(error: ValidationError) -> list[tuple[str, str]]:
-    """Return the errors of the form that the document selects by its discriminator."""
-    path = list(error.absolute_path)
-    if not isinstance(error.instance, dict):
-        return [(_key_path(path), f"must be an object, it is {_shown(error.instance)}")]
-    branches: dict[int, list[ValidationError]] = {}
-    for inner in error.context or ():
-        branches.setdefault(int(inner.relative_schema_path[0]), []).append(inner)
-    for branch in branches.values():
-        if not any(_about_discriminator(inner) for inner in branch):
-            return [
-                fault
-                for inner in sorted(branch, key=lambda inner: len(inner.absolute_path))
-                for fault in _explain(inner)
-            ]
-    # No form fits: the discriminator itself is missing or wrong.
-    first = next(inner for inner in branches[0] if _about_discriminator(inner))
-    if first.validator == "required":
-        return _explain(first)
-    allowed = [
-        name
-        for branch in branches.values()
-        for inner in branch
-        if _about_discriminator(inner)
-        for name in _names(inner)
-    ]
-    return [(_key_path(first.absolute_path), f"must be one of {', '.join(allowed)}, it is {_shown(first.instance)}")]
-
-
-def _about_discriminator(error: ValidationError) -> bool:
-    wanted: Any = error.validator_value
-    value: Any = error.instance
-    if error.validator == "required":
-        return any(key in wanted and key not in value for key in _DISCRIMINATORS)
-    return error.validator in ("const", "enum") and error.absolute_path[-1] in _DISCRIMINATORS
-
-
-def _names(error: ValidationError) -> list[str]:
-    wanted: Any = error.validator_value
-    return [str(wanted)] if error.validator == "const" else [str(value) for value in wanted]
 
 
 def _shown(value: object) -> str:

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import json
 import math
 import os
 import re
-import select
+import resource
 import signal
-import subprocess
+import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import open_regular
-from strakes.base.processes import python_module
 from strakes.base.units import GIB, KIB, MIB, format_bytes
-from strakes.model.record import from_record
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
 # Modules that count bytes and time. The first three never count the same call twice; MPI-IO calls POSIX or DFS.
 _SYSTEM_MODULES = ("POSIX", "STDIO", "DFS")
-COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
+_COUNTED_MODULES = (*_SYSTEM_MODULES, "MPI-IO")
 # Darshan counts calls by size in these classes; each class is read as its upper end.
-CALL_CLASSES = {
+_CALL_CLASSES = {
     "0_100": 100,
     "100_1K": KIB,
     "1K_10K": 10 * KIB,
@@ -42,9 +42,11 @@ CALL_CLASSES = {
     "1G_PLUS": GIB,
 }
 # Rank of the records with the sums over all ranks, for files that all ranks share.
-ALL_RANKS = -1
+_ALL_RANKS = -1
 # Time limit for a log in seconds. Reading a damaged log may never end; doubling the limit only delays that error.
 _MOST_READ_S = 300.0
+# An intact log needs less than 1 GiB of memory; a damaged one may request any amount.
+_MOST_MEMORY_BYTES = 8 << 30
 # Ratio of the data moved by POSIX to the data of MPI-IO calls that shows data sieving. Headers alone stay below it.
 _SIEVED = 2.0
 # A phase with less than this share of all data is not described.
@@ -122,7 +124,7 @@ def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
     own_s: dict[int, float] = {}
     for record in records:
         own_s[record.rank] = own_s.get(record.rank, 0.0) + record.time_s
-    shared_s = own_s.pop(ALL_RANKS, 0.0)
+    shared_s = own_s.pop(_ALL_RANKS, 0.0)
     return shared_s + max(own_s.values(), default=0.0)
 
 
@@ -131,107 +133,148 @@ def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInp
 
     Raises BadInputError for a directory without a log, EnvironmentLacksError without PyDarshan.
     """
-    paths = sorted(path for path in directory.rglob("*.darshan") if path.is_file())
-    if not paths:
+    logs, errors = [], []
+    for path in sorted(directory.rglob("*.darshan")):
+        try:
+            logs.append((path, read_log(path)))
+        except BadInputError as error:
+            errors.append(error)
+    if not logs and not errors:
         remedy = "Give a directory of files called NAME.darshan."
         raise BadInputError("no Darshan log in this directory", where=str(directory), remedy=remedy)
-    logs, errors = [], []
-    for path, result in _read_in_child(paths):
-        if isinstance(result, LogFacts):
-            logs.append((path, result))
-        else:
-            errors.append(result)
     return sorted(logs, key=lambda log: (-log[1].io_s, log[0])), errors
 
 
 def read_log(path: Path) -> LogFacts:
-    """Read a log. Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that it cannot read."""
+    """Read a log in a child process, because PyDarshan's C library aborts or crashes on damaged ones.
+
+    Raises EnvironmentLacksError without PyDarshan, BadInputError for a file that it cannot read.
+    """
     if not path.is_file():
-        raise BadInputError(
-            "the Darshan log does not exist", where=str(path), remedy="Give a file written by Darshan (NAME.darshan)."
-        )
-    for _, result in _read_in_child([path]):
-        if isinstance(result, LogFacts):
-            return result
-        raise result
-    raise AssertionError("the child answers every path")
-
-
-def _read_in_child(paths: Sequence[Path]) -> Iterator[tuple[Path, LogFacts | BadInputError]]:
-    """Yield the facts or the error of each log. A child process reads the logs, because damaged ones crash it."""
+        remedy = "Give a file written by Darshan (NAME.darshan)."
+        raise BadInputError("the Darshan log does not exist", where=str(path), remedy=remedy)
+    # BLAS reserves address space for each thread, and the child's is limited.
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if find_spec("darshan") is None:
         why, remedy = "PyDarshan is not installed", "pip install 'strakes[darshan]'"
         raise EnvironmentLacksError("Darshan logs cannot be read here", why=why, remedy=remedy)
-    child: subprocess.Popen[bytes] | None = None
+    import darshan  # noqa: F401 (so that the children need not)
+
+    _refuse_old_version(path)
+    fork = get_context("fork")
+    answers, end = fork.Pipe(duplex=False)
+    child = fork.Process(target=_answer, args=(path, end), daemon=True)
+    child.start()
+    end.close()
+    why = f"PyDarshan did not finish within {_MOST_READ_S:g} s"
     try:
-        for path in paths:
-            if old := _old_version(path):
-                yield path, old
-                continue
-            child = child or _start()
-            answer = _ask(child, path)
-            if "facts" in answer:
-                yield path, from_record(LogFacts, answer["facts"])
-                continue
-            why = answer.get("error") or _ended(child)
-            if "error" not in answer:
-                child = None
-            remedy = "Copy the file again, or leave it out; darshan-parser shows where it ends."
-            yield path, BadInputError("the Darshan log is damaged", where=str(path), why=why, remedy=remedy)
+        if answers.poll(_MOST_READ_S):
+            answer: LogFacts | str = answers.recv()
+            if isinstance(answer, LogFacts):
+                return answer
+            why = answer
+    except EOFError:
+        child.join()
+        status = child.exitcode or 0
+        why = f"PyDarshan ended with {signal.Signals(-status).name if status < 0 else f'status {status}'}"
     finally:
-        if child:
-            _ended(child)
+        child.kill()
+        child.join()
+    remedy = "Copy the file again, or leave it out; darshan-parser shows where it ends."
+    raise BadInputError("the Darshan log is damaged", where=str(path), why=why, remedy=remedy)
 
 
-def _start() -> subprocess.Popen[bytes]:
-    pipe = subprocess.PIPE
-    command = python_module("strakes.tuning.advise_darshan_reader")
-    # BLAS reserves address space for each thread, and the child's is limited.
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)
-
-
-def _ask(child: subprocess.Popen[bytes], path: Path) -> dict[str, str]:
-    """Return the answer of the child, or {} if it crashed or did not answer in time."""
-    assert child.stdin and child.stdout
-    with suppress(BrokenPipeError):
-        child.stdin.write(json.dumps(str(path.absolute())).encode() + b"\n")
-        child.stdin.flush()
-    ready, _, _ = select.select([child.stdout], [], [], _MOST_READ_S)
-    line = child.stdout.readline() if ready else b""
-    return dict(json.loads(line)) if line.endswith(b"\n") else {}
-
-
-def _ended(child: subprocess.Popen[bytes]) -> str:
-    """Kill the child and return the reason for its end."""
-    status = child.poll()
-    with suppress(subprocess.TimeoutExpired):
-        status = child.wait(1.0) if status is None else status
-    child.kill()
-    child.communicate()
-    if status is None:
-        return f"PyDarshan did not finish within {_MOST_READ_S:g} s"
-    return f"PyDarshan ended with {signal.Signals(-status).name if status < 0 else f'status {status}'}"
-
-
-def _old_version(path: Path) -> BadInputError | None:
-    """Return an error for a log of Darshan 1 or 2, which is compressed as a whole, else None."""
+def _answer(path: Path, answers: Connection) -> None:
+    """Send the facts of a log or the text of an error."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    warnings.simplefilter("ignore")
+    # The C library prints its errors.
+    silent = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(silent, stream)
     try:
-        with open_regular(path) as file:
-            beginning = file.read(4)
-            if beginning[:2] not in (b"\x1f\x8b", b"BZ"):
-                return None
-            file.seek(0)
-            log = bz2.BZ2File(file) if beginning[:2] == b"BZ" else gzip.GzipFile(fileobj=file)
-            with log:
+        answers.send(_facts(str(path)))
+    except Exception as error:  # noqa: BLE001 (PyDarshan raises whatever numpy and cffi raise)
+        answers.send(f"{type(error).__name__}: {error}")
+
+
+def _refuse_old_version(path: Path) -> None:
+    """Raise BadInputError for a log of Darshan 1 or 2, which is compressed as a whole."""
+    version = None
+    with suppress(OSError, EOFError, zlib.error), open_regular(path) as file:
+        opener = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}.get(file.read(2))
+        file.seek(0)
+        if opener is not None:
+            with opener(file) as log:
                 version = re.match(rb"[12]\.\d+", log.read(8))
-    except (OSError, EOFError, zlib.error):
-        return None
-    if version is None:
-        return None
-    remedy = "Convert its figures with darshan-parser of Darshan 2.3, or record the application with Darshan 3."
-    what = f"this is a log of Darshan {version[0].decode()}, and PyDarshan reads logs since 3.0"
-    return BadInputError(what, where=str(path), remedy=remedy)
+    if version is not None:
+        remedy = "Convert its figures with darshan-parser of Darshan 2.3, or record the application with Darshan 3."
+        what = f"this is a log of Darshan {version[0].decode()}, and PyDarshan reads logs since 3.0"
+        raise BadInputError(what, where=str(path), remedy=remedy)
+
+
+def _facts(path: str) -> LogFacts:
+    """Return the facts in a log. Raises any exception of PyDarshan."""
+    from darshan import DarshanReport
+
+    report = DarshanReport(path, read_all=False)
+    metadata = report.metadata["job"]
+    modules = tuple(report.modules)
+    counted = [name for name in _COUNTED_MODULES if name in modules]
+    for name in counted:
+        report.mod_read_all_records(name, dtype="pandas")
+    return LogFacts(
+        program=str(report.metadata.get("exe", "")).split(" ")[0].rpartition("/")[2],
+        ranks=int(metadata["nprocs"]),
+        run_s=float(metadata.get("run_time", 0.0)),
+        modules=modules,
+        records={name: _records(report, name) for name in counted},
+        partial=tuple(name for name in counted if report.modules[name].get("partial_flag")),
+    )
+
+
+def _records(report: Any, module: str) -> tuple[FileRecord, ...]:
+    prefix = module.replace("-", "")
+    records = []
+    for table in report.records[module]:
+        times = table["fcounters"].to_dict("records")
+        for row, time in zip(table["counters"].to_dict("records"), times, strict=True):
+            collective = sum(int(row.get(f"{prefix}_{name}", 0)) for name in ("COLL_READS", "COLL_WRITES"))
+            records.append(
+                FileRecord(
+                    file=int(row["id"]),
+                    rank=int(row["rank"]),
+                    read_bytes=max(0, int(row[f"{prefix}_BYTES_READ"])),
+                    written_bytes=max(0, int(row[f"{prefix}_BYTES_WRITTEN"])),
+                    read_calls=_calls(row, prefix, "READ"),
+                    write_calls=_calls(row, prefix, "WRITE"),
+                    collective=collective > 0,
+                    time_s=_time_s(time, prefix, shared=int(row["rank"]) == _ALL_RANKS),
+                )
+            )
+    return tuple(records)
+
+
+def _time_s(row: Mapping[str, Any], prefix: str, *, shared: bool) -> float:
+    slowest = float(row.get(f"{prefix}_F_SLOWEST_RANK_TIME", 0.0))
+    if shared and slowest > 0:
+        return slowest
+    return sum(max(0.0, float(row.get(f"{prefix}_F_{name}_TIME", 0.0))) for name in ("READ", "WRITE", "META"))
+
+
+def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int]:
+    if prefix == "STDIO":
+        # This module has no size classes.
+        calls = max(0, int(row.get(f"STDIO_{operation}S", 0)))
+        moved = max(0, int(row["STDIO_BYTES_READ" if operation == "READ" else "STDIO_BYTES_WRITTEN"]))
+        return {max(1, round(moved / calls)): calls} if calls else {}
+    aggregated = "_AGG" if prefix == "MPIIO" else ""
+    counts: dict[int, int] = {}
+    for name, size in _CALL_CLASSES.items():
+        if number := max(0, int(row.get(f"{prefix}_SIZE_{operation}{aggregated}_{name}", 0))):
+            counts[size] = counts.get(size, 0) + number
+    return counts
 
 
 def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
@@ -278,7 +321,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     left = 1 - sum(phase.share or 0.0 for phase in phases)
     if left > _TOO_LITTLE / 10:
         remarks.append(f"{left:.1%} of the data belongs to small phases, which are left out.")
-    if any(record.rank == ALL_RANKS for record in records):
+    if any(record.rank == _ALL_RANKS for record in records):
         remarks.append(
             'For shared files Darshan keeps only sums; whether all ranks read a whole file (files = "same") is '
             "inferred from the amounts."
@@ -304,7 +347,7 @@ def _phase(
     sharers: dict[int, set[int]] = {}
     for record in records:
         sharers.setdefault(record.file, set()).add(record.rank)
-    shared = {file for file, ranks in sharers.items() if ranks == {ALL_RANKS} or len(ranks) > 1}
+    shared = {file for file, ranks in sharers.items() if ranks == {_ALL_RANKS} or len(ranks) > 1}
     # A program with a single rank has no shared files.
     chosen = [
         record
@@ -316,7 +359,7 @@ def _phase(
     moved = sum(_bytes(record, operation) for record in chosen)
     if moved < _TOO_LITTLE * total:
         return None
-    ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != ALL_RANKS}
+    ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != _ALL_RANKS}
     gathered = files == "per-process" and ranks == {0} and facts.ranks > 1
     calls: dict[int, int] = {}
     for record in chosen:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.portrait import CellEstimate, Figure, Reference, Series
@@ -36,12 +38,15 @@ MOST_UPRIGHT = 12
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plotly figure with its description for screen readers. ``points``: number of markers."""
+    """A plotly figure with its axes and its description for screen readers. ``points``: number of markers."""
 
-    data: tuple[Mapping[str, object], ...]
-    layout: Mapping[str, object]
+    data: tuple[Mapping[str, Any], ...]
+    layout: Mapping[str, Any]
     alternative: str
     points: int
+    x: Axis
+    y: Axis
+    category: bool
 
 
 def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[str] = ()) -> Drawing | None:
@@ -62,7 +67,8 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
     for series in drawn:
         traces += series.traces(x, column, column * (series.index - (len(drawn) - 1) / 2), warned)
     points = len(shown) + sum(len(_finite(cell.values)) for cell in shown)
-    return Drawing(tuple(traces), _layout(figure, x, y), _alternative(figure, drawn, x), points)
+    alternative = _alternative(figure, drawn, x)
+    return Drawing(tuple(traces), _layout(figure, x, y), alternative, points, x, y, bool(names))
 
 
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
@@ -89,7 +95,7 @@ class _SeriesOf:
                 continue
             self.points.append((float(names.index(str(point.x))) if self.category else float(point.x), cell))
 
-    def traces(self, x: Axis, column: float, aside: float, warned: Collection[str]) -> list[dict[str, object]]:
+    def traces(self, x: Axis, column: float, aside: float, warned: Collection[str]) -> list[dict[str, Any]]:
         """Return the traces of single runs and of medians. ``aside``: offset of the series, as a share of the axis."""
         if not self.points:
             return []
@@ -102,7 +108,7 @@ class _SeriesOf:
             for place, cell in self.points
             for value in _finite(cell.values)
         ]
-        raw: dict[str, object] = {
+        raw: dict[str, Any] = {
             "type": "scatter",
             "mode": "markers",
             "name": _text(self.name),
@@ -115,7 +121,7 @@ class _SeriesOf:
             "marker": {"color": colour, "symbol": symbol, "size": 4, "opacity": 0.35},
         }
         cells = [cell for _, cell in self.points]
-        median: dict[str, object] = {
+        median: dict[str, Any] = {
             "type": "scatter",
             "mode": "markers" if self.category else "lines+markers",
             "name": _text(self.name),
@@ -145,27 +151,27 @@ class _SeriesOf:
         return [raw, median]
 
     def _hover(self, cell: CellEstimate, place: float, x: Axis) -> str:
-        lines = [
-            f"{self.name}, {_written(place, x)}",
-            show(cell.median, cell.unit),
-            _interval_text(cell),
-            ngettext("{count} run", "{count} runs", cell.runs),
-        ]
+        interval = show_interval(cell)
+        if cell.low is not None:
+            confidence = percent(cell.confidence)
+            interval = gettext("{confidence} interval {interval}", confidence=confidence, interval=interval)
+        runs = ngettext("{count} run", "{count} runs", cell.runs)
+        lines = [f"{self.name}, {_written(place, x)}", show(cell.median, cell.unit), interval, runs]
         if cell.warnings:
             lines.append(gettext("warning: {codes}", codes=", ".join(cell.warnings)))
-        return "<br>".join(_text(line) for line in lines)
+        return "<br>".join(map(_text, lines))
 
 
-def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
+def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
     """Return the traces of published ranges: hatched grey bands, named by their source."""
     if figure.x_scale == "category":
         return []
-    traces: list[dict[str, object]] = []
+    traces: list[dict[str, Any]] = []
     for reference in figure.references:
-        ends = band(reference, x)
-        if ends is None:
+        if (ends := band(reference, x)) is None:
             continue
         low, high = ends
+        hatch = HATCHES[len(traces) % len(HATCHES)]
         traces.append(
             {
                 "type": "scatter",
@@ -175,13 +181,7 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
                 "y": [y.low, y.high, y.high, y.low, y.low],
                 "fill": "toself",
                 "fillcolor": "rgba(107,114,128,0.07)",
-                "fillpattern": {
-                    "shape": HATCHES[len(traces) % len(HATCHES)],
-                    "fgcolor": THEIRS,
-                    "fgopacity": 0.35,
-                    "size": 9,
-                    "solidity": 0.12,
-                },
+                "fillpattern": {"shape": hatch, "fgcolor": THEIRS, "fgopacity": 0.35, "size": 9, "solidity": 0.12},
                 "line": {"color": THEIRS, "width": 1, "dash": "dot"},
                 "hoverinfo": "skip",
                 "legendrank": 2000,
@@ -190,9 +190,9 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, object]]:
     return traces
 
 
-def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, object]]:
+def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the traces of published values: hollow grey markers on a dotted line, named by their source."""
-    traces: list[dict[str, object]] = []
+    traces: list[dict[str, Any]] = []
     for reference in figure.references:
         if names:
             points = [(float(names.index(x)), y) for x, y in reference.points if isinstance(x, str) and x in names]
@@ -221,30 +221,15 @@ def _theirs(reference: Reference) -> str:
     return gettext("published by {source}, not measured here", source=reference.source)
 
 
-def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, object]:
+def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, Any]:
     category = figure.x_scale == "category"
-    lines = [
-        {
-            "type": "line",
-            "xref": "x",
-            "yref": "paper",
-            "x0": place + 0.5,
-            "x1": place + 0.5,
-            "y0": 0,
-            "y1": 1,
-            "line": {"color": GRID, "width": 1},
-        }
-        for place, _ in x.ticks[:-1]
-        if category
-    ]
+    style = {"type": "line", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": GRID, "width": 1}}
+    lines = [{**style, "x0": place + 0.5, "x1": place + 0.5} for place, _ in x.ticks[:-1] if category]
+    fonts = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
     return {
         "height": HEIGHT,
         "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
-        "font": {
-            "family": "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif",
-            "size": 13,
-            "color": INK,
-        },
+        "font": {"family": fonts, "size": 13, "color": INK},
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
         "hovermode": "closest",
@@ -263,7 +248,7 @@ def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, object]:
     }
 
 
-def _axis(axis: Axis, *, wrap: bool) -> dict[str, object]:
+def _axis(axis: Axis, *, wrap: bool) -> dict[str, Any]:
     on_end = wrap and len(axis.ticks) > MOST_UPRIGHT
     return {
         "type": axis.scale,
@@ -297,21 +282,12 @@ def _length(low: float | None, high: float | None) -> float:
 
 def _wrapped(name: str, width: int) -> str:
     """Return the name of a category, wrapped at about ``width`` characters."""
-    import textwrap
-
-    return "<br>".join(_text(line) for line in textwrap.wrap(name, width, break_long_words=False) or [""])
+    return "<br>".join(map(_text, textwrap.wrap(name, width, break_long_words=False)))
 
 
 def _text(text: str) -> str:
     """Escape characters that Plotly would interpret as HTML."""
     return html.escape(text, quote=False)
-
-
-def _interval_text(cell: CellEstimate) -> str:
-    interval = show_interval(cell)
-    if cell.low is None:
-        return interval
-    return gettext("{confidence} interval {interval}", confidence=percent(cell.confidence), interval=interval)
 
 
 def _written(place: float, x: Axis) -> str:

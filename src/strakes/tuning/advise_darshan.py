@@ -203,10 +203,10 @@ def _refuse_old_version(path: Path) -> None:
     """Raise BadInputError for a log of Darshan 1 or 2, which is compressed as a whole."""
     version = None
     with suppress(OSError, EOFError, zlib.error), open_regular(path) as file:
-        opener = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open}.get(file.read(2))
+        beginning = file.read(2)
         file.seek(0)
-        if opener is not None:
-            with opener(file) as log:
+        if beginning in (b"\x1f\x8b", b"BZ"):
+            with bz2.open(file) if beginning == b"BZ" else gzip.open(file) as log:
                 version = re.match(rb"[12]\.\d+", log.read(8))
     if version is not None:
         remedy = "Convert its figures with darshan-parser of Darshan 2.3, or record the application with Darshan 3."

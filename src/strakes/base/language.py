@@ -69,13 +69,10 @@ def _joined(text: str, values: Mapping[str, object]) -> str:
     """
     for name, value in values.items():
         if isinstance(value, str) and value:
-            text = text.replace(f" {{{name}}}", f"{{{name}}}") if _is_wide(value[0]) else text
-            text = text.replace(f"{{{name}}} ", f"{{{name}}}") if _is_wide(value[-1]) else text
+            first, last = (east_asian_width(letter) in "WF" for letter in (value[0], value[-1]))
+            text = text.replace(f" {{{name}}}", f"{{{name}}}") if first else text
+            text = text.replace(f"{{{name}}} ", f"{{{name}}}") if last else text
     return text
-
-
-def _is_wide(letter: str) -> bool:
-    return east_asian_width(letter) in "WF"
 
 
 def ngettext(one: str, several: str, count: int, **values: object) -> str:
@@ -94,10 +91,7 @@ def catalogue(language: str) -> Mapping[str, str]:
 
     from babel.messages.pofile import read_po
 
-    file = files("strakes.base").joinpath(f"{language}.po")
-    if not file.is_file():
-        return {}
-    with file.open("rb") as stream:
+    with files("strakes.base").joinpath(f"{language}.po").open("rb") as stream:
         messages = [message for message in read_po(stream, locale=language) if message.id]
     found: dict[str, str] = {}
     for message in messages:

@@ -19,6 +19,14 @@ SHARE_OF_OURS = 0.6
 LOG_FROM_RATIO = 10.0
 
 
+# Units of labels, the largest first.
+_UNITS = {
+    "B/s": [(float(MIB), "MiB/s"), (float(KIB), "KiB/s"), (1.0, "B/s")],
+    "s": [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
+    "B": [(float(TIB), "TiB"), (float(GIB), "GiB"), (float(MIB), "MiB"), (float(KIB), "KiB"), (1.0, "B")],
+}
+
+
 @dataclass(frozen=True)
 class Axis:
     """An axis in data coordinates. ``ticks``: positions with labels."""
@@ -64,37 +72,38 @@ def x_axis(figure: Figure) -> Axis:
     points = sorted(ours | theirs if ours else ours)
     if not points:
         return Axis("linear", 0.0, 1.0, (), title)
-    if figure.x_scale == "log" and points[0] > 0:
-        low, high = _widened(points[0], points[-1], figure.references, log=True)
+    log = figure.x_scale == "log" and points[0] > 0
+    bands = [edge for one in figure.references for edge in (one.x_low, one.x_high) if edge is not None]
+    low, high = _widened(points[0], points[-1], bands, log=log)
+    wanted = sorted({*points, *(edge for edge in bands if low <= edge <= high)})
+    if log:
         pad = (high / low) ** 0.04 if high > low else 2.0
-        edges = [*points, *_edges(figure.references, low, high)]
-        return Axis("log", low / pad, high * pad, _log_ticks(edges, low, high, figure.x_unit), title)
-    low, high = _widened(points[0], points[-1], figure.references, log=False)
-    pad = 0.04 * (high - low) or 1.0
-    ticks = tuple(
-        (value, _tick(value, figure.x_unit))
-        for value in _linear_places([*points, *_edges(figure.references, low, high)], low, high)
-    )
-    return Axis("linear", low - pad, high + pad, ticks, title)
+        places = _log_places(wanted, low, high, figure.x_unit)
+        low, high = low / pad, high * pad
+    else:
+        pad = 0.04 * (high - low) or 1.0
+        places = wanted if _have_room(wanted) else _nice_places(low, high)
+        low, high = low - pad, high + pad
+    return Axis("log" if log else "linear", low, high, tuple((at, _tick(at, figure.x_unit)) for at in places), title)
 
 
 def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> Axis:
     """Return the y axis over everything drawn. It begins at zero unless the medians differ too much for that."""
-    positive = [value for value in medians if value > 0]
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
-    if len(positive) == len(medians) and positive and max(positive) / min(positive) > LOG_FROM_RATIO and min(drawn) > 0:
+    title = f"{figure.y_label} ({unit})" if unit else figure.y_label
+    if min([*medians, *drawn], default=0.0) > 0 and max(medians) / min(medians) > LOG_FROM_RATIO:
         pad = max(1.2, (max(drawn) / min(drawn)) ** 0.06)
         low, high = min(drawn) / pad, max(drawn) * pad
-        titled = figure.y_label if figure.y_unit == "s" else _titled(figure.y_label, unit)
-        ticks = tuple(
-            (value * factor, _tick(value * factor, "s") if figure.y_unit == "s" else f"{value:,.10g}")
-            for value in _decades(low / factor, high / factor)
-        )
-        return Axis("log", low, high, ticks, titled)
+        places = _decades(low / factor, high / factor)
+        if figure.y_unit == "s":
+            return Axis(
+                "log", low, high, tuple((at * factor, _tick(at * factor, "s")) for at in places), figure.y_label
+            )
+        return Axis("log", low, high, tuple((at * factor, f"{at:,.10g}") for at in places), title)
     high = max([*drawn, 0.0]) * 1.06 or 1.0
     low = min([*drawn, 0.0]) * 1.06
-    ticks = tuple((value * factor, f"{value:,.10g}") for value in _nice_places(low / factor, high / factor))
-    return Axis("linear", low, high, ticks, _titled(figure.y_label, unit))
+    places = _nice_places(low / factor, high / factor)
+    return Axis("linear", low, high, tuple((at * factor, f"{at:,.10g}") for at in places), title)
 
 
 def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
@@ -106,55 +115,37 @@ def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
     return (low, high) if low < high else None
 
 
-def _titled(label: str, unit: str) -> str:
-    return f"{label} ({unit})" if unit else label
-
-
-def _edges(references: Iterable[Reference], low: float, high: float) -> list[float]:
-    edges = [edge for reference in references for edge in (reference.x_low, reference.x_high) if edge is not None]
-    return [edge for edge in edges if low <= edge <= high]
-
-
-def _widened(low: float, high: float, references: Iterable[Reference], *, log: bool) -> tuple[float, float]:
+def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> tuple[float, float]:
     """Return the range of our points, extended to published bands as far as SHARE_OF_OURS allows."""
 
     def place(value: float) -> float:
         return math.log(value) if log else value
 
-    most = (place(high) - place(low)) * (1 / SHARE_OF_OURS - 1)
+    most = (place(high) - place(low)) / SHARE_OF_OURS
     ends = low, high
-    for edge in (edge for reference in references for edge in (reference.x_low, reference.x_high) if edge is not None):
-        if log and edge <= 0:
-            continue
-        if edge < ends[0] and place(ends[1]) - place(edge) <= place(high) - place(low) + most:
-            ends = edge, ends[1]
-        elif edge > ends[1] and place(edge) - place(ends[0]) <= place(high) - place(low) + most:
-            ends = ends[0], edge
+    for edge in edges:
+        wider = min(ends[0], edge), max(ends[1], edge)
+        if (edge > 0 or not log) and place(wider[1]) - place(wider[0]) <= most:
+            ends = wider
     return ends
 
 
-def _log_ticks(wanted: Iterable[float], low: float, high: float, unit: str) -> tuple[tuple[float, str], ...]:
-    """Return ticks at the wanted places if they have room, else at every n-th power of two or ten.
+def _log_places(wanted: Sequence[float], low: float, high: float, unit: str) -> Sequence[float]:
+    """Return the wanted places if they have room, else every n-th power of two or ten.
 
     Powers of two are used for bytes, or if all wanted places are powers of two. If there are too few powers of ten,
     other round places are added.
     """
-    places = sorted(set(wanted))
-    if _have_room([math.log(place) for place in places]):
-        return tuple((place, _tick(place, unit)) for place in places)
-    base = 2.0 if all(math.log2(place).is_integer() for place in places if place > 0) or unit == "B" else 10.0
+    if _have_room([math.log(place) for place in wanted]):
+        return wanted
+    base = 2.0 if unit == "B" or all(math.log2(place).is_integer() for place in wanted if place > 0) else 10.0
     first, last = math.ceil(math.log(low, base) - 1e-9), math.floor(math.log(high, base) + 1e-9)
     step = max(1, math.ceil((last - first + 1) / MOST_TICKS))
     powers = [base**power for power in range(first, last + 1) if power % step == 0]
-    if base == 10 and len(powers) < FEWEST_TICKS:
-        between = _decades(low, high)
-        powers = between if len(between) >= FEWEST_TICKS else _nice_places(low, high)
-    return tuple((place, _tick(place, unit)) for place in powers)
-
-
-def _linear_places(wanted: Iterable[float], low: float, high: float) -> list[float]:
-    places = sorted(set(wanted))
-    return places if _have_room(places) else _nice_places(low, high)
+    if base == 2 or len(powers) >= FEWEST_TICKS:
+        return powers
+    between = _decades(low, high)
+    return between if len(between) >= FEWEST_TICKS else _nice_places(low, high)
 
 
 def _have_room(places: Sequence[float]) -> bool:
@@ -184,20 +175,9 @@ def _decades(low: float, high: float) -> list[float]:
 
 def _scale_of(unit: str, largest: float) -> tuple[float, str]:
     """Return factor and name of the unit for the labels of an axis."""
-    if unit == "B/s":
-        return next(
-            ((factor, name) for factor, name in ((MIB, "MiB/s"), (KIB, "KiB/s")) if largest >= 0.1 * factor),
-            (1.0, "B/s"),
-        )
-    if unit == "s":
-        return next(
-            ((factor, name) for factor, name in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")) if largest >= factor),
-            (1e-9, "ns"),
-        )
-    if unit == "B":
-        sizes = ((TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
-        return next(((float(factor), name) for factor, name in sizes if largest >= factor), (1.0, "B"))
-    return 1.0, unit
+    units = _UNITS.get(unit, [(1.0, unit)])
+    least = 0.1 if unit == "B/s" else 1.0  # as rates are written elsewhere
+    return next((one for one in units if largest >= least * one[0]), units[-1])
 
 
 def _tick(value: float, unit: str) -> str:

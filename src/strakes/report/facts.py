@@ -117,22 +117,8 @@ def no_headline(portrait: Portrait) -> str:
     """Return a sentence for a run without headline figures: what it has instead."""
     if not portrait.cells:
         return gettext("nothing was measured")
-    runs = sorted(cell.runs for cell in portrait.cells)
-    low, high = runs[0], runs[-1]
-    times = f"{low}" if low == high else gettext("{low} to {high}", low=low, high=high)
-    if len(runs) == 1 and high == 1:
-        return gettext("no headline figure: the one figure of this run, measured once, is in the report")
-    if len(runs) == 1:
-        return gettext(
-            "no headline figure: the one figure of this run, measured {times} times, is in the report", times=times
-        )
-    if high == 1:
-        return gettext(
-            "no headline figures: the {figures} figures of this run, measured once each, are in the report",
-            figures=len(runs),
-        )
+    runs = [cell.runs for cell in portrait.cells]
+    times = f"{min(runs)}" if min(runs) == max(runs) else gettext("{low} to {high}", low=min(runs), high=max(runs))
     return gettext(
-        "no headline figures: the {figures} figures of this run, measured {times} times each, are in the report",
-        figures=len(runs),
-        times=times,
+        "no headline figures: figures in the report: {figures}; runs of each: {times}", figures=len(runs), times=times
     )

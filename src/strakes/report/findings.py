@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict
 from typing import Any
 
 from strakes.base.errors import BadInputError
@@ -20,7 +21,7 @@ def to_document(portrait: Portrait) -> dict[str, Any]:
     >>> sorted(to_document(nothing))[:4]
     ['answers', 'cells', 'environment', 'figures']
     """
-    document: dict[str, Any] = _plain(portrait)
+    document: dict[str, Any] = finite(asdict(portrait))
     return document
 
 
@@ -39,38 +40,17 @@ def validate(document: Mapping[str, Any]) -> None:
 
 def _check_names(document: Mapping[str, Any]) -> None:
     """Check that cells are unique, and that all references to cells exist, which JSON Schema cannot express."""
-    cells: set[str] = set()
-    for index, cell in enumerate(document["cells"]):
-        if cell["id"] in cells:
-            raise BadInputError("two cells with one id", where=f"$.cells[{index}].id", why=cell["id"], remedy=_REMEDY)
-        cells.add(cell["id"])
-    named: list[tuple[str, str]] = [
-        (f"$.headlines[{i}].cell", headline["cell"]) for i, headline in enumerate(document["headlines"])
-    ]
-    named += [
-        (f"$.findings[{i}].evidence", name)
-        for i, finding in enumerate(document["findings"])
-        for name in finding["evidence"]
-    ]
-    named += [
-        (f"$.answers[{i}]", measure)
-        for i, answer in enumerate(document["answers"])
-        for measure in (answer["measure"], *(other["measure"] for other in answer["others"]))
-    ]
+    cells = Counter(cell["id"] for cell in document["cells"])
+    if twice := next((name for name, number in cells.items() if number > 1), ""):
+        raise BadInputError("two cells with one id", where="$.cells[*].id", why=twice, remedy=_REMEDY)
+    named = [(f"$.headlines[{i}].cell", headline["cell"]) for i, headline in enumerate(document["headlines"])]
+    for i, finding in enumerate(document["findings"]):
+        named += [(f"$.findings[{i}].evidence", name) for name in finding["evidence"]]
+    for i, answer in enumerate(document["answers"]):
+        named += [(f"$.answers[{i}]", one["measure"]) for one in (answer, *answer["others"])]
     for i, figure in enumerate(document["figures"]):
-        named += [
-            (f"$.figures[{i}].series", point["cell"]) for series in figure["series"] for point in series["points"]
-        ]
+        points = [point for series in figure["series"] for point in series["points"]]
+        named += [(f"$.figures[{i}].series", point["cell"]) for point in points]
     for where, name in named:
         if name not in cells:
             raise BadInputError("a cell that does not exist is named", where=where, why=name, remedy=_REMEDY)
-
-
-def _plain(value: object) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return finite(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.portrait import Portrait, RunWarning, SkippedCell
@@ -59,10 +59,7 @@ def notices(portrait: Portrait) -> tuple[Notice, ...]:
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
     """Return the notices that affect these cells, each with these cells only."""
-    narrowed = [
-        RunWarning(warning.code, warning.text, warning.remedy, tuple(cell for cell in warning.cells if cell in cells))
-        for warning in warnings
-    ]
+    narrowed = [replace(one, cells=tuple(cell for cell in one.cells if cell in cells)) for one in warnings]
     return _gathered([warning for warning in narrowed if warning.cells])
 
 
@@ -74,13 +71,11 @@ def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
     gathered = []
     for (study, reason), members in groups.items():
         shared, varying = shared_and_varying([cell.settings for cell in members])
-        common = [f"{label_of(key)} {level_of(key, value)}" for key, value in shared.items()]
-        levels = [
-            " ".join(f"{label_of(key)} {level_of(key, cell.settings[key])}" for key in varying if key in cell.settings)
-            for cell in members
-            if varying
-        ]
-        gathered.append(Omission(study, reason, tuple(filter(None, [", ".join(common), *dict.fromkeys(levels)]))))
+        texts = [", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in shared.items())]
+        for cell in members:
+            levels = {key: cell.settings[key] for key in varying if key in cell.settings}
+            texts.append(" ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in levels.items()))
+        gathered.append(Omission(study, reason, tuple(filter(None, dict.fromkeys(texts)))))
     return tuple(gathered)
 
 

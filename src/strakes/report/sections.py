@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,13 +17,8 @@ from strakes.report.numbers import show_bounds, show_interval_of
 from strakes.report.servers import ServerTable, server_table
 from strakes.report.tables import CellTable, tables_of
 
-VERDICTS: Mapping[str, str] = {
-    "measured": "measured",
-    "holds": "holds",
-    "does-not": "does not hold",
-    "forecast": "forecast",
-    "inconclusive": "inconclusive",
-    "unknown": "unknown",
+VERDICTS: Mapping[str, str] = {"does-not": "does not hold"} | {
+    verdict: verdict for verdict in ("measured", "holds", "forecast", "inconclusive", "unknown")
 }
 
 
@@ -80,28 +76,21 @@ class Section:
 
 def sections(portrait: Portrait) -> tuple[Section, ...]:
     """Return a section for each study with content. Figures are numbered across studies."""
-    named = [
-        [member.study for member in kind]
-        for kind in (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
-    ]
-    studies = list(dict.fromkeys(study for kind in named for study in kind))
-    numbers = {id(figure): index + 1 for index, figure in enumerate(_in_order(portrait.figures, studies))}
+    kinds = (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
+    studies = list(dict.fromkeys(member.study for kind in kinds for member in kind))
+    figures = sorted(portrait.figures, key=lambda figure: studies.index(figure.study))
+    numbers = {id(figure): number for number, figure in enumerate(figures, start=1)}
     return tuple(_section(portrait, study, numbers) for study in studies)
 
 
 def statement(finding: Finding) -> Statement:
     """Return a finding as text."""
-    interval = "" if finding.interval is None else show_interval_of(finding.interval)
-    return Statement(
-        finding.verdict,
-        gettext(VERDICTS[finding.verdict]),
-        finding.statement,
-        "" if finding.interval is None else show_bounds(finding.interval),
-        interval,
-        finding.needs,
-        finding.study,
-        finding.tone,
-    )
+    bounds, interval = "", ""
+    if finding.interval is not None:
+        bounds, interval = show_bounds(finding.interval), show_interval_of(finding.interval)
+    badge = gettext(VERDICTS[finding.verdict])
+    text, needs = finding.statement, finding.needs
+    return Statement(finding.verdict, badge, text, bounds, interval, needs, finding.study, finding.tone)
 
 
 def foremost(statements: Sequence[Statement], most: int) -> tuple[tuple[Statement, ...], int]:
@@ -109,29 +98,23 @@ def foremost(statements: Sequence[Statement], most: int) -> tuple[tuple[Statemen
 
     The first statements of all studies come before second ones.
     """
-    wanted = list(statements)
-    turn: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     turns = []
-    for finding in wanted:
-        turn[finding.study] = turn.get(finding.study, 0) + 1
-        turns.append(turn[finding.study])
-    chosen = sorted(sorted(range(len(wanted)), key=lambda index: turns[index])[:most])
-    return tuple(wanted[index] for index in chosen), len(wanted) - len(chosen)
-
-
-def _in_order(figures: Sequence[Figure], studies: Sequence[str]) -> list[Figure]:
-    return sorted(figures, key=lambda figure: studies.index(figure.study))
+    for index, finding in enumerate(statements):
+        seen[finding.study] += 1
+        turns.append((seen[finding.study], index))
+    chosen = sorted(index for _, index in sorted(turns)[:most])
+    return tuple(statements[index] for index in chosen), len(statements) - len(chosen)
 
 
 def _section(portrait: Portrait, study: str, numbers: Mapping[int, int]) -> Section:
     cells = {cell.id: cell for cell in portrait.cells}
     own = [cell for cell in portrait.cells if cell.study == study]
     figures = [figure for figure in portrait.figures if figure.study == study]
-    plots = tuple(_plot(portrait, figure, numbers[id(figure)], cells) for figure in figures)
     drawn = {cell for figure in figures for cell in _cells_of(figure)}
     return Section(
         study=study,
-        plots=plots,
+        plots=tuple(_plot(portrait, figure, numbers[id(figure)], cells) for figure in figures),
         statements=tuple(statement(finding) for finding in portrait.findings if finding.study == study),
         notices=touching(portrait.warnings, {cell.id for cell in own} - drawn),
         omissions=omissions(cell for cell in portrait.skipped if cell.study == study),

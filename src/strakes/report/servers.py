@@ -12,12 +12,12 @@ from strakes.model.portrait import ServerCount
 
 _CLIENT = "client."
 _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
-    ("metadata requests", ("md.requests",), lambda value: f"{value:,.0f}"),
-    ("creates", ("md.create",), lambda value: f"{value:,.0f}"),
-    ("removes", ("md.unlink", "md.rmdir"), lambda value: f"{value:,.0f}"),
-    ("write requests", ("data.write_requests",), lambda value: f"{value:,.0f}"),
+    ("metadata requests", ("md.requests",), "{:,.0f}".format),
+    ("creates", ("md.create",), "{:,.0f}".format),
+    ("removes", ("md.unlink", "md.rmdir"), "{:,.0f}".format),
+    ("write requests", ("data.write_requests",), "{:,.0f}".format),
     ("written", ("data.write_bytes",), format_bytes),
-    ("read requests", ("data.read_requests",), lambda value: f"{value:,.0f}"),
+    ("read requests", ("data.read_requests",), "{:,.0f}".format),
     ("read", ("data.read_bytes",), format_bytes),
     ("busy", ("data.busy_s",), format_seconds),
 )
@@ -36,9 +36,7 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
     sums: dict[str, Counter[str]] = {}
     for count in counts:
         sums.setdefault(count.server, Counter()).update(_named(count.counters))
-    values = {
-        server: [sum(own.get(name, 0.0) for name in names) for _, names, _ in _COLUMNS] for server, own in sums.items()
-    }
+    values = {server: [sum(own[name] for name in names) for _, names, _ in _COLUMNS] for server, own in sums.items()}
     totals = [sum(row[column] for row in values.values()) for column in range(len(_COLUMNS))]
     kept = [column for column, total in enumerate(totals) if total > 0]
     if not kept:
@@ -48,8 +46,7 @@ def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
         tuple(
             (server, tuple(_shown(row[column], totals[column], _COLUMNS[column][2]) for column in kept))
             for server, row in sorted(values.items())
-            if any(row[column] > 0 for column in kept)
-            or any(name.startswith(("md.", "data.")) for name in sums[server])
+            if any(row) or any(name.startswith(("md.", "data.")) for name in sums[server])
         ),
     )
 

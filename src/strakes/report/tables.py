@@ -52,9 +52,8 @@ def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[
     ({'direct': False}, ['ranks'])
     """
     keys = list(dict.fromkeys(key for cell in settings for key in cell))
-    shared = {
-        key: settings[0][key] for key in keys if all(key in cell and cell[key] == settings[0][key] for cell in settings)
-    }
+    absent = object()
+    shared = {key: settings[0][key] for key in keys if len({cell.get(key, absent) for cell in settings}) == 1}
     return shared, [key for key in keys if key not in shared]
 
 
@@ -73,12 +72,12 @@ def _table(study: str, cells: Sequence[CellEstimate]) -> CellTable:
 
 
 def _row(cell: CellEstimate, varying: Sequence[str]) -> Row:
-    median, interval = show(cell.median, cell.unit), show_interval(cell)
+    median = show(cell.median, cell.unit)
     return Row(
         cell=cell.id,
         levels=tuple(level_of(key, cell.settings[key]) if key in cell.settings else "" for key in varying),
         median=median,
-        interval=interval,
+        interval=show_interval(cell),
         runs=cell.runs,
         span=show_range(min(cell.values), max(cell.values), cell.unit, beside=median) if cell.values else "",
         pooled="" if cell.pooled is None else show(cell.pooled, cell.unit),

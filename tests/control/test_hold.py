@@ -123,8 +123,8 @@ def test_a_record_is_complete_or_absent_at_whatever_step_its_writer_is_killed(
 
 def test_restore_fails_if_a_journal_is_damaged(world: World, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STRAKES_STORE", str(root))
-    directory(root, "open").mkdir(parents=True)
-    path = directory(root, "open") / "000001-x.jsonl"
+    directory(root).mkdir(parents=True)
+    path = directory(root) / "000001-x.jsonl"
     path.touch()
     result = CliRunner().invoke(restore_command, [], standalone_mode=False)
     assert result.return_value == 1 and str(path) in result.output and "No settings to put back" not in result.output

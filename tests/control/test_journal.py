@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError
-from strakes.control.knob_journal import KnobJournal, closed_journals, directory, open_journals, read_journal, sweep
+from strakes.control.knob_journal import KnobJournal, directory, open_journals, read_journal, sweep
 from strakes.control.knob_place import KnobPlace
 
 _OWNER = {"host": "h", "boot": "b", "namespace": "n", "pid": 1, "started": 2}
@@ -35,10 +35,10 @@ def test_entries_are_read_back_as_written(tmp_path: Path) -> None:
     assert [journal.will(place("size"), "1", "2"), journal.will(place("depth"), None, "3")] == [1, 2]
     (state,), errors = open_journals(tmp_path)
     assert errors == () and [entry.known for entry in state.entries] == [False, False]
-    assert (state.held, state.given_up, state.tried_unix_s, state.closed) == (False, False, 0.0, "")
-    journal.did(1, "2")
-    journal.did(2, None)
-    journal.settled(2, "restored", None)
+    assert (state.held, state.given_up, state.tried_unix_s) == (False, False, 0.0)
+    journal.note("did", number=1, effective="2")
+    journal.note("did", number=2, effective=None)
+    journal.note("settled", number=2, outcome="restored", found=None)
     (state,), _ = open_journals(tmp_path)
     assert [(entry.number, entry.effective) for entry in state.open_entries] == [(1, "2")]
     assert state.entries[1].known and state.entries[1].outcome == "restored" and state.life() == "alive"
@@ -48,8 +48,8 @@ def test_entries_are_read_back_as_written(tmp_path: Path) -> None:
 def test_a_failed_restore_is_recorded(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     before = time.time()
-    journal.tried()
-    journal.give_up()
+    journal.note("tried", unix_s=time.time())
+    journal.note("given up")
     journal.release()
     (state,), _ = open_journals(tmp_path)
     assert before <= state.tried_unix_s <= time.time()
@@ -70,7 +70,7 @@ def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> Non
     with pytest.raises(BadInputError, match="being changed") as refused:
         second.will(place(), "2", "3")
     assert refused.value.remedy == "Wait until it ends."
-    first.hold()
+    first.note("held")
     second.will(place(), "2", "3")  # a held journal allows further changes of the place
     first.release()
     second.release()
@@ -79,7 +79,7 @@ def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> Non
 def test_a_change_left_by_a_process_that_gave_up_must_be_restored_first(tmp_path: Path) -> None:
     first, second = begin(tmp_path), begin(tmp_path)
     first.will(place(), "1", "2")
-    first.give_up()
+    first.note("given up")
     first.release()
     with pytest.raises(BadInputError) as refused:
         second.will(place(), "2", "3")
@@ -97,32 +97,31 @@ def test_a_claimed_journal_continues_its_numbers_and_has_one_writer(tmp_path: Pa
         file.write(b'{"is": "did", "num')
     claimed = KnobJournal.claim(tmp_path, state)
     assert claimed is not None and claimed.will(place("depth"), "1", "2") == 2
-    claimed.close("restored")
-    assert KnobJournal.claim(tmp_path, state) is None
-    (closed,) = closed_journals(tmp_path)
-    assert closed.closed == "restored" and [entry.number for entry in closed.entries] == [1, 2]
+    assert [entry.number for entry in read_journal(state.path).entries] == [1, 2]
+    claimed.close()
+    assert KnobJournal.claim(tmp_path, state) is None and open_journals(tmp_path) == ((), ())
 
 
-def test_unfinished_files_are_removed_and_closed_journals_moved(tmp_path: Path) -> None:
-    begin(tmp_path).close("restored")
-    opened, closed = directory(tmp_path, "open"), directory(tmp_path, "closed")
-    (name,) = (path.name for path in closed.iterdir())
-    (closed / name).rename(opened / name)
-    (opened / ".new-000009-x").touch()
+def test_files_of_killed_processes_without_open_changes_are_removed(tmp_path: Path) -> None:
+    settled, living = begin(tmp_path), begin(tmp_path)
+    settled.will(place(), "1", "2")
+    settled.note("settled", number=1, outcome="restored", found="1")
+    settled.release()
+    (directory(tmp_path) / ".new-000009-x").touch()
     sweep(tmp_path)
-    assert not list(opened.iterdir()) and [path.name for path in closed.iterdir()] == [name]
-    (opened / ".new-000009-x").touch()
+    assert sorted(path.name for path in directory(tmp_path).iterdir()) == [living.path.name, "lock"]
+    (directory(tmp_path) / ".new-000009-x").touch()
     journal = begin(tmp_path)
-    assert [path.name for path in opened.iterdir()] == [journal.path.name]
-    assert int(journal.id[:6]) == int(name[:6]) + 1
-    journal.release()
+    assert not list(directory(tmp_path).glob(".new-*")) and int(journal.id[:6]) == int(living.id[:6]) + 1
+    for each in (living, journal):
+        each.release()
 
 
 @pytest.mark.parametrize(
     "rows", [[], [5], [{**_HEAD, "owner": []}], [_HEAD, {"is": "did", "number": 1}], [{"is": "x"}]]
 )
 def test_a_damaged_journal_is_named(tmp_path: Path, rows: list[object]) -> None:
-    (tmp_path / "knobs" / "open").mkdir(parents=True)
-    path = write(tmp_path / "knobs" / "open" / "x.jsonl", *rows)
+    (tmp_path / "knobs").mkdir(parents=True)
+    path = write(tmp_path / "knobs" / "x.jsonl", *rows)
     states, (error,) = open_journals(tmp_path)
     assert states == () and error.where == str(path)

@@ -11,17 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from control.test_journal import _HEAD, begin, place, write
+from control.test_journal import begin, place
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.control import knob_journal as module
 from strakes.control.knob_journal import (
     KnobJournal,
-    closed_journals,
     directory,
     locked,
     open_journals,
     read_journal,
-    sweep,
 )
 
 
@@ -72,9 +70,7 @@ def test_a_process_in_another_container_is_alive_while_it_holds_the_lock(tmp_pat
     assert read_journal(journal.path).life() in ("dead", "elsewhere")
 
 
-def test_closing_a_journal_releases_its_lock_and_syncs_both_directories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_is_durable_before_its_first_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     durable: list[int] = []
     fsync = os.fsync
 
@@ -85,18 +81,9 @@ def test_closing_a_journal_releases_its_lock_and_syncs_both_directories(
     monkeypatch.setattr(os, "fsync", note)
     before = open_files()
     journal = begin(tmp_path)
-    opened, closed = (directory(tmp_path, which).stat().st_ino for which in ("open", "closed"))
-    assert opened in durable
-    durable.clear()
-    journal.close("restored")
-    assert {opened, closed} <= set(durable)
-    assert open_files() == before and is_free(directory(tmp_path, "closed") / journal.path.name)
-
-
-def test_a_closed_journal_in_the_open_directory_is_ignored(tmp_path: Path) -> None:
-    directory(tmp_path, "open").mkdir(parents=True)
-    write(directory(tmp_path, "open") / "000001-x.jsonl", _HEAD, {"is": "closed", "how": "restored"})
-    assert open_journals(tmp_path) == ((), ())
+    assert {directory(tmp_path).stat().st_ino, journal.path.stat().st_ino} <= set(durable)
+    journal.close()
+    assert open_files() == before
 
 
 def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
@@ -111,15 +98,15 @@ def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
     assert refused.value.why == "it has no whole line"
 
 
-def test_a_failed_rename_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_removal_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = begin(tmp_path)
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(os, "rename", fail)
+    monkeypatch.setattr(os, "unlink", fail)
     with pytest.raises(StrakesError):
-        journal.close("restored")
+        journal.close()
     journal.release()
 
 
@@ -144,10 +131,10 @@ def test_a_lock_refused_with_another_error_number_counts_as_held(
 def test_an_interrupted_creation_leaks_no_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(KnobJournal, "_append", fail)
+    monkeypatch.setattr(KnobJournal, "note", fail)
     before = open_files()
     with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else StrakesError):
         begin(tmp_path)
@@ -172,38 +159,19 @@ def test_every_line_is_synced_before_the_next_step(
         assert journal is not None
     durable: list[int] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: durable.append(os.fstat(descriptor).st_size))
-    for step in (lambda: journal.will(place(), "1", "2"), lambda: journal.did(1, "2"), journal.tried, journal.hold):
-        step()
-        assert durable[-1] == journal.path.stat().st_size
-    assert len(durable) == 4
+    journal.will(place(), "1", "2")
+    for number in range(3):
+        assert len(durable) == number + 1 and durable[-1] == journal.path.stat().st_size
+        journal.note("did", number=1, effective="2")
     journal.release()
 
 
 def test_other_files_in_the_directory_are_ignored(tmp_path: Path) -> None:
     begin(tmp_path).release()
     for name in ("notes.txt", ".hidden.jsonl"):
-        (directory(tmp_path, "open") / name).write_text("no journal\n")
+        (directory(tmp_path) / name).write_text("no journal\n")
     states, errors = open_journals(tmp_path)
     assert len(states) == 1 and errors == ()
-
-
-def test_files_removed_concurrently_by_another_process_cause_no_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_MOST_CLOSED_FILES", 1)
-    begin(tmp_path).close("restored")
-    torn = directory(tmp_path, "open") / ".new-000009-x"
-    torn.touch()
-    unlink = Path.unlink
-
-    def late(path: Path, missing_ok: bool = False) -> None:
-        unlink(path)
-        unlink(path, missing_ok=missing_ok)
-
-    monkeypatch.setattr(Path, "unlink", late)
-    sweep(tmp_path)
-    begin(tmp_path).close("restored")
-    assert not torn.exists() and [state.id[:6] for state in closed_journals(tmp_path)] == ["000002"]
 
 
 def test_the_lock_and_the_journal_are_accessible_by_their_user_only(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_the_journal_of_a_killed_command_is_listed_as_text(tmp_path: Path, monke
     root = tmp_path / "store"
     journal = KnobJournal.begin(root, f"/x/{EVIL}", ("strakes", "tune", EVIL))
     journal.will(KnobPlace(EVIL, EVIL, file="/nowhere"), EVIL, EVIL)
-    journal.hold()
+    journal.note("held")
     journal.release()
     for words in (["knobs", "journal"], ["knobs", "restore"]):
         output = CliRunner().invoke(cli, words).output

@@ -156,18 +156,16 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
 
 @command.command("journal")
 @_MAY_DIR
-@click.option("--all", "with_closed", is_flag=True, help="Also show changes that have already been put back or kept.")
 @as_json_option
-def journal_command(directory: Path | None, with_closed: bool, as_json: bool) -> None:
+def journal_command(directory: Path | None, as_json: bool) -> None:
     """Show the settings that strakes has changed and not yet put back.
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
     """
     from strakes.base.files import default_root
-    from strakes.control.knob_journal import closed_journals, open_journals
+    from strakes.control.knob_journal import open_journals
 
-    root = default_root()
-    states = [*(closed_journals(root) if with_closed else ()), *open_journals(root)[0]]
+    states, _ = open_journals(default_root())
     chosen = [state for state in states if directory is None or state.target == _plain_path(directory)]
     if as_json:
         print_json([_state_document(state) for state in chosen])
@@ -175,11 +173,7 @@ def journal_command(directory: Path | None, with_closed: bool, as_json: bool) ->
     for state in chosen:
         _print_state(state)
     if not chosen:
-        say(
-            "strakes has no changed settings to put back."
-            if not with_closed
-            else "strakes has not changed any setting yet."
-        )
+        say("strakes has no changed settings to put back.")
     _print_damaged()
 
 
@@ -333,8 +327,6 @@ def _state_document(state: JournalState) -> dict[str, object]:
 
 
 def _condition(state: JournalState) -> str:
-    if state.closed or state.path.parent.name != "open":
-        return "closed"
     if state.held:
         return "held"
     return {"alive": "in use", "dead": "abandoned", "elsewhere": "elsewhere"}[state.life()]
@@ -344,7 +336,6 @@ def _print_state(state: JournalState) -> None:
     from datetime import UTC, datetime
 
     explanation = {
-        "closed": "closed",
         "held": "changed until put back with: strakes knobs restore",
         "in use": f"in use by {state.owner}",
         "abandoned": "its process has ended; the next strakes command puts it back",

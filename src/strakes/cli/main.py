@@ -294,7 +294,7 @@ def _put_back_knobs(arguments: list[str]) -> None:
     from strakes.base.files import default_root
 
     try:
-        journals = [name for name in os.listdir(default_root() / "knobs" / "open") if name.endswith(".jsonl")]
+        journals = [name for name in os.listdir(default_root() / "knobs") if name.endswith(".jsonl")]
     except (OSError, StrakesError):
         return
     if journals:

@@ -20,6 +20,7 @@ from strakes.base.files import make_directory, open_kept, open_own, read_whole, 
 from strakes.control.drill_undo import Undo, from_record, to_record
 from strakes.control.knob_owner import Owner
 from strakes.control.knob_restore import command_line
+from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
 
 _FORMAT = 1
@@ -155,7 +156,7 @@ def _pending(path: Path, content: bytes) -> Pending:
     try:
         if record["format"] != _FORMAT:
             raise ValueError(f"it has format {record['format']}, this version of strakes reads format {_FORMAT}")
-        owner = Owner.from_json(record["owner"])
+        owner = owner_from_record(Owner, record["owner"])
         return Pending(path, str(record["fault"]), owner, tuple(record["command"]), from_record(record["undo"]))
     except (ValueError, KeyError, TypeError) as error:
         raise BadInputError(

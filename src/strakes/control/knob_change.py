@@ -20,6 +20,9 @@ from strakes.control.knob_restore import Restored, command_line, forget, settle
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
 
+# Knobs with their new values and places.
+Plan = Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]]
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -104,20 +107,9 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
     restored. A value that somebody else has changed meanwhile stays, and ``restored`` says so.
     """
     root = store or default_root()
-    plan = _plan(target, values)
-    journal = KnobJournal.begin(root, str(target.path), command_line())
-    change = Change(journal.id)
-    try:
-        try:
-            _apply(target, plan, journal, change)
-            yield change
-        finally:
-            change.restored = tuple(settle(root, journal, ask=target.run))
-            left = [restored for restored in change.restored if not restored.done]
-            if left:
-                journal.give_up()
-    finally:
-        journal.release()
+    with _journaled(target, root, _plan(target, values)) as (journal, change):
+        yield change
+        left = _put_back(target, root, journal, change)
     if left:
         raise MeasurementError(
             "not every setting could be put back",
@@ -134,27 +126,44 @@ def set_values(
 
     When one of them is refused, those before it are put back and the refusal is raised.
     """
-    root = store or default_root()
-    plan = _plan(target, values)
-    journal = KnobJournal.begin(root, str(target.path), command_line())
-    change = Change(journal.id)
-    try:
-        _apply(target, plan, journal, change)
+    root, plan = store or default_root(), _plan(target, values)
+    with _journaled(target, root, plan) as (journal, change):
         if keep:
             settle(root, journal, keep=True, ask=target.run)
             forget(root, [place for _, _, places in plan for place in places], target.run)
         else:
-            journal.hold()
-    except BaseException:
-        if not all(restored.done for restored in settle(root, journal, ask=target.run)):
-            journal.give_up()
-        raise
-    finally:
-        journal.release()
+            journal.note("held")
     return change
 
 
-def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob, str, tuple[KnobPlace, ...]]]:
+@contextmanager
+def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJournal, Change]]:
+    """Make the changes of the plan; put them back if that or the body fails."""
+    journal = KnobJournal.begin(root, str(target.path), command_line())
+    change = Change(journal.id)
+    try:
+        for knob, wanted, places in plan:
+            given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}
+            change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
+        yield journal, change
+    except BaseException:
+        _put_back(target, root, journal, change)
+        raise
+    finally:
+        journal.release()
+
+
+def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) -> list[Restored]:
+    """Put back what is not settled yet; return the changes that stay open for later commands."""
+    done = settle(root, journal, ask=target.run)
+    change.restored = (*change.restored, *done)
+    left = [restored for restored in done if not restored.done]
+    if left:
+        journal.note("given up")
+    return left
+
+
+def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
     """Check everything that can be refused before a change; return the changes."""
     known = knobs_of(target, catalogue())
     bindings = Bindings(target)
@@ -174,14 +183,6 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> list[tuple[Knob,
     return plan
 
 
-def _apply(
-    target: Target, plan: Sequence[tuple[Knob, str, tuple[KnobPlace, ...]]], journal: KnobJournal, change: Change
-) -> None:
-    for knob, wanted, places in plan:
-        given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}
-        change[knob.name] = Effective(knob, wanted, given, in_force(target, knob))
-
-
 def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, ask: Runner) -> str | None:
     before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:
@@ -194,12 +195,12 @@ def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJourna
     try:
         hold.take(place, before, journal.root, journal.path)
     except StrakesError:
-        journal.settled(number, "unchanged", before)
+        journal.note("settled", number=number, outcome="unchanged", found=before)
         raise
     if not already:
         place.write(wanted, ask)
     effective = place.read(ask)
-    journal.did(number, effective)
+    journal.note("did", number=number, effective=effective)
     return effective
 
 

@@ -1,7 +1,6 @@
-"""The journal of changed knobs: a file for each set of changes.
+"""The journal of changed knobs: a file for each set of changes, in ``knobs`` of the store until all are settled.
 
-Every line is on the disk before the change that it announces. The file is in ``knobs/open`` of the store until all
-its changes are settled, then in ``knobs/closed``.
+Every line is on the disk before the change that it announces.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -21,15 +20,18 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesErr
 from strakes.base.files import make_directory, move_kept, open_kept, open_own, read_whole, remove_kept
 from strakes.control.knob_owner import Life, Owner
 from strakes.control.knob_place import KnobPlace
+from strakes.model.record import from_record, to_record
 from strakes.runs.store_files import AppendFile, store_error, whole_length
 
 _FORMAT_VERSION = 1
-_MOST_CLOSED_FILES = 200
 _MOST_BYTES = 64 << 20
 
 # unchanged: it had the old value already. changed by others: it has neither our value nor the old one, and stays.
 # gone: the setting does not exist any more. kept: the user asked to leave it.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
+# The kinds of lines: will and did surround a change; held: left open on purpose, until ``strakes knobs restore``;
+# tried: an attempt that could not restore everything; given up: the process leaves the rest to later commands.
+Kind = Literal["journal", "will", "did", "settled", "tried", "held", "given up"]
 
 
 class DamagedJournalError(BadInputError):
@@ -55,12 +57,8 @@ class JournalEntry:
 
 @dataclass(frozen=True)
 class JournalState:
-    """The contents of a journal.
+    """The contents of a journal."""
 
-    ``held``: left open on purpose; ``given_up``: its process could not restore everything, and went on.
-    """
-
-    id: str
     path: Path
     owner: Owner
     target: str
@@ -69,8 +67,12 @@ class JournalState:
     held: bool
     given_up: bool
     tried_unix_s: float
-    closed: str
     entries: tuple[JournalEntry, ...]
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self.path.stem
 
     @property
     def open_entries(self) -> tuple[JournalEntry, ...]:
@@ -87,18 +89,17 @@ class JournalState:
         return life
 
 
-def directory(root: Path, which: Literal["open", "closed"]) -> Path:
-    """Return the directory of a store's open or closed journals."""
-    return root / "knobs" / which
+def directory(root: Path) -> Path:
+    """Return the directory of a store's journals."""
+    return root / "knobs"
 
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
     """Let one process at a time create, close and compare journals."""
-    place = root / "knobs"
+    place = directory(root)
     try:
-        for each in ("open", "closed"):
-            make_directory(place / each)
+        make_directory(place)
         descriptor = open_kept(place / "lock", os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise store_error(error, place) from error
@@ -130,28 +131,21 @@ class KnobJournal:
         now = time.time()
         with locked(root):
             _sweep(root)
-            place = directory(root, "open")
-            path = place / f"{_next_number(root):06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}.jsonl"
-            fresh = place / f".new-{path.stem}"
+            # Numbers give the order of open journals, also when the clock is set back.
+            numbers = [int(path.name[:6]) for path in _files(root) if path.name[:6].isdecimal()]
+            stem = f"{max(numbers, default=0) + 1:06d}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(now))}"
+            path, fresh = (directory(root) / name for name in (f"{stem}.jsonl", f".new-{stem}"))
             journal = cls(root, path, AppendFile(fresh, durable=True))
+            owner = to_record(Owner.this_process())
+            head = {"owner": owner, "target": target, "command": list(command), "created_unix_s": now}
             try:
-                journal._append(
-                    {
-                        "is": "journal",
-                        "format": _FORMAT_VERSION,
-                        "owner": asdict(Owner.this_process()),
-                        "target": target,
-                        "command": list(command),
-                        "created_unix_s": now,
-                    }
-                )
+                journal.note("journal", format=_FORMAT_VERSION, **head)
                 _lock(journal._file.fileno(), path, wait=True)
                 move_kept(fresh, path)
-            except OSError as error:
+            except BaseException as error:
                 journal.release()
-                raise store_error(error, path) from error
-            except BaseException:
-                journal.release()
+                if isinstance(error, OSError):
+                    raise store_error(error, path) from error
                 raise
         return journal
 
@@ -174,43 +168,17 @@ class KnobJournal:
         with locked(self.root):
             self._refuse_conflict(place)
             self._last += 1
-            document = {
-                "is": "will",
-                "number": self._last,
-                "place": place.to_json(),
-                "before": before,
-                "wanted": wanted,
-            }
-            self._append(document)
+            self.note("will", number=self._last, place=to_record(place), before=before, wanted=wanted)
         return self._last
 
-    def did(self, number: int, effective: str | None) -> None:
-        """Record the value after the change."""
-        self._append({"is": "did", "number": number, "effective": effective})
+    def note(self, kind: Kind, **fields: object) -> None:
+        """Append a line, durably. Raises StrakesError."""
+        self._file.append({"is": kind, **fields})
 
-    def settled(self, number: int, outcome: Outcome, found: str | None) -> None:
-        """Record the outcome of a change."""
-        self._append({"is": "settled", "number": number, "outcome": outcome, "found": found})
-
-    def tried(self) -> None:
-        """Record an attempt that could not restore everything."""
-        self._append({"is": "tried", "unix_s": time.time()})
-
-    def hold(self) -> None:
-        """Leave it open on purpose, until ``strakes knobs restore``."""
-        self._append({"is": "held"})
-
-    def give_up(self) -> None:
-        """Leave the remaining changes to later commands."""
-        self._append({"is": "given up"})
-
-    def close(self, how: str) -> None:
-        """Move the journal to the closed ones: all its changes are settled."""
-        # The directory decides; the line is for readers.
-        with suppress(StrakesError):
-            self._append({"is": "closed", "how": how, "unix_s": time.time()})
+    def close(self) -> None:
+        """Remove the journal: all its changes are settled."""
         with locked(self.root):
-            _move_to_closed(self.root, self.path)
+            _remove(self.path)
         self.release()
 
     def release(self) -> None:
@@ -218,9 +186,6 @@ class KnobJournal:
         if not self._released:
             self._released = True
             self._file.close()
-
-    def _append(self, row: Mapping[str, object]) -> None:
-        self._file.append(row)
 
     def _refuse_conflict(self, place: KnobPlace) -> None:
         states, errors = open_journals(self.root)
@@ -233,38 +198,26 @@ class KnobJournal:
                 continue
             if any(entry.place.key == place.key for entry in state.open_entries):
                 alive = state.life() == "alive"
+                why = f"{state.owner}: {' '.join(state.command)}"
                 raise BadInputError(
                     f"{place.knob} is being changed by another strakes process",
                     where=place.name,
-                    why=f"{state.owner}: {' '.join(state.command)}"
-                    + ("" if alive else " (it has ended, but its change has not been put back yet)"),
+                    why=why if alive else f"{why} (it has ended, but its change has not been put back yet)",
                     remedy="Wait until it ends." if alive else "Put it back first: strakes knobs restore",
                 )
 
 
 def open_journals(root: Path) -> tuple[tuple[JournalState, ...], tuple[StrakesError, ...]]:
-    """Return the journals with open changes, oldest first, and the errors of unreadable ones."""
+    """Return the journals, oldest first, and the errors of unreadable ones."""
     states, errors = [], []
-    for path in _files(directory(root, "open")):
+    for path in _files(root):
         try:
-            state = read_journal(path)
+            states.append(read_journal(path))
         except FileNotFoundError:
             continue  # closed meanwhile
         except StrakesError as error:
             errors.append(error)
-            continue
-        if not state.closed:
-            states.append(state)
     return tuple(states), tuple(errors)
-
-
-def closed_journals(root: Path) -> tuple[JournalState, ...]:
-    """Return the closed journals, oldest first, without unreadable ones."""
-    states = []
-    for path in _files(directory(root, "closed")):
-        with suppress(StrakesError, FileNotFoundError):
-            states.append(read_journal(path))
-    return tuple(states)
 
 
 def read_journal(path: Path) -> JournalState:
@@ -300,31 +253,31 @@ def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
         raise ValueError(f"it has format {head['format']}, this version of strakes knows {_FORMAT_VERSION}")
     entries: dict[int, JournalEntry] = {}
     for row in rows[1:]:
+        number = row.get("number", 0)
         match row["is"]:
             case "will":
-                entries[row["number"]] = JournalEntry(
-                    row["number"], KnobPlace.from_json(row["place"]), row["before"], row["wanted"]
-                )
+                place = from_record(KnobPlace, row["place"])
+                entries[number] = JournalEntry(number, place, row["before"], row["wanted"])
             case "did":
-                entries[row["number"]] = replace(entries[row["number"]], known=True, effective=row["effective"])
+                entries[number] = replace(entries[number], known=True, effective=row["effective"])
             case "settled":
-                entries[row["number"]] = replace(entries[row["number"]], outcome=row["outcome"], found=row["found"])
+                entries[number] = replace(entries[number], outcome=row["outcome"], found=row["found"])
+    kinds = {row["is"] for row in rows}
     return JournalState(
-        id=path.stem,
         path=path,
-        owner=Owner.from_json(head["owner"]),
+        owner=from_record(Owner, head["owner"]),
         target=head["target"],
         command=tuple(head["command"]),
         created_unix_s=float(head["created_unix_s"]),
-        held=any(row["is"] == "held" for row in rows),
-        given_up=any(row["is"] == "given up" for row in rows),
+        held="held" in kinds,
+        given_up="given up" in kinds,
         tried_unix_s=max((float(row["unix_s"]) for row in rows if row["is"] == "tried"), default=0.0),
-        closed=next((row["how"] for row in rows if row["is"] == "closed"), ""),
         entries=tuple(entries.values()),
     )
 
 
-def _files(place: Path) -> list[Path]:
+def _files(root: Path) -> list[Path]:
+    place = directory(root)
     try:
         return sorted(path for path in place.iterdir() if path.suffix == ".jsonl" and not path.name.startswith("."))
     except FileNotFoundError:
@@ -334,36 +287,24 @@ def _files(place: Path) -> list[Path]:
 
 
 def sweep(root: Path) -> None:
-    """Remove journals that were never begun, and close finished journals of killed processes."""
+    """Remove journals that were never begun, and those of killed processes that had settled their changes."""
     with locked(root):
         _sweep(root)
 
 
 def _sweep(root: Path) -> None:
-    place = directory(root, "open")
     # The caller holds the lock for creating and closing journals.
-    for torn in place.glob(".new-*"):
+    for torn in directory(root).glob(".new-*"):
         remove_kept(torn)
-    for path in _files(place):
-        with suppress(BadInputError):
-            if read_journal(path).closed:
-                _move_to_closed(root, path)
+    for path in _files(root):
+        with suppress(BadInputError, FileNotFoundError):
+            if not read_journal(path).open_entries and not _is_locked(path):
+                _remove(path)
 
 
-def _next_number(root: Path) -> int:
-    """Return a number above all others, so that the order does not depend on the clock."""
-    paths = [*_files(directory(root, "open")), *_files(directory(root, "closed"))]
-    numbers = [int(path.name[:6]) for path in paths if path.name[:6].isdecimal()]
-    return max(numbers, default=0) + 1
-
-
-def _move_to_closed(root: Path, path: Path) -> None:
+def _remove(path: Path) -> None:
     try:
-        target = directory(root, "closed")
-        with suppress(FileNotFoundError):
-            move_kept(path, target / path.name)
-        for old in _files(target)[:-_MOST_CLOSED_FILES]:
-            remove_kept(old)
+        remove_kept(path)
     except OSError as error:
         raise store_error(error, path) from error
 

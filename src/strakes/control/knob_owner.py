@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from strakes.base.processes import process_start
 from strakes.targets.marker import boot_id, pid_namespace
@@ -30,12 +29,6 @@ class Owner:
         """Return the process that runs this."""
         pid = os.getpid()
         return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read an owner from a journal. Raises KeyError or ValueError for invalid fields."""
-        host, boot, namespace = (str(document[key]) for key in ("host", "boot", "namespace"))
-        return cls(host, boot, namespace, int(document["pid"]), int(document["started"]))
 
     def life(self) -> Life:
         """Return whether the process is alive, dead, or not visible from here."""

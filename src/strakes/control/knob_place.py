@@ -9,9 +9,9 @@ import re
 import shlex
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from xml.etree import ElementTree
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
@@ -148,18 +148,6 @@ class KnobPlace:
     def name_with_host(self) -> str:
         """Return the name, with the host for places on a server."""
         return f"{self.host}: {self.name}" if self.host else self.name
-
-    def to_json(self) -> dict[str, object]:
-        """Return the place as JSON for the journal."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items() if value}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Read a place from a journal. Raises TypeError for invalid fields."""
-        values: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in document.items()
-        }
-        return cls(**values)
 
     def read(self, run: Runner) -> str | None:
         """Return the value, or None if it is not set. Raises StrakesError, PlaceGoneError if the place is gone."""

@@ -21,6 +21,8 @@ from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, r
 
 # A command that changes a setting ends within this time, or waits for a dead server.
 _COMMANDS_END_S = 20.0
+# Seconds between looks at commands that still run.
+_TICK_S = 0.05
 # Time between the attempts of other commands to restore settings of servers that do not answer.
 _AGAIN_S = 300.0
 
@@ -68,19 +70,18 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
     processes stay.
     """
     sweep(root)
-    states, _ = open_journals(root)
     done: list[Restored] = []
-    for state in reversed(states):
+    for state in reversed(open_journals(root)[0]):
+        life = state.life()
         if target is not None and state.target != target:
             continue
-        life = state.life()
         if life == "elsewhere" or (life == "alive" and not state.held):
             why = f"by {state.owner}" + (
                 ": put it back on that host" if life == "elsewhere" else ", which is still running"
             )
             done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
-            continue
-        done += restore_journal(root, state, keep=keep, ask=ask)
+        else:
+            done += restore_journal(root, state, keep=keep, ask=ask)
     return tuple(done)
 
 
@@ -110,7 +111,7 @@ def _outlive_commands(state: JournalState) -> None:
                 with suppress(OSError):
                     os.kill(number, signal.SIGKILL)
             return
-        time.sleep(0.05)
+        time.sleep(_TICK_S)
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
@@ -125,38 +126,31 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     for entry in reversed(state.open_entries):
         if keep:
             done.append(_keep(journal, entry, ask))
-        elif entry.place.key in newer:
-            done.append(_outcome(state.id, entry, "not put back", None, "a later change of it must be put back first"))
-        elif silent:
-            done.append(_outcome(state.id, entry, "not put back", None, f"not tried, because {silent}"))
-        else:
-            try:
+            continue
+        try:
+            if entry.place.key in newer:
+                why = "a later change of it must be put back first"
+            elif silent:
+                why = f"not tried, because {silent}"
+            else:
                 done.append(_put_back(journal, state, entry, ask))
-            except CommandTimeout as error:
-                silent = f"{error.where} does not answer"
-                done.append(_outcome(state.id, entry, "not put back", None, f"{error.what}: {error.where}"))
-            except StrakesError as error:
-                done.append(
-                    _outcome(
-                        state.id,
-                        entry,
-                        "not put back",
-                        None,
-                        "; ".join(filter(None, (error.why or error.what, error.remedy))),
-                    )
-                )
+                continue
+        except CommandTimeout as error:
+            silent, why = f"{error.where} does not answer", f"{error.what}: {error.where}"
+        except StrakesError as error:
+            why = "; ".join(filter(None, (error.why or error.what, error.remedy)))
+        done.append(_outcome(state.id, entry, "not put back", None, why))
     if all(each.done for each in done):
-        journal.close("kept" if keep else "restored")
+        journal.close()
     else:
-        journal.tried()
+        journal.note("tried", unix_s=time.time())
     return done
 
 
 def forget(root: Path, places: Sequence[KnobPlace], ask: Runner = run) -> None:
     """Settle the changes of these places in held journals as kept."""
     keys = {place.key for place in places}
-    states, _ = open_journals(root)
-    for state in states:
+    for state in open_journals(root)[0]:
         chosen = [entry for entry in state.open_entries if entry.place.key in keys]
         journal = KnobJournal.claim(root, state) if state.held and chosen else None
         if journal is None:
@@ -165,7 +159,7 @@ def forget(root: Path, places: Sequence[KnobPlace], ask: Runner = run) -> None:
             for entry in chosen:
                 _keep(journal, entry, ask)
             if len(chosen) == len(state.open_entries):
-                journal.close("kept")
+                journal.close()
         finally:
             journal.release()
 
@@ -193,10 +187,9 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
     now = place.read(ask)
     if now != entry.before:
         # The next attempt recognises this value as ours.
-        journal.did(entry.number, now)
-        return _outcome(
-            journal.id, entry, "not put back", now, f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
-        )
+        journal.note("did", number=entry.number, effective=now)
+        why = f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
+        return _outcome(journal.id, entry, "not put back", now, why)
     return _settle(journal, entry, "restored", now)
 
 
@@ -204,7 +197,7 @@ def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
     """Return the processes that still write the place after a time-out."""
     deadline = time.monotonic() + DEFAULT_TIMEOUT_S
     while (pids := entry.place.still_writing(entry.wanted)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(_TICK_S)
     return pids
 
 
@@ -217,7 +210,7 @@ def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:
 
 
 def _settle(journal: KnobJournal, entry: JournalEntry, outcome: Outcome, value: str | None, why: str = "") -> Restored:
-    journal.settled(entry.number, outcome, value)
+    journal.note("settled", number=entry.number, outcome=outcome, found=value)
     _give_back_closed(journal.root, entry.place)
     return _outcome(journal.id, entry, outcome, value, why)
 

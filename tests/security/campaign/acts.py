@@ -75,7 +75,7 @@ def read_ahead(world: World) -> Path:
 def _require_restored(world: World, draw: random.Random) -> None:
     """The setting has its original value, or is pending and `knobs restore` restores it."""
     original = (world.place / "read-ahead").read_text()
-    pending = list(world.place.glob("store/knobs/open/*.jsonl"))
+    pending = list(world.place.glob("store/knobs/*.jsonl"))
     require(pending != [] or read_ahead(world).read_text() == original, "a setting is changed and nothing is pending")
     require(world.call("knobs", "restore") == 0, "knobs restore failed")
     require(read_ahead(world).read_text() == original, "a setting was not put back")

@@ -20,7 +20,7 @@ STATUSES = {0, 1, 2, 3, 130, -signal.SIGINT, -signal.SIGKILL}
 _PATIENCE_S = 60.0
 _LIMIT_S = 180.0
 _MARK = "STRAKES_CAMPAIGN"
-_SIGNS_OF_WORK = ("store/runs/*", "store/knobs/open/*", "run/knobs/*", "labs/*", "fault-is-done")
+_SIGNS_OF_WORK = ("store/runs/*", "store/knobs/*", "run/knobs/*", "labs/*", "fault-is-done")
 
 
 class BrokenError(AssertionError):

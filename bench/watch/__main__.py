@@ -13,11 +13,11 @@ from unittest import mock
 import numpy as np
 
 from bench.watch.rivals import GRIDS
-from bench.watch.year import KINDS, Detector, Score, alarms_a_month, plants, read_series, score
+from bench.watch.year import KINDS, Detector, Score, ShiftedLevel, alarms_a_month, plants, read_series, score
 from strakes.stats import change
 from strakes.stats.change import Grade, Noise, Numbers
 from strakes.watch.level import LevelChange, LevelDetector
-from strakes.watch.values import ShiftedLevel, WatchedSeries
+from strakes.watch.values import WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
 
 _PAGE = Path(__file__).parents[2] / "docs" / "watch.md"

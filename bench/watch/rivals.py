@@ -12,9 +12,9 @@ from itertools import product
 
 import numpy as np
 
-from bench.watch.year import Detector
+from bench.watch.year import Detector, ShiftedLevel
 from strakes.stats.change import Numbers, scale_of
-from strakes.watch.values import ShiftedLevel, WatchedSeries
+from strakes.watch.values import WatchedSeries
 
 _LEARN, _LEARN_AGAIN = 60, 30
 _CLIP = 4.0

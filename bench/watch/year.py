@@ -2,7 +2,7 @@
 
 - A series is the rate of one benchmark on one file system, with at least 100 runs. The series are split into an even
   and an odd half; each half is one watch.
-- Alarms are falls that no recorded column explains. Alarms of one file system that begin within 3 days are one.
+- Alarms are falls. Alarms of one file system that begin within 3 days are one.
 - Plants: a level of -10, -20 or -40 % from a random day on, or a week of -40 %, between 35 % and 80 % of a series.
 - A plant is found by an alarm within 60 days (a week: 14 days) that is dated at most 14 days before it. Two kinds of
   other alarms are not counted: those that the series also gives without the plant, and later ones that are dated at
@@ -21,8 +21,7 @@ from statistics import median
 
 import numpy as np
 
-from strakes.watch.causes import cause_of, known_cause
-from strakes.watch.values import ShiftedLevel, WatchedSeries
+from strakes.watch.values import WatchedSeries
 
 DAY_S = 86400.0
 MONTH_S = 30.4375 * DAY_S
@@ -33,6 +32,21 @@ _FIRST, _LAST = 0.35, 0.80
 _WITHIN_S = {"level": 60 * DAY_S, "week": 14 * DAY_S}
 _NEAR_S = 14 * DAY_S
 _ONE_ALARM_S = 3 * DAY_S
+
+
+@dataclass(frozen=True)
+class ShiftedLevel:
+    """A level shift at index ``since``, detected at index ``told``; ``ratio`` is after / before.
+
+    ``low`` to ``high`` is its 90 % interval.
+    """
+
+    since: int
+    told: int
+    ratio: float
+    low: float
+    high: float
+
 
 Detector = Callable[[WatchedSeries], Iterable[ShiftedLevel]]
 
@@ -88,12 +102,11 @@ class Score:
 
 
 def read_series(path: Path) -> list[WatchedSeries]:
-    """Return the series in a file, with the columns that may explain changes."""
+    """Return the series in a file."""
     with gzip.open(path, "rt", newline="") as file:
         header, *lines = csv.reader(file)
     # The first column may be an index without a header.
     rows = [dict(zip(header, line[len(line) - len(header) :], strict=True)) for line in lines]
-    columns = [column for column in rows[0] if known_cause(column)]
     groups: dict[str, list[Mapping[str, str]]] = {}
     for row in rows:
         if _number(row[_VALUE]) > 0 and math.isfinite(_number(row[_TIME])):
@@ -102,9 +115,8 @@ def read_series(path: Path) -> list[WatchedSeries]:
     for name, members in sorted(groups.items()):
         if len(members) >= _FEWEST_RUNS:
             members.sort(key=lambda row: float(row[_TIME]))
-            causes = {column: np.array([_number(row[column]) for row in members]) for column in columns}
             times, values = (np.array([float(row[column]) for row in members]) for column in (_TIME, _VALUE))
-            series.append(WatchedSeries(name, times, values, causes))
+            series.append(WatchedSeries(name, times, values))
     return series
 
 
@@ -148,7 +160,7 @@ def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> d
         found: list[tuple[float, bool]] = []
         false = 0
         for change in detector(trial):
-            if change.ratio >= 1 or cause_of(trial, change):
+            if change.ratio >= 1:
                 continue
             since_s, told_s = float(trial.times[change.since]), float(trial.times[change.told])
             if begun_s <= told_s <= begun_s + _WITHIN_S[plant.kind] and since_s >= begun_s - _NEAR_S:
@@ -166,7 +178,7 @@ def alarms_a_month(series: Sequence[WatchedSeries], detector: Detector) -> float
     alarms: dict[str, list[float]] = {}
     for one in series:
         for change in detector(one):
-            if change.ratio < 1 and not cause_of(one, change):
+            if change.ratio < 1:
                 alarms.setdefault(one.name.split(" ")[0], []).append(float(one.times[change.since]))
     count = sum(
         1

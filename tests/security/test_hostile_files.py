@@ -223,7 +223,7 @@ def test_a_recording_without_times_is_refused(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("strakes.watch.table.MOST_ROWS", 1000)
+    monkeypatch.setattr("strakes.watch.replay.MOST_ROWS", 1000)
     path = tmp_path / "table.csv"
     path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(_NOW_S, _NOW_S + 1000)))
     read_table(path)

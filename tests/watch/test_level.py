@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from bench.watch.__main__ import ours
+from bench.watch.year import ShiftedLevel
 from numpy.typing import NDArray
 
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
 from strakes.watch.reading import CounterReading
 from strakes.watch.replay import changes_of
-from strakes.watch.values import ShiftedLevel, WatchedSeries
-from strakes.watch.watch import GAIN, LEVEL_S, Watch
+from strakes.watch.values import WatchedSeries
+from strakes.watch.watch import FOR_CHANCE, GAIN, LEVEL_S, Watch
 
 DAY_S = 86400.0
 MONTH = 30.4375
@@ -18,14 +20,7 @@ MONTH = 30.4375
 
 def find_changes(series: WatchedSeries, alarms_a_month: float) -> list[ShiftedLevel]:
     """Return the confirmed changes of a series."""
-    detector = LevelDetector(alarms_a_month)
-    changes = []
-    for at, (time_s, value) in enumerate(zip(series.times.tolist(), series.values.tolist(), strict=True)):
-        told = detector.add(time_s, value)
-        if isinstance(told, LevelChange) and told.grade == "confirmed":
-            since = int(np.searchsorted(series.times, told.began_s))
-            changes.append(ShiftedLevel(since, at, told.ratio, told.low, told.high))
-    return changes
+    return list(ours(alarms_a_month / FOR_CHANCE)(series))
 
 
 def correlated(

@@ -288,8 +288,8 @@ def compare_command(before: str, after: str, over: float, store_directory: Path 
     from dataclasses import asdict
 
     from strakes.watch.gate import FEWEST_DAYS, compare
+    from strakes.watch.replay import parse_time
     from strakes.watch.ring import DAY_S
-    from strakes.watch.table import parse_time
 
     times = [parse_time(before), parse_time(after)]
     remedy = "Write, for example: --before 2026-11-01 --after 2026-11-02T06:00"
@@ -369,9 +369,6 @@ def _store(directory: Path | None) -> Path:
     "--by", metavar="COL", multiple=True, help="Make a series for each value of this column; may be repeated."
 )
 @click.option(
-    "--cause", metavar="COL", multiple=True, help="Another column that may explain a change; may be repeated."
-)
-@click.option(
     "--equals", is_flag=True, help="The series should behave alike, such as data targets: name one that falls behind."
 )
 @click.option(
@@ -387,7 +384,6 @@ def replay_command(
     time_column: str | None,
     value_column: str | None,
     by: tuple[str, ...],
-    cause: tuple[str, ...],
     equals: bool,
     worse: str,
     alarms_a_month: float,
@@ -407,8 +403,8 @@ def replay_command(
     notes: tuple[str, ...] = ()
     _spare(json, *files)
     if all(map(is_recording, files)):
-        if time_column or value_column or by or cause or equals:
-            what = "--time, --value, --by, --cause and --equals are for CSV files; a recording has no columns"
+        if time_column or value_column or by or equals:
+            what = "--time, --value, --by and --equals are for CSV files; a recording has no columns"
             raise BadInputError(what, where=str(files[0]), remedy="Leave them out.")
         watch, contents, events = Watch(alarms_a_month), Contents(), []
         for reading in readings(files):
@@ -428,7 +424,7 @@ def replay_command(
         if not time_column or not value_column:
             what = "this is no recording, which begins with ### and the Unix time; a CSV file needs --time and --value"
             raise BadInputError(what, where=str(files[0]), remedy=remedy)
-        columns = Columns(time_column, value_column, by, cause)
+        columns = Columns(time_column, value_column, by)
         result = replay(files[0], columns, alarms_a_month, worse_up=worse == "up", equals=equals)
         events = list(result.events)
         document = {

@@ -151,11 +151,6 @@ class Detector:
         self._noise: Noise | None = None
 
     @property
-    def learning(self) -> bool:
-        """Whether there are too few values for a test."""
-        return self._count < LEARN
-
-    @property
     def level(self) -> float:
         """Level of the current segment."""
         return float(np.median(self._segment))

@@ -207,35 +207,3 @@ class HeavyJobs:
                 del self._told[job]
                 events.append(replace(heavy.event, ended_s=max(heavy.over_s, heavy.event.began_s)))
         return events
-
-
-class OneOfUnits:
-    """Merges the events of a job that is heavy in operations and in bytes."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, WatchEvent] = {}
-        self._units: dict[str, set[str]] = {}
-
-    def add(self, events: Mapping[str, list[WatchEvent]]) -> list[WatchEvent]:
-        """Add simultaneous events by unit; return the merged ones."""
-        new: dict[str, WatchEvent] = {}
-        ended = []
-        for unit, of_unit in events.items():
-            for event in of_unit:
-                job = event.subject
-                if event.ended_s is None:
-                    self._units.setdefault(job, set()).add(unit)
-                    if job in new:
-                        also = event.text.rpartition(": ")[2]
-                        new[job] = replace(
-                            new[job], text=f"{new[job].text}; {also}", evidence={**event.evidence, **new[job].evidence}
-                        )
-                    elif job not in self._open:
-                        new[job] = event
-                else:
-                    self._units[job].discard(unit)
-                    if not self._units[job]:
-                        del self._units[job]
-                        ended.append(replace(self._open.pop(job), ended_s=event.ended_s))
-            self._open |= new
-        return [*new.values(), *ended]

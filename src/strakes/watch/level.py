@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from strakes.stats.change import LEARN, Change, Detector, Grade
-from strakes.watch.rhythm import HOUR_S, Rhythm
 
-_MONTH_S = 30.4375 * 86400.0
+HOUR_S = 3600.0
+MONTH_S = 30.4375 * 86400.0
 # The seasonality learns a value after this many further ones, if no change began meanwhile.
 _LEARNED_AFTER = 8
 # Smaller changes are not reported.
@@ -59,11 +59,6 @@ class LevelDetector:
         self._confirmed: Change | None = None
         self._warned = False
 
-    @property
-    def learning(self) -> bool:
-        """Whether there are too few values for a test."""
-        return self._changes.learning
-
     def add(self, time_s: float, value: float) -> LevelChange | LevelEnd | None:
         """Add a value; return a change or an end that it shows.
 
@@ -75,7 +70,7 @@ class LevelDetector:
         figure = math.log(value) if self._scale == "log" else value
         self._keep(time_s)
         self._learn(time_s, figure)
-        self._changes.alarms_per_value = self.alarms_a_month * self._seconds_per_value() / _MONTH_S
+        self._changes.alarms_per_value = self.alarms_a_month * self._seconds_per_value() / MONTH_S
         rest = figure - (self._rhythm.expected(time_s) if self._rhythm else 0.0)
         change = self._changes.add(rest)
         if change is None:
@@ -152,5 +147,44 @@ def _is_back(known: Change, change: Change) -> bool:
     return change.size * known.size < 0 and 2 * abs(change.after - known.before) < abs(known.size)
 
 
-class LearnedTooLittle(Exception):
-    """A series ended before the first test."""
+# Cells of the seasonality: the hours of a day, and the hours of a week.
+_CYCLES_H = (24, 168)
+# Values of prior weight (no seasonality): a cell is shrunk by n / (n + 8).
+_PRIOR_VALUES = 8.0
+# Values that a cell remembers: half a year of weeks.
+_MEMORY_VALUES = 26.0
+# Mean deviations at which a cell clips what it learns.
+_CLIP = 2.0
+
+
+class Rhythm:
+    """Seasonality: means for each hour of the day, and of their residuals for each hour of the week."""
+
+    def __init__(self) -> None:
+        self._means = [[0.0] * hours for hours in _CYCLES_H]
+        self._seen = [[0.0] * hours for hours in _CYCLES_H]
+        self._offsets = [0.0] * len(_CYCLES_H)
+        self._spread = 0.0
+
+    def expected(self, time_s: float) -> float:
+        """Return the expected deviation from the level at this time."""
+        hour = math.floor(time_s / HOUR_S)
+        # Subtract the mean so that the seasonality does not absorb the level.
+        return sum(self._shrunk(cycle, hour % hours) - self._offsets[cycle] for cycle, hours in enumerate(_CYCLES_H))
+
+    def learn(self, time_s: float, deviation: float) -> None:
+        """Learn a deviation from the level."""
+        hour = math.floor(time_s / HOUR_S)
+        self._spread += (abs(deviation) - self._spread) * 0.02 if self._spread else abs(deviation)
+        far = _CLIP * max(self._spread, 1e-12)
+        for cycle, hours in enumerate(_CYCLES_H):
+            cell, means, seen = hour % hours, self._means[cycle], self._seen[cycle]
+            rest = deviation - self._shrunk(cycle, cell)
+            seen[cell] = min(seen[cell] + 1.0, _MEMORY_VALUES)
+            means[cell] += (min(max(deviation, -far), far) - means[cell]) / seen[cell]
+            self._offsets[cycle] = sum(self._shrunk(cycle, at) * seen[at] for at in range(hours)) / sum(seen)
+            deviation = rest
+
+    def _shrunk(self, cycle: int, cell: int) -> float:
+        seen = self._seen[cycle][cell]
+        return self._means[cycle][cell] * seen / (seen + _PRIOR_VALUES)

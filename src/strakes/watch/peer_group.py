@@ -7,7 +7,6 @@ itself, which would hide a part of its fall, and outliers, which would make the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -44,12 +43,7 @@ def shares_of_equals(series: Sequence[WatchedSeries]) -> list[WatchedSeries]:
     middles = _middles(values[kept], at[kept], ends) if kept.any() else values[kept]
     shares = np.split(values[kept] / middles, ends)
     return [
-        replace(
-            member,
-            times=member.times[keep],
-            values=share,
-            causes={column: amounts[keep] for column, amounts in member.causes.items()},
-        )
+        WatchedSeries(member.name, member.times[keep], share)
         for member, keep, share in zip(series, keeps, shares, strict=True)
     ]
 

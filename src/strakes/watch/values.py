@@ -17,29 +17,11 @@ CLOCK = "clock"
 
 @dataclass(frozen=True)
 class WatchedSeries:
-    """One figure over time, oldest first; NaN is a missing value.
-
-    ``causes``: columns that may explain a change, each as long as ``values``.
-    """
+    """One figure over time, oldest first; NaN is a missing value."""
 
     name: str
     times: Numbers
     values: Numbers
-    causes: Mapping[str, Numbers] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ShiftedLevel:
-    """A level shift at index ``since``, detected at index ``told``; ``ratio`` is after / before.
-
-    ``low`` to ``high`` is its 90 % interval.
-    """
-
-    since: int
-    told: int
-    ratio: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -8,27 +8,26 @@ from statistics import median
 
 from strakes.base.units import format_duration
 from strakes.stats.change import Grade
-from strakes.watch.heavy import HeavyJobs, OneOfUnits
+from strakes.watch.heavy import HeavyJobs
 from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
 from strakes.watch.outages import Outages
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
-from strakes.watch.saturation import SaturationDetector
 from strakes.watch.slow import Named, SlowTargets
 from strakes.watch.values import WatchEvent
 
 ALARMS_A_MONTH = 1.0
 # False level shifts per accepted false alarm: half of the shifts are gains, which raise no alarm.
 FOR_CHANCE = 2.0
-# A false alarm within a peer group blames one member, so it costs more.
-FOR_CHANCE_OF_EQUALS = 0.5
 # The cause of a change to the better, which raises no alarm.
 GAIN = "a gain"
 # Levels are detected in medians over this time, which resolve the daily seasonality.
 LEVEL_S = 300.0
 # Limit of the number of figures.
 MOST_FIGURES = 200
-# A longer interval between two readings is reported as a gap.
+# A longer interval between two readings is reported as a gap. After it, the onset of a saturation is unknown.
 _GAP_S = 300.0
+# Shares of the capacity at which a saturation begins and ends. With one bound, noise at it would raise many alarms.
+_SATURATED, _RELIEVED = 0.90, 0.87
 
 
 class Watch:
@@ -40,16 +39,17 @@ class Watch:
         self._slow = {group: SlowTargets(group) for group in (DISKS, DATA_TARGETS, METADATA_TARGETS)}
         self._heavy = {"operations": HeavyJobs("operations"), "bytes": HeavyJobs("bytes")}
         self._heavy["requests of clients"] = HeavyJobs("requests", "")
-        self._one_of_units = OneOfUnits()
         # Group -> source -> time and counters, since a peer group may span several servers.
         self._work_of: dict[str, dict[str, tuple[float, Mapping[str, Work]]]] = {}
-        self._saturation: dict[str, SaturationDetector] = {}
         self._names: dict[str, Named] = {}
-        self._levels: dict[str, LevelDetector] = {}
+        self._saturated: dict[tuple[str, str], WatchEvent] = {}
+        # Capacity -> last time below the bound.
+        self._less_s: dict[tuple[str, str], float] = {}
+        self._levels: dict[str, LevelEvents] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
-        self._changed: dict[tuple[str, Grade], WatchEvent] = {}
-        self._slow_told: dict[str, str] = {}
+        # Open slow targets and heavy jobs, with the member or unit of which they were reported.
+        self._reported_as: dict[tuple[str, str], str] = {}
         self.left_out = 0
         """Number of figures beyond the limit."""
 
@@ -63,14 +63,11 @@ class Watch:
             "bytes": reading.job_bytes,
             "requests of clients": {"": reading.clients} if reading.clients else {},
         }
-        heavy = {
-            unit: self._heavy[unit].add(reading.source, reading.time_s, of_unit)
-            for unit, of_unit in counts.items()
-            if of_unit
-        }
-        events += self._one_of_units.add(heavy)
-        saturation = self._saturation.setdefault(reading.source, SaturationDetector())
-        events += saturation.add(reading.time_s, reading.full, reading.locks)
+        for unit, of_unit in counts.items():
+            found = self._heavy[unit].add(reading.source, reading.time_s, of_unit) if of_unit else []
+            events += [event for event in found if self._is_new(event, event.subject, unit)]
+        events += self._saturation(reading, reading.full, "{} is {:.0%} full")
+        events += self._saturation(reading, reading.locks, "{} has given out {:.0%} of its locks")
         for name, value in reading.figures.items():
             events += self._figure(reading.time_s, name, value)
         return sorted(events, key=lambda event: event.began_s)
@@ -91,26 +88,21 @@ class Watch:
 
     def _gap(self, reading: CounterReading) -> list[WatchEvent]:
         last_s = self._last_s.get(reading.source)
-        self._last_s[reading.source] = reading.time_s
-        if last_s is None or -5 < reading.time_s - last_s < _GAP_S:
+        self._last_s[reading.source] = now_s = reading.time_s
+        if last_s is None or -5 < now_s - last_s < _GAP_S:
             return []
-        if reading.time_s < last_s:
-            text = f"{reading.source}: the clock was set back by {format_duration(last_s - reading.time_s)}"
-        else:
-            long = format_duration(reading.time_s - last_s)
-            text = f"{reading.source}: nothing was read for {long}, or the clock was set forward by that"
-        return [
-            WatchEvent(
-                "gap", reading.source, min(last_s, reading.time_s), reading.time_s, text, max(last_s, reading.time_s)
-            )
-        ]
+        long = format_duration(abs(now_s - last_s))
+        text = f"{reading.source}: nothing was read for {long}, or the clock was set forward by that"
+        if now_s < last_s:
+            text = f"{reading.source}: the clock was set back by {long}"
+        return [WatchEvent("gap", reading.source, min(last_s, now_s), now_s, text, max(last_s, now_s))]
 
     def _work(self, reading: CounterReading) -> list[WatchEvent]:
         events = []
         for group in (DATA_TARGETS, METADATA_TARGETS):
             if group in reading.work:
-                work = self._together(group, reading, reading.work[group])
-                events += self._new(self._slow[group].add(reading.time_s, work))
+                work = self._of_all_servers(group, reading, reading.work[group])
+                events += self._slow[group].add(reading.time_s, work)
         targets = reading.work.get(DATA_TARGETS, {})
         disks = reading.work.get(DISKS, {})
         # Two servers may have disks with the same name.
@@ -119,31 +111,45 @@ class Watch:
             for key, disk in keys.items():
                 target = reading.devices[disk]
                 self._names[key] = Named(f"{target} ({DISKS} {disk})", target)
-            work = self._together(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
-            events += self._new(self._slow[DISKS].add(reading.time_s, work, self._names))
-        return events
+            work = self._of_all_servers(DISKS, reading, {key: disks[disk] for key, disk in keys.items()})
+            events += self._slow[DISKS].add(reading.time_s, work, self._names)
+        # If a disk is slow, its target is slow, too.
+        return [event for event in events if self._is_new(event, str(event.evidence["target"]), event.subject)]
 
-    def _together(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
-        """Return the newest counters of each member of a group, over all servers."""
+    def _of_all_servers(self, group: str, reading: CounterReading, work: Mapping[str, Work]) -> dict[str, Work]:
+        """Return the newest counters of each member of a group."""
         of_sources = self._work_of.setdefault(group, {})
         of_sources[reading.source] = (reading.time_s, work)
-        together: dict[str, Work] = {}
+        newest: dict[str, Work] = {}
         for _, of_source in sorted(of_sources.values(), key=lambda each: each[0]):
-            together |= of_source
-        return together
+            newest |= of_source
+        return newest
 
-    def _new(self, events: list[WatchEvent]) -> list[WatchEvent]:
-        """Drop duplicate events: if a disk is slow, its target is slow, too."""
-        new = []
-        for event in events:
-            target = str(event.evidence["target"])
-            if event.ended_s is None:
-                first = self._slow_told.setdefault(target, event.subject) == event.subject
-            elif first := self._slow_told.get(target) == event.subject:
-                del self._slow_told[target]
-            if first:
-                new.append(event)
-        return new
+    def _is_new(self, event: WatchEvent, culprit: str, reported_as: str) -> bool:
+        """Return False for a duplicate: a culprit is reported once while it lasts, and ends as it was reported."""
+        key = (event.kind, culprit)
+        if event.ended_s is None:
+            return self._reported_as.setdefault(key, reported_as) == reported_as
+        return self._reported_as.get(key) == reported_as and bool(self._reported_as.pop(key))
+
+    def _saturation(self, reading: CounterReading, shares: Mapping[str, float], words: str) -> list[WatchEvent]:
+        """Compare shares of capacity with their bounds."""
+        events = []
+        for subject, share in shares.items():
+            key, now_s = (reading.source, subject), reading.time_s
+            if key not in self._saturated and share >= _SATURATED:
+                less_s = self._less_s.get(key, now_s)
+                began_s = (less_s + now_s) / 2 if 0 <= now_s - less_s <= _GAP_S else now_s
+                event = WatchEvent(
+                    "saturation", subject, began_s, now_s, words.format(subject, share), size=share, unit="share"
+                )
+                self._saturated[key] = event
+                events.append(event)
+            elif key in self._saturated and share < _RELIEVED:
+                events.append(replace(self._saturated.pop(key), ended_s=now_s))
+            if share < _SATURATED:
+                self._less_s[key] = now_s
+        return events
 
     def _figure(self, time_s: float, name: str, value: float) -> list[WatchEvent]:
         began_s, values = self._batches.get(name, (time_s, []))
@@ -155,57 +161,59 @@ class Watch:
             return []
         self._batches[name] = (time_s, [value])
         if name not in self._levels:
-            self._levels[name] = LevelDetector(self._alarms)
-            for detector in self._levels.values():
-                detector.alarms_a_month = self._alarms / len(self._levels)
-        told = self._levels[name].add(began_s, median(values)) if values else None
-        return self._level_events(name, told)
+            self._levels[name] = LevelEvents(name, LevelDetector(self._alarms), worse_up=True)
+            for level in self._levels.values():
+                level.detector.alarms_a_month = self._alarms / len(self._levels)
+        return self._levels[name].add(began_s, median(values)) if values else []
 
-    def _level_events(self, name: str, told: LevelChange | LevelEnd | None) -> list[WatchEvent]:
-        """Return the event of a change, and the end of the warning or change before it."""
+
+class LevelEvents:
+    """Events of one figure. ``of_equals``: its values are relative to its peer group, and a fall is a slow target."""
+
+    def __init__(self, name: str, detector: LevelDetector, *, worse_up: bool, of_equals: bool = False) -> None:
+        self.detector = detector
+        self._name, self._worse_up, self._of_equals = name, worse_up, of_equals
+        self._open: dict[Grade, WatchEvent] = {}
+
+    def add(self, time_s: float, value: float) -> list[WatchEvent]:
+        """Add a value; return the event of a change, and the end of the warning or change before it."""
+        told = self.detector.add(time_s, value)
         if told is None:
             return []
-        key = (name, told.grade)
         if isinstance(told, LevelEnd):
-            known = self._changed.pop(key, None)
-            return [] if known is None else [replace(known, ended_s=max(told.ended_s, known.began_s))]
-        events = []
-        if told.grade == "confirmed" and (warning := self._changed.pop((name, "early"), None)) is not None:
-            events.append(replace(warning, ended_s=told.told_s))
-        self._changed[key] = level_event(name, told, worse_up=True)
-        return [*events, self._changed[key]]
+            return self._ended(told.grade, told.ended_s)
+        ended = self._ended("early", told.told_s) if told.grade == "confirmed" else []
+        self._open[told.grade] = self._event(told)
+        return [*ended, self._open[told.grade]]
 
+    def _ended(self, grade: Grade, ended_s: float) -> list[WatchEvent]:
+        event = self._open.pop(grade, None)
+        return [replace(event, ended_s=max(ended_s, event.began_s))] if event else []
 
-def level_event(
-    name: str, told: LevelChange, *, worse_up: bool, cause: str = "", of_equals: bool = False
-) -> WatchEvent:
-    """Return the event of a change of level. A change to the better has the cause "a gain" and raises no alarm.
-
-    ``of_equals``: the level is relative to the peer group.
-    """
-    better = (told.ratio < 1) == worse_up
-    sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]
-    if of_equals:
-        text = (
-            f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}) against the others, "
-            f"from {told.before:.2f} to {told.after:.2f} times their mean"
+    def _event(self, told: LevelChange) -> WatchEvent:
+        """Return the event of a change. A change to the better has the cause "a gain" and raises no alarm."""
+        better = (told.ratio < 1) == self._worse_up
+        sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]
+        text = f"{self._name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]})"
+        if self._of_equals:
+            text += f" against the others, from {told.before:.2f} to {told.after:.2f} times their mean"
+        else:
+            text += f", from {told.before:.4g} to {told.after:.4g}"
+        offset = 0.0 if told.relative else 1.0
+        confirmed = "slow-target" if self._of_equals and not better else "level"
+        return WatchEvent(
+            confirmed if told.grade == "confirmed" else "early-warning",
+            self._name,
+            told.began_s,
+            told.told_s,
+            text,
+            size=told.ratio - offset,
+            low=told.low - offset,
+            high=told.high - offset,
+            unit="ratio" if told.relative else "difference",
+            cause=GAIN if better else "",
+            evidence={"before": told.before, "after": told.after, "grade": told.grade},
         )
-    else:
-        text = f"{name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]}), from {told.before:.4g} to {told.after:.4g}"
-    offset = 0.0 if told.relative else 1.0
-    return WatchEvent(
-        "level" if told.grade == "confirmed" else "early-warning",
-        name,
-        told.began_s,
-        told.told_s,
-        text,
-        size=told.ratio - offset,
-        low=told.low - offset,
-        high=told.high - offset,
-        unit="ratio" if told.relative else "difference",
-        cause=cause or (GAIN if better else ""),
-        evidence={"before": told.before, "after": told.after, "grade": told.grade},
-    )
 
 
 def _change(ratio: float, *, relative: bool) -> str:

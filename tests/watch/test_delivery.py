@@ -164,7 +164,7 @@ def test_series_stay_bounded_with_ten_thousand_jobs_and_targets() -> None:
         latencies={("/fs", f"o{number}", "50"): 0.1 for number in range(10_000)},
         full=many,
         service_s=many,
-        top={"operations": [(f'job"{number}\n', 0.1) for number in range(10_000)]},
+        top={("operations", "1", f'job"{number}\n'): 0.1 for number in range(10_000)},
         alarms={("heavy", f"job{number}"): 1 for number in range(10_000)},
         missed={f"s{number}": 1 for number in range(10_000)},
         events={"heavy": 3},
@@ -187,12 +187,11 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
         latencies={("/fs", "create", "99"): 0.1},
         full={"/fs": 0.5},
         service_s={"OST0000": 0.1},
-        top={"operations": [("job", 0.1)]},
+        top={("operations", "1", "job"): 0.1},
         alarms=pair,
         events={"gap": 1},
         levels={"level": 1.0},
         missed={"source": 1},
-        counters=pair,
         deliveries=pair,
     )
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:

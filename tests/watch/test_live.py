@@ -19,8 +19,7 @@ from strakes.targets.keeper import remove_with_limit
 from strakes.targets.mountinfo import Mount
 from strakes.targets.removal import Left
 from strakes.watch.alerts import AlertSender
-from strakes.watch.clocks import NO_BREAK, Break
-from strakes.watch.live import LiveWatch
+from strakes.watch.live import NO_BREAK, Break, LiveWatch
 from strakes.watch.page import render_watch_page
 from strakes.watch.probing import CreateTest
 from strakes.watch.reading import CounterReading

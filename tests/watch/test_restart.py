@@ -78,36 +78,6 @@ def test_an_open_event_of_an_earlier_watch_is_closed(tmp_path: Path) -> None:
     assert event.ended_s == 1060.0 and event.text == "OST0000 is away (the watch ended before it was over)"
 
 
-def test_an_alarm_continues_after_a_restart_of_the_watch(tmp_path: Path) -> None:
-    clock, told, sent = Clock(), list[WatchEvent](), list[WatchEvent]()
-    full = {second: 0.95 if second < 1300 else 0.1 for second in range(1000, 9000)}
-
-    def watch(targets: tuple[str, ...]) -> LiveWatch:
-        source = Scripted(
-            {second: CounterReading("script", second, full=dict.fromkeys(targets, now)) for second, now in full.items()}
-        )
-        alerts = AlertSender(["page"], lambda _, event: sent.append(event))
-        return LiveWatch([], [source], Ring(tmp_path), alerts, probe=False, say=told.append, clock=clock)
-
-    def run(live: LiveWatch, until_s: float) -> None:
-        while clock.now_s < until_s:
-            live.step()
-            live._alerts.settle()
-            clock.now_s += 1
-
-    run(watch(("t", "u")), 1100.0)
-    second = watch(("t",))
-    run(second, 1250.0)
-    # Both alarms are open, and neither was sent again.
-    assert len(second.metrics.now.alarms) == 2
-    assert [(event.began_s, event.subject) for event in sent] == [(1000.0, "t"), (1000.0, "u")]
-    run(second, 2100.0)
-    assert not second.metrics.now.alarms
-    ends = {event.subject: event for event in Ring(tmp_path).events()}
-    assert (ends["t"].began_s, ends["t"].ended_s) == (1000.0, 1300.0)
-    assert ends["u"].text.endswith("(the watch ended before it was over)") and ends["u"].ended_s == 1060.0
-
-
 def test_a_page_does_not_call_an_event_lasting_after_the_watch_ended(tmp_path: Path) -> None:
     ring = Ring(tmp_path)
     ring.add_event(WatchEvent("heavy", "job 7", 1000.0, 1030.0, "job 7 causes 90% of the load"))

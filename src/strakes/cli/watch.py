@@ -165,8 +165,8 @@ def run_command(
     from strakes.watch.metrics import serve
     from strakes.watch.ring import Ring
     from strakes.watch.sources import sources_of
+    from strakes.watch.values import line
     from strakes.watch.watch import Watch
-    from strakes.watch.watch_text import line
 
     address, port = _address_of(metrics)
     kept_levels = _levels(levels)
@@ -394,10 +394,12 @@ def replay_command(
     FILE is a CSV file (--time and --value name its columns), or one recording of counters for each machine: output of
     lctl get_param, each after a line of ### and the Unix time.
     """
+    from dataclasses import asdict
+
     from strakes.watch.recorded import Contents, is_recording, readings
     from strakes.watch.replay import Columns, replay
+    from strakes.watch.values import line
     from strakes.watch.watch import Watch
-    from strakes.watch.watch_text import line, to_document
 
     lacking: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -411,7 +413,7 @@ def replay_command(
             contents.add(reading)
             events += watch.add(reading)
         lacking = contents.lacking()
-        document = {"schema": 1, "events": to_document(events), "top": watch.top, "lacking": lacking}
+        document: dict[str, object] = {"top": watch.top, "lacking": lacking}
         # Keep the last version of each event.
         events = list({event.key: event for event in events}.values())
         alarms = sum(event.alarm for event in events)
@@ -428,20 +430,14 @@ def replay_command(
         result = replay(files[0], columns, alarms_a_month, worse_up=worse == "up", equals=equals)
         events = list(result.events)
         document = {
-            "schema": 1,
-            "events": to_document(events),
             "alarms": result.alarms,
             "months": result.months,
             "learning": result.learning,
             "passed_over": result.passed_over,
         }
         notes, summary = result.notes, result.summary
-    if write_document(json, dumps(document, indent=1)):
-        for event in events:
-            say(line(event))
-        for text in lacking:
-            say(f"not watched: {text}")
-        for text in notes:
+    listed = [{**asdict(event), "alarm": event.alarm} for event in events]
+    if write_document(json, dumps({"schema": 1, "events": listed, **document}, indent=1)):
+        for text in (*map(line, events), *(f"not watched: {text}" for text in lacking), *notes, summary):
             say(text)
-        say(summary)
     return 0

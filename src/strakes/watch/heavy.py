@@ -11,8 +11,8 @@ from itertools import pairwise
 from statistics import median
 
 from strakes.base.units import format_bytes
+from strakes.watch.reading import LONGEST_S, WINDOW_S, grown
 from strakes.watch.values import WatchEvent
-from strakes.watch.windows import WINDOW_S, grown
 
 _MOST_JOBS = 256
 _TOP = 20
@@ -25,8 +25,6 @@ _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
 # A load that stays unusual for this number of windows (30 min) becomes the usual one.
 _NEW_USUAL = 120
-# Longest gap between two readings of a source that are compared.
-_LONGEST_S = 20 * WINDOW_S
 # Exponential decay of the counts, with a time constant of one hour.
 _FORGET = math.exp(-WINDOW_S / 3600)
 
@@ -55,7 +53,6 @@ class HeavyJobs:
 
     def __init__(self, unit: str, who: str = "job ") -> None:
         self._unit, self._who = unit, who
-        self._of_unit = "" if unit == "bytes" else f" {unit}"
         self._before: dict[str, tuple[float, Mapping[str, Mapping[str, float]]]] = {}
         self._grown: dict[str, float] = {}
         self._from_s: float | None = None
@@ -79,10 +76,10 @@ class HeavyJobs:
         """Add counters of a source (target -> job -> count); return the events that begin and end."""
         before_s, before = self._before.get(source, (time_s, {}))
         self._before[source] = (time_s, counts)
-        if self._from_s is None or not 0 <= time_s - self._from_s <= _LONGEST_S:
+        if self._from_s is None or not 0 <= time_s - self._from_s <= LONGEST_S:
             self._from_s, self._grown = time_s, {}
             return []
-        if 0 <= time_s - before_s <= _LONGEST_S:
+        if 0 <= time_s - before_s <= LONGEST_S:
             # Skip targets without an earlier reading, whose counts are old.
             for target in counts.keys() & before.keys():
                 earlier = before[target]
@@ -115,17 +112,16 @@ class HeavyJobs:
             apart.weight += rates.get(job, 0.0) * seconds
             apart.seconds += seconds
 
-    def _own(self, job: str) -> float:
-        """Return the usual rate of a job, without the reported load unless that lasts most of the time."""
+    def _expected(self, job: str, others: float, usual: float) -> float:
+        """Return the usual rate of a job, scaled up in proportion to the others.
+
+        The reported load of the job is usual only if it lasts most of the time.
+        """
         if not self._seconds:
             return 0.0
         apart = self._apart.get(job, _Apart())
         unusual = apart.weight if apart.seconds < self._seconds / 2 else 0.0
-        return max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
-
-    def _expected(self, job: str, others: float, usual: float) -> float:
-        """Return the rate of a job if its load had risen in proportion to the others."""
-        own = self._own(job)
+        own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
         # With a short history the rate in question dominates the usual one.
         if len(self._usual) < _KNOWN_FROM:
             return own
@@ -163,13 +159,17 @@ class HeavyJobs:
         # The load may have begun within the first window.
         first_s = run[0][0] + (1 - min(1.0, run[0][1] / run[-1][1])) * (run[1][0] - run[0][0])
         rest = {f"next {number}": name for number, (name, _) in enumerate(self.top[:3], 1) if name != job}
+        of_unit = "" if self._unit == "bytes" else f" {self._unit}"
+        own, all_jobs, before = (
+            f"{amount:,.0f}" if of_unit else format_bytes(round(amount)) for amount in (rate, total, usual)
+        )
         event = WatchEvent(
             "heavy",
             job,
             first_s,
             ended_s,
-            f"{self._who}{job} causes {rate / total:.0%} of the load: {self._amount(rate)}{self._of_unit} a second, "
-            f"all together {self._amount(total)}, usual {self._amount(usual)}",
+            f"{self._who}{job} causes {rate / total:.0%} of the load: {own}{of_unit} a second, "
+            f"all together {all_jobs}, usual {before}",
             size=rate / total,
             low=min(row[1] / row[2] for row in run),
             high=max(row[1] / row[2] for row in run),
@@ -186,22 +186,16 @@ class HeavyJobs:
             apart.seconds += until_s - began_s
         return event
 
-    def _amount(self, rate: float) -> str:
-        return format_bytes(round(rate)) if self._unit == "bytes" else f"{rate:,.0f}"
-
     def _ended(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:
         events = []
         for job, heavy in list(self._told.items()):
             share = min(1.0, rates.get(job, 0.0) / float(heavy.event.evidence[f"{self._unit}_per_s"]))
             heavy.quiet = heavy.quiet + 1 if share < _QUIET else 0
-            if heavy.quiet == 1:
-                # The load ended within this window, or within the previous one if that was lower already.
-                lower = heavy.share < _FULL_SHARE
-                heavy.over_s = (
-                    heavy.window_s + heavy.share * (began_s - heavy.window_s)
-                    if lower
-                    else began_s + share * (ended_s - began_s)
-                )
+            if heavy.quiet == 1 and heavy.share < _FULL_SHARE:
+                # The load ended within the previous window, which was lower already.
+                heavy.over_s = heavy.window_s + heavy.share * (began_s - heavy.window_s)
+            elif heavy.quiet == 1:
+                heavy.over_s = began_s + share * (ended_s - began_s)
             heavy.window_s, heavy.share = began_s, share
             if heavy.quiet >= _WINDOWS:
                 del self._told[job]

@@ -7,35 +7,110 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from strakes.base.units import counted, format_duration
-from strakes.model.service_level import ServiceLevel
-from strakes.runs.messages import LoggedOperation
+from strakes.model.service_level import Minute, ServiceLevel, is_exceeded
 from strakes.targets.marker import WATCH_RUN
 from strakes.watch.alerts import AlertSender
-from strakes.watch.clocks import NO_BREAK, Break, Clocks
 from strakes.watch.histogram import Histogram
 from strakes.watch.metrics import Metrics, Now
 from strakes.watch.probing import OPERATIONS, DirectoryProbe
 from strakes.watch.reading import CounterReading
-from strakes.watch.ring import Ring, RingRow
-from strakes.watch.service import ServiceAlarms
+from strakes.watch.ring import DAY_S, Ring, RingRow
 from strakes.watch.sources import CounterSource
 from strakes.watch.values import CLOCK, WatchEvent
 from strakes.watch.watch import Watch
 
-_MINUTE_S = 60.0
+_TICK_S, _MINUTE_S = 1.0, 60.0
+# A row never lasts longer, whatever happened to the clock.
+_MOST_ROW_S = 600.0
 # Seconds that an alarm stays in the metrics if it has ended when it is reported; otherwise no scrape would see it.
 _NEWS_S = 300.0
-_TICK_S = 1.0
+# A source that could not be read is read again this soon.
 _SOON_S = 30.0
-_DAY_S = 86400.0
 _MOST_OPEN = 1000
-# A watch that begins within an hour continues the open alarms of the last one. Alarms that it does not find again
-# within 15 minutes are over.
-_CONTINUE_S, _FOUND_AGAIN_S = 3600.0, 900.0
+# Most targets, and most characters of an error, that are taken over from a reading.
+_MOST_FULL, _MOST_SAID = 500, 300
+# Tolerances: a busy machine wakes a process late, and NTP slews the wall clock.
+_LATE_S, _STEP_S = 5.0, 2.0
+# Successive minutes beyond a level until its alarm, and within it until the end. A longer-term error budget is computed
+# by Prometheus from the metric strakes_watch_service_level_met.
+_MINUTES = 5
+
+
+@dataclass(frozen=True)
+class Break:
+    """Seconds that this process was stopped, and seconds that the wall clock was set forward (negative: back)."""
+
+    stopped_s: float = 0.0
+    stepped_s: float = 0.0
+
+
+NO_BREAK = Break()
+
+
+class Clocks:
+    """Compares the wall clock with a monotonic one. ``steady`` must also count while the machine is suspended."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._clock, self._steady, self._sleep = clock, steady, sleep
+        self._apart_s = clock() - steady()
+
+    def rest(self, seconds: float) -> Break:
+        """Sleep; return the stops and clock steps during the sleep.
+
+        >>> steady, clock = iter([0.0, 1.0, 2.0, 60.0, 257.0]), iter([100.0, 7302.0, 7557.0])
+        >>> clocks = Clocks(lambda: next(clock), lambda: next(steady), lambda _: None)
+        >>> clocks.rest(1.0), clocks.rest(1.0)
+        (Break(stopped_s=0.0, stepped_s=7200.0), Break(stopped_s=196.0, stepped_s=0.0))
+        """
+        began_s = self._steady()
+        self._sleep(seconds)
+        now_s = self._steady()
+        late_s, apart_s = now_s - began_s - seconds, self._clock() - now_s
+        stepped_s, self._apart_s = apart_s - self._apart_s, apart_s
+        return Break(late_s if late_s > _LATE_S else 0.0, stepped_s if abs(stepped_s) > _STEP_S else 0.0)
+
+
+class ServiceAlarms:
+    """Judges each minute. ``met``: 1 or 0 for each level in the last minute."""
+
+    def __init__(self, levels: Sequence[ServiceLevel]) -> None:
+        self._levels = levels
+        self.met: dict[str, float] = {}
+        # Level -> number of successive minutes that contradict its present state.
+        self._against: Counter[str] = Counter()
+        self._open: dict[str, WatchEvent] = {}
+
+    def add(self, row: Minute, now_s: float) -> list[WatchEvent]:
+        """Add a minute; return the alarms that begin or end."""
+        events = []
+        for level in self._levels:
+            exceeded = is_exceeded(level, row)
+            if exceeded is None:
+                continue
+            text = level.text
+            self.met[text] = float(not exceeded)
+            self._against[text] = self._against[text] + 1 if exceeded == (text not in self._open) else 0
+            if self._against[text] < _MINUTES:
+                continue
+            self._against[text] = 0
+            if known := self._open.pop(text, None):
+                ended_s = max(known.began_s, now_s - _MINUTE_S * _MINUTES)
+                events.append(replace(known, told_s=now_s, ended_s=ended_s, text=f"{text}: met again"))
+            else:
+                began_s = row.time_s - _MINUTE_S * (_MINUTES - 1)
+                why = f"{text}: exceeded in each of the last {_MINUTES} minutes"
+                self._open[text] = WatchEvent("service-level", text, began_s, now_s, why)
+                events.append(self._open[text])
+        return events
 
 
 class LiveWatch:
@@ -64,7 +139,7 @@ class LiveWatch:
         self._probes = [DirectoryProbe(directory, run) for directory in directories] if probe else []
         self._due_s = dict.fromkeys((source.name for source in sources), 0.0)
         self._minute: tuple[float, dict[str, Histogram]] = (clock(), {})
-        self._recent: dict[tuple[str, str], Histogram] = {}
+        self._recent: dict[str, Histogram] = {}
         # Open events, and alarms that were reported at their end, with the time until which metrics show them.
         self._open: dict[tuple[str, str, float], WatchEvent] = {}
         self._news: dict[tuple[str, str, float], tuple[WatchEvent, float]] = {}
@@ -74,14 +149,10 @@ class LiveWatch:
         self._read_any = False
         self._judged: set[str] = set()
         self._full: dict[str, float] = {}
-        self._counters: dict[tuple[str, str], float] = {}
         self._thinned_s = 0.0
         self._full_store: WatchEvent | None = None
         self._kept_until_s = ring.kept_until_s()
-        # Open alarms of the previous watch, by kind and subject, and the time until which they may be found again.
-        self._earlier = self._continued(clock())
-        self._earlier_until_s = clock() + _FOUND_AGAIN_S
-        self._earlier_ended_s = self._kept_until_s or 0.0
+        self._close_earlier()
 
     def step(self, since: Break = NO_BREAK) -> None:
         """Read the sources that are due and report new events. ``since``: stops and clock steps since the last step."""
@@ -99,12 +170,12 @@ class LiveWatch:
             operations, found = probe.step(now_s)
             events += found
             for operation in operations:
-                self._count(probe, operation)
+                took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
+                self._count(self._minute[1], probe, operation.phase, took_s)
             if (hang := probe.hang(now_s)) is not None:
                 reading = CounterReading(f"probe of {probe.directory}", now_s, waits=(hang,))
                 events += self._watch.outages.add(reading)
-        began_s = self._minute[0]
-        if not 0 <= now_s - began_s < _MINUTE_S:
+        if not 0 <= now_s - self._minute[0] < _MINUTE_S:
             events += self._end_minute(now_s)
         self._report(events, now_s)
 
@@ -113,6 +184,17 @@ class LiveWatch:
         now_s = self._clock()
         events = [event for probe in self._probes for event in probe.close(now_s)]
         self._report([*events, *self._end_minute(now_s)], now_s)
+
+    def _close_earlier(self) -> None:
+        """Close the open events of the previous watch; this one reports again what lasts."""
+        until_s = self._kept_until_s or 0.0
+        events = self._ring.events()
+        if self._kept_until_s is not None:
+            self._watch.outages.resume(until_s, [event for event in events if event.kind == "outage"])
+        for event in events:
+            if event.ended_s is None:
+                text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
+                self._ring.add_event(replace(event, ended_s=max(until_s, event.told_s), text=text))
 
     def _before(self, now_s: float) -> list[WatchEvent]:
         """Report, once, the gap since the last stored minute."""
@@ -136,47 +218,14 @@ class LiveWatch:
             text = f"the watch was stopped for {format_duration(since.stopped_s)}: nothing of that time is counted"
             events.append(WatchEvent("gap", "watch", began_s, now_s, text, began_s + since.stopped_s))
         if since.stepped_s:
-            by = format_duration(abs(since.stepped_s))
-            text = f"the clock was set forward by {by}" if since.stepped_s > 0 else f"the clock was set back by {by}"
+            way, by = "forward" if since.stepped_s > 0 else "back", format_duration(abs(since.stepped_s))
             times = sorted((now_s - since.stepped_s, now_s))
-            events.append(WatchEvent("gap", CLOCK, times[0], now_s, text, times[1]))
+            events.append(WatchEvent("gap", CLOCK, times[0], now_s, f"the clock was set {way} by {by}", times[1]))
         return events
-
-    def _continued(self, now_s: float) -> dict[tuple[str, str], WatchEvent]:
-        """Return the open alarms of the previous watch that may last; end its other open events."""
-        kept_until_s = self._kept_until_s or 0.0
-        recent = 0 <= now_s - kept_until_s < _CONTINUE_S
-        events = self._ring.events()
-        if recent:
-            self._watch.outages.resume(kept_until_s, [event for event in events if event.kind == "outage"])
-        held: dict[tuple[str, str], WatchEvent] = {}
-        for event in events:
-            if event.ended_s is None and event.alarm and recent:
-                held[event.kind, event.subject] = self._open[event.key] = event
-            elif event.ended_s is None:
-                self._ring.add_event(_closed(event, kept_until_s))
-        return held
-
-    def _known(self, event: WatchEvent) -> WatchEvent:
-        """Return an event, with the onset that the previous watch reported for it, if any."""
-        held = self._earlier.get((event.kind, event.subject))
-        # An outage that began later is another one.
-        if held is None or (event.kind == "outage" and event.began_s > self._earlier_until_s - _FOUND_AGAIN_S + 60):
-            return event
-        if event.ended_s is not None:
-            del self._earlier[event.kind, event.subject]
-        return replace(event, began_s=held.began_s)
-
-    def _not_found_again(self, now_s: float) -> list[WatchEvent]:
-        """Return, once, the end of the earlier alarms that were not found again."""
-        if now_s < self._earlier_until_s:
-            return []
-        self._earlier_until_s = math.inf
-        return [_closed(event, self._earlier_ended_s) for event in self._earlier.values() if event.key in self._open]
 
     def _read(self, source: CounterSource, now_s: float) -> list[WatchEvent]:
         reading = source.read(now_s)
-        said = "; ".join(reading.missing)[:300]
+        said = "; ".join(reading.missing)[:_MOST_SAID]
         events = []
         if not said and source.name not in self._judged:
             self._judged.add(source.name)
@@ -196,14 +245,14 @@ class LiveWatch:
             del self._unread[source.name]
             long = format_duration(max(0.0, now_s - gap.began_s))
             text = f"{source.name} can be read again; for {long} it could not be read: {before}"
-            events.append(replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text))
-        self._full |= dict(list(reading.full.items())[:500])
-        self._counters |= {(source.name, name): value for name, value in list(reading.counters.items())[:400]}
+            events.append(_over(gap, now_s, text))
+        self._full |= dict(list(reading.full.items())[:_MOST_FULL])
         return [*events, *self._watch.add(reading)]
 
-    def _count(self, probe: DirectoryProbe, operation: LoggedOperation) -> None:
-        took_s = operation.ended_s - operation.due_s if operation.acknowledged else math.inf
-        self._minute[1].setdefault(_figure(probe, operation.phase), Histogram()).add(max(took_s, 1e-7))
+    @staticmethod
+    def _count(figures: dict[str, Histogram], probe: DirectoryProbe, kind: str, took_s: float) -> None:
+        name = f"{probe.directory} probe {OPERATIONS.get(kind, kind)}"
+        figures.setdefault(name, Histogram()).add(max(took_s, 1e-7))
 
     def _end_minute(self, now_s: float) -> list[WatchEvent]:
         began_s, figures = self._minute
@@ -219,20 +268,19 @@ class LiveWatch:
         # Service levels include the waiting time of hanging operations.
         for probe in self._probes:
             for kind, wait_s in probe.waits_s(now_s).items():
-                figures.setdefault(_figure(probe, kind), Histogram()).add(wait_s)
-        parts = ((name.partition(" probe "), histogram) for name, histogram in figures.items())
-        self._recent = {(directory, operation): histogram for (directory, _, operation), histogram in parts}
+                self._count(figures, probe, kind, wait_s)
+        self._recent = figures
         if not figures and not read:
             return []
         events = []
         # A row without figures shows that the watch ran.
-        row = RingRow(began_s, min(max(now_s - began_s, 1.0), 600.0), figures)
+        row = RingRow(began_s, min(max(now_s - began_s, 1.0), _MOST_ROW_S), figures)
         if self._ring.add(row) and self._full_store:
             lost = counted(self._ring.lost, "line")
             text = f"the store can be written again; {lost} could not be stored: {self._ring.why}"
-            events = [replace(self._full_store, told_s=now_s, ended_s=max(now_s, self._full_store.began_s), text=text)]
+            events = [_over(self._full_store, now_s, text)]
             self._full_store = None
-        if not 0 <= now_s - self._thinned_s < _DAY_S:
+        if not 0 <= now_s - self._thinned_s < DAY_S:
             self._thinned_s = now_s
             self._ring.thin(now_s)
         if values:
@@ -244,10 +292,9 @@ class LiveWatch:
             text = f"the store cannot be written ({self._ring.why}): new readings are not stored"
             self._full_store = WatchEvent("gap", str(self._ring.directory), now_s, now_s, text)
             events.append(self._full_store)
-        known_events = [*map(self._known, events), *self._not_found_again(now_s)]
         # The command gets each alarm once, and its end.
-        news = [event for event in known_events if event.ended_s is not None or event.key not in self._open]
-        for event in [*known_events, *self._alerts.troubles(now_s)]:
+        self._alerts.tell([event for event in events if event.ended_s is not None or event.key not in self._open])
+        for event in [*events, *self._alerts.troubles(now_s)]:
             self._ring.add_event(event)
             self._say(event)
             known = self._open.pop(event.key, None) is not None
@@ -257,35 +304,33 @@ class LiveWatch:
             elif event.alarm and not known:
                 self._news[event.key] = (event, now_s + _NEWS_S)
         self._news = {key: news for key, news in self._news.items() if 0 <= news[1] - now_s <= _NEWS_S}
-        self._alerts.tell(news)
         alarms = [event for event in self._open.values() if event.alarm] + [event for event, _ in self._news.values()]
-        missed = {str(probe.directory): probe.missed for probe in self._probes if probe.missed}
+        missed = self._missed | Counter({str(probe.directory): probe.missed for probe in self._probes})
+        missed["store"] = self._ring.lost
         self.metrics.now = Now(
             latencies={
                 (directory, operation, f"{100 * share:g}"): histogram.percentile(share)
-                for (directory, operation), histogram in self._recent.items()
+                for name, histogram in self._recent.items()
+                for directory, _, operation in (name.partition(" probe "),)
                 for share in (0.5, 0.95, 0.99)
             },
-            full=self._full,
-            service_s=self._watch.service_s,
-            counters=self._counters,
-            top=self._watch.top,
             alarms={(event.kind, event.subject): 1 for event in alarms},
             events=dict(self._reported),
             levels=self._service.met,
-            missed={**self._missed, **missed, **({"store": self._ring.lost} if self._ring.lost else {})},
+            missed={source: count for source, count in missed.items() if count},
             deliveries=self._alerts.counts,
+            top={
+                (unit, str(rank), name): share
+                for unit, rows in self._watch.top.items()
+                for rank, (name, share) in enumerate(rows, 1)
+            },
+            full=self._full,
+            service_s=self._watch.service_s,
         )
 
 
-def _closed(event: WatchEvent, kept_until_s: float) -> WatchEvent:
-    """Return the end of an event of the previous watch."""
-    text = event.text if event.kind == "gap" else f"{event.text} (the watch ended before it was over)"
-    return replace(event, ended_s=max(kept_until_s, event.told_s), text=text)
-
-
-def _figure(probe: DirectoryProbe, kind: str) -> str:
-    return f"{probe.directory} probe {OPERATIONS.get(kind, kind)}"
+def _over(gap: WatchEvent, now_s: float, text: str) -> WatchEvent:
+    return replace(gap, told_s=now_s, ended_s=max(now_s, gap.began_s), text=text)
 
 
 def run_live(live: LiveWatch, stopping: Callable[[], bool]) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -20,25 +21,54 @@ _MOST_OF_A_FAMILY = 400
 _MOST_CONNECTIONS = 16
 
 
+# Label or labels of a series -> its value.
+OfOne = Mapping[str, float]
+OfTwo = Mapping[tuple[str, str], float]
+OfThree = Mapping[tuple[str, str, str], float]
+
+
 @dataclass
 class Now:
-    """Values for the next scrape; replaced as a whole."""
+    """Values for the next scrape, by the labels of their family; replaced as a whole."""
 
-    latencies: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-    """(directory, operation, percentile) -> seconds."""
-    full: Mapping[str, float] = field(default_factory=dict)
-    service_s: Mapping[str, float] = field(default_factory=dict)
-    """Target -> service time of a request."""
-    top: Mapping[str, Sequence[tuple[str, float]]] = field(default_factory=dict)
-    alarms: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """(kind, subject) that last now."""
-    events: Mapping[str, int] = field(default_factory=dict)
-    levels: Mapping[str, float] = field(default_factory=dict)
-    missed: Mapping[str, int] = field(default_factory=dict)
-    counters: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """(source, counter) -> value."""
-    deliveries: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """(command, "delivered", "waiting" or "failed") -> alarms."""
+    latencies: OfThree = field(default_factory=dict)
+    alarms: OfTwo = field(default_factory=dict)
+    events: OfOne = field(default_factory=dict)
+    levels: OfOne = field(default_factory=dict)
+    missed: OfOne = field(default_factory=dict)
+    deliveries: OfTwo = field(default_factory=dict)
+    top: OfThree = field(default_factory=dict)
+    full: OfOne = field(default_factory=dict)
+    service_s: OfOne = field(default_factory=dict)
+
+
+# Field of Now -> name, labels and help of its family. A label "quantile" would make a summary, and "job" is reserved.
+_FAMILIES = {
+    "latencies": (
+        "latency_seconds directory operation percentile",
+        "How long operations of the probe took in the last minute.",
+    ),
+    "alarms": ("alarm kind subject", "1 for an open alarm, or one that was reported less than five minutes ago."),
+    "events": ("events_total kind", "Number of events since this watch began."),
+    "levels": ("service_level_met level", "1 if the last minute met the service level, else 0."),
+    "missed": (
+        "missed_total source",
+        "How many readings of a source failed since this watch began; of the store, lines not written.",
+    ),
+    "deliveries": (
+        "alerts command state",
+        "How many alarms the command got since this watch began, wait for it, or failed.",
+    ),
+    "top": (
+        "load_share unit rank name",
+        "Share of the load of the last hour that one job or client causes; recent load counts more.",
+    ),
+    "full": ("full_ratio target", "Share of the space or of the files of a target that is used."),
+    "service_s": (
+        "service_seconds target",
+        "Seconds for which a request kept a target busy, the mean of the last 15 s.",
+    ),
+}
 
 
 class Metrics:
@@ -52,100 +82,23 @@ class Metrics:
         from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         now = self.now
-        left_out = 0
-        told = 0
-        families = (
-            (
-                GaugeMetricFamily,
-                "strakes_watch_latency_seconds",
-                "How long operations of the probe took in the last minute.",
-                # A label "quantile" would make it a summary: promtool check metrics.
-                ("directory", "operation", "percentile"),
-                now.latencies,
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_alarm",
-                "1 for an open alarm, or one that was reported less than five minutes ago.",
-                ("kind", "subject"),
-                now.alarms,
-            ),
-            (
-                CounterMetricFamily,
-                "strakes_watch_events",
-                "Number of events since this watch began.",
-                ("kind",),
-                {(kind,): n for kind, n in now.events.items()},
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_service_level_met",
-                "1 if the last minute met the service level, else 0.",
-                ("level",),
-                {(k,): v for k, v in now.levels.items()},
-            ),
-            (
-                CounterMetricFamily,
-                "strakes_watch_missed",
-                "How many readings of a source failed since this watch began; of the store, lines not written.",
-                ("source",),
-                {(k,): v for k, v in now.missed.items()},
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_alerts",
-                "How many alarms the command got since this watch began, wait for it, or failed.",
-                ("command", "state"),
-                now.deliveries,
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_load_share",
-                "Share of the load of the last hour that one job or client causes; recent load counts more.",
-                # Prometheus reserves the label "job".
-                ("unit", "rank", "name"),
-                _ranked(now.top),
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_source_value",
-                "A counter as its source counts it.",
-                ("source", "counter"),
-                now.counters,
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_full_ratio",
-                "Share of the space or of the files of a target that is used.",
-                ("target",),
-                {(k,): v for k, v in now.full.items()},
-            ),
-            (
-                GaugeMetricFamily,
-                "strakes_watch_service_seconds",
-                "Seconds for which a request kept a target busy, the mean of the last 15 s.",
-                ("target",),
-                {(k,): v for k, v in now.service_s.items()},
-            ),
-        )
-        for kind, name, help_text, labels, values in families:
-            family = kind(name, help_text, labels=labels)
-            for number, (key, value) in enumerate(values.items()):
-                if number >= _MOST_OF_A_FAMILY or told >= MOST_SERIES - 1:
-                    left_out += len(values) - number
-                    break
+        served = left_out = 0
+        for field_name, (words, help_text) in _FAMILIES.items():
+            name, *labels = words.split()
+            kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            family = kind(f"strakes_watch_{name}", help_text, labels=labels)
+            values: Mapping[str | tuple[str, ...], float] = getattr(now, field_name)
+            room = min(_MOST_OF_A_FAMILY, MOST_SERIES - 1 - served)
+            for key, value in islice(values.items(), room):
                 # OpenMetrics requires UTF-8, but names may have other bytes.
-                family.add_metric([part.encode("utf-8", "backslashreplace").decode() for part in key], float(value))
-                told += 1
+                parts = (key,) if isinstance(key, str) else key
+                family.add_metric([part.encode("utf-8", "backslashreplace").decode() for part in parts], float(value))
+            served += min(len(values), room)
+            left_out += max(0, len(values) - room)
             yield family
         yield GaugeMetricFamily(
             "strakes_watch_series_left_out", "How many series are left out because there are too many.", value=left_out
         )
-
-
-def _ranked(top: Mapping[str, Sequence[tuple[str, float]]]) -> dict[tuple[str, str, str], float]:
-    """Return the shares by unit, rank and name."""
-    return {(unit, str(rank), job): share for unit, rows in top.items() for rank, (job, share) in enumerate(rows, 1)}
 
 
 def serve(metrics: Metrics, address: str, port: int) -> int:

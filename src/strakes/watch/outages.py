@@ -93,18 +93,11 @@ class Outages:
         self._closed_s: dict[str, float] = {}
         self._since_s: float | None = None
 
-    @property
-    def lasting(self) -> bool:
-        """Return whether a reported outage lasts."""
-        return any(outage.event and outage.lasts for outage in self._open.values())
-
     def resume(self, until_s: float, events: Iterable[WatchEvent]) -> None:
         """Continue after a watch that ended at ``until_s`` and reported ``events``."""
         self._since_s = until_s - _SETTLE_S - _GROUP_S
         for event in events:
-            if event.ended_s is None:
-                self._since_s = min(self._since_s, event.began_s - _PING_S)
-            else:
+            if event.ended_s is not None:
                 self._closed_s |= dict.fromkeys(event.subject.split(", "), event.ended_s)
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:

@@ -59,13 +59,13 @@ def render_watch_page(ring: Ring, since_s: float, until_s: float, levels: Sequen
     )
 
 
-def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, str, bool]:
+def _cells(event: WatchEvent, lasts: str) -> tuple[str, str, str, str, str, bool]:
     long = lasts if event.ended_s is None else format_duration(max(0.0, event.ended_s - event.began_s))
     if event.kind == "gap" and event.subject == CLOCK:
         # A clock step has no duration.
         long = ""
-    sure = "" if event.sure is None else f"{int(event.sure * 1000) / 10:g} %"
-    return _when(event.began_s), long, event.kind, event.text, event.cause, sure, event.alarm
+    text = f"{event.text} (a gain)" if event.gain else event.text
+    return _when(event.began_s), long, event.kind, text, event.certainty, event.alarm
 
 
 def _part(seconds: float, span_s: float) -> str:

@@ -88,12 +88,8 @@ class CreateTest:
         Raises MeasurementError after the time limit. The child then continues to wait, and the next call returns its
         result.
         """
-        self._child = self._child or calls.begin(
-            "try",
-            str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}"),
-            MARKER_NAME,
-            stderr=subprocess.PIPE,
-        )
+        path = str(self._directory / f"{WORKSPACE_PREFIX}answer-{secrets.token_hex(4)}")
+        self._child = self._child or calls.begin("try", path, MARKER_NAME, stderr=subprocess.PIPE)
         try:
             _, said = self._child.communicate(timeout=calls.LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -152,23 +148,26 @@ class DirectoryProbe:
             self._again_s = now_s + _MOUNTED_EACH_S
             return [], []
         self._add(operations)
-        events = self._failures(operations, now_s)
+        return operations, [*self._failures(operations, now_s), *self._pause(operations, now_s)]
+
+    def _pause(self, operations: Sequence[LoggedOperation], now_s: float) -> list[WatchEvent]:
+        """Pause the probe in favour of other users if its operations are slow."""
         for operation in operations:
             # Operations that queued behind a slow one are not slow.
             slow = operation.acknowledged and operation.ended_s - operation.begun_s > _SLOW_S
             self._control = self._control.after(Felt(operation.phase, slow))
             (self._slow.add if slow else self._slow.discard)(operation.phase)
-        if self._control.stopped and operations and not self._slow:
+        if not self._control.stopped:
+            return []
+        self._control = Control()
+        if operations and not self._slow:
             # The file system has recovered.
-            self._control = Control()
-        if self._control.stopped:
-            # Pause the probe in favour of other users.
-            self.stop()
-            self._control, self._again_s = Control(), now_s + _AGAIN_S
-            why = f"its operations take more than {format_duration(_SLOW_S)}"
-            text = f"the probe of {self.directory} pauses for {format_duration(_AGAIN_S)}: {why}"
-            events.append(self._event(now_s, text, self._again_s))
-        return operations, events
+            return []
+        self.stop()
+        self._again_s = now_s + _AGAIN_S
+        why = f"its operations take more than {format_duration(_SLOW_S)}"
+        text = f"the probe of {self.directory} pauses for {format_duration(_AGAIN_S)}: {why}"
+        return [self._event(now_s, text, self._again_s)]
 
     def hang(self, now_s: float) -> Interruption | None:
         """Return the interruption while operations hang, and once when it has ended."""
@@ -177,13 +176,12 @@ class DirectoryProbe:
             for kind, next_s in self._next_s.items()
             if now_s - next_s >= _HANGS_S
         }
-        if self._hanging_s:
-            self._hang_s = min(self._hang_s, *self._hanging_s.values())
-            return Interruption(str(self.directory), self._hang_s, None, within_s=1 / RATE_PER_S)
-        if self._hang_s == math.inf:
+        self._hang_s = began_s = min([self._hang_s, *self._hanging_s.values()])
+        if began_s == math.inf:
             return None
-        began_s, ended_s = self._hang_s, max(self._hang_s, self._answered_s)
-        self._hang_s, self._answered_s = math.inf, 0.0
+        ended_s = None if self._hanging_s else max(began_s, self._answered_s)
+        if ended_s is not None:
+            self._hang_s, self._answered_s = math.inf, 0.0
         return Interruption(str(self.directory), began_s, ended_s, within_s=1 / RATE_PER_S)
 
     def waits_s(self, now_s: float) -> dict[str, float]:
@@ -239,14 +237,8 @@ class DirectoryProbe:
         elif failed:
             number = getattr(errno, failed[0].errno, 0)
             why = f"{OPERATIONS.get(failed[0].phase)}: {os.strerror(number) if number else failed[0].errno}"
-            event = WatchEvent(
-                "gap",
-                f"operations of the probe of {self.directory}",
-                failed[0].due_s,
-                now_s,
-                f"operations of the probe of {self.directory} fail ({why})",
-                evidence={"why": f"its operations fail ({why})"},
-            )
+            subject, evidence = f"operations of the probe of {self.directory}", {"why": f"its operations fail ({why})"}
+            event = WatchEvent("gap", subject, failed[0].due_s, now_s, f"{subject} fail ({why})", evidence=evidence)
             self._failing = (event, len(failed), now_s)
             return [event]
         elif self._failing is not None and operations and not 0 <= now_s - self._failing[2] < _AGAIN_S:
@@ -278,16 +270,15 @@ class DirectoryProbe:
                 self._next_s.setdefault(_ANY, now_s)
             else:
                 self._next_s.clear()
-            gone = error.why == os.strerror(errno.ENOENT)
-            why = error.what if gone or not error.why else f"{error.what}: {error.why}"
-            return self._failed(why, now_s)
+            plain = error.why in ("", os.strerror(errno.ENOENT))
+            return self._failed(error.what if plain else f"{error.what}: {error.why}", now_s)
         self._stack, self._refused = stack, False
         self._next_s = {_ANY: now_s + 1 / RATE_PER_S}
         gap, self._gap = self._gap, None
         if gap is None:
             return []
-        why = f"for {format_duration(now_s - gap.began_s)} it could not: {gap.evidence['why']}"
-        text = f"the probe of {self.directory} works again; {why}"
+        long = format_duration(now_s - gap.began_s)
+        text = f"the probe of {self.directory} works again; for {long} it could not: {gap.evidence['why']}"
         return [replace(gap, told_s=now_s, ended_s=now_s, text=text)]
 
     def _failed(self, why: str, now_s: float) -> list[WatchEvent]:
@@ -296,13 +287,10 @@ class DirectoryProbe:
         if self._test.hangs:
             self._again_s = now_s
         self.missed += 1
-        if self._gap is not None:
-            # The event has the first reason; its end will have the last one.
-            self._gap = replace(self._gap, evidence={"why": why})
-            return []
-        gap = self._event(now_s, f"the probe of {self.directory} cannot work: {why}")
-        self._gap = replace(gap, evidence={"why": why})
-        return [self._gap]
+        known, event = self._gap, self._event(now_s, f"the probe of {self.directory} cannot work: {why}")
+        # The event has the first reason; its end will have the last one.
+        self._gap = replace(known or event, evidence={"why": why})
+        return [] if known else [self._gap]
 
     def _event(self, now_s: float, text: str, ended_s: float | None = None) -> WatchEvent:
         return WatchEvent("gap", f"probe of {self.directory}", now_s, now_s, text, ended_s)

@@ -1,4 +1,4 @@
-"""One reading of a source of counters."""
+"""One reading of a source of counters, and differences of counters over windows of at least 15 s."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from strakes.targets.description import Interruption
+
+# Peer groups.
+DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
+# Shorter windows hold too few requests for a comparison.
+WINDOW_S = 15.0
+# Two readings further apart are not compared.
+LONGEST_S = 20 * WINDOW_S
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,9 @@ class OfKind:
         return max(0.0, self.squares_s2 - self.requests * mean_s**2) * self.requests / (self.requests - 1)
 
 
+_NONE = OfKind(0.0, 0.0)
+
+
 @dataclass(frozen=True)
 class Work:
     """Counters of a target or disk since their reset: requests, total seconds.
@@ -46,6 +56,26 @@ class Work:
     busy_s: float
     kinds: Mapping[str, OfKind] = field(default_factory=dict)
 
+    def since(self, earlier: Work) -> Work:
+        """Return the difference from an earlier reading. A counter that was reset counts from zero."""
+        if self.requests < earlier.requests:
+            return self
+        kinds = {
+            kind: done.since(before)
+            for kind, done in self.kinds.items()
+            if done.requests > (before := earlier.kinds.get(kind, _NONE)).requests
+        }
+        return Work(self.requests - earlier.requests, max(0.0, self.busy_s - earlier.busy_s), kinds)
+
+
+def grown(before: float, now: float) -> float:
+    """Return the increase of a counter that may have been reset.
+
+    >>> grown(10.0, 12.0), grown(10.0, 3.0)
+    (2.0, 3.0)
+    """
+    return now - before if now >= before else now
+
 
 @dataclass(frozen=True)
 class CounterReading:
@@ -56,8 +86,7 @@ class CounterReading:
     its last reset, or None if the source knows no targets. ``recovering``: targets in recovery. ``recovered``: target
     -> end of its last recovery. ``waits``: times in the view of a client without a target. ``connected``: target ->
     time of the connection of a client, 0 if it is disconnected. ``figures``: values whose level is watched.
-    ``counters``: values for display only. ``devices``:
-    disk -> target. ``missing``: errors of this reading.
+    ``devices``: disk -> target. ``missing``: errors of this reading.
     """
 
     source: str
@@ -74,7 +103,6 @@ class CounterReading:
     waits: tuple[Interruption, ...] = ()
     connected: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
-    counters: Mapping[str, float] = field(default_factory=dict)
     devices: Mapping[str, str] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
 
@@ -84,8 +112,36 @@ class CounterReading:
         return any(work.busy_s for group, of in self.work.items() if group != DISKS for work in of.values())
 
 
-# Peer groups.
-DISKS, DATA_TARGETS, METADATA_TARGETS = "disk", "data target", "metadata target"
+@dataclass(frozen=True)
+class Window:
+    """Differences between two readings of one source."""
+
+    began_s: float
+    ended_s: float
+    work: Mapping[str, Work]
+
+    @property
+    def seconds(self) -> float:
+        """Return the length in seconds."""
+        return self.ended_s - self.began_s
+
+
+class Windows:
+    """Cuts the counters of one group into windows. A clock step ends the window."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, Mapping[str, Work]] | None = None
+
+    def add(self, time_s: float, work: Mapping[str, Work]) -> Window | None:
+        """Add counters; return the window that they complete, if any."""
+        if self._first is None or not 0 <= time_s - self._first[0] <= LONGEST_S:
+            self._first = (time_s, work)
+            return None
+        began_s, before = self._first
+        if time_s - began_s < WINDOW_S:
+            return None
+        self._first = (time_s, work)
+        return Window(began_s, time_s, {name: now.since(before[name]) for name, now in work.items() if name in before})
 
 
 def client_and_host(directory: str) -> str:

@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
@@ -21,14 +21,17 @@ from strakes.watch.lustre import read_text
 from strakes.watch.reading import DISKS, CounterReading
 
 MARK = "### "
-# Largest time that datetime can format.
+# Largest time in seconds that datetime can format.
 _FURTHEST_S = 1e11
+# Characters; lines of job statistics have some hundred.
 _MOST_LINE = 1 << 20
-# Most memory for one reading of a machine. Job statistics of a large machine have some MB.
+# Most bytes of memory for one reading of a machine. Job statistics of a large machine have some MB.
 _MOST_READING = 256 << 20
-_LINE_TAKES = 64
+# Memory of a line in a list.
+_LINE_BYTES = 64
 _MANY_DIGITS = re.compile(r"\d{301}")  # too large for a floating-point number
 _MUCH_SPACE = re.compile(r"[^\S\n]{65,}")
+_COUNTERS = ("work", "jobs", "clients", "serving", "waits", "full", "locks")
 
 
 @dataclass
@@ -37,11 +40,7 @@ class Contents:
 
     first_s: float = math.inf
     last_s: float = -math.inf
-    _work: bool = False
-    _timed: bool = False
-    _jobs: bool = False
-    _serving: bool = False
-    _anything: bool = False
+    _seen: set[str] = field(default_factory=set)
     _not_understood: str = ""
 
     @property
@@ -55,29 +54,25 @@ class Contents:
     def add(self, reading: CounterReading) -> None:
         """Add a reading."""
         self.first_s, self.last_s = min(self.first_s, reading.time_s), max(self.last_s, reading.time_s)
-        self._work |= bool(reading.work)
-        self._timed |= reading.has_service_times or reading.work.keys() == {DISKS}
-        self._jobs |= bool(reading.jobs)
-        self._serving |= bool(reading.serving) or bool(reading.waits)
-        self._anything |= any(
-            (reading.work, reading.jobs, reading.clients, reading.serving, reading.waits, reading.full, reading.locks)
-        )
+        self._seen |= {kind for kind in _COUNTERS if getattr(reading, kind)}
+        if reading.has_service_times or reading.work.keys() == {DISKS}:
+            self._seen.add("times")
         self._not_understood = self._not_understood or next(iter(reading.missing), "")
 
     def lacking(self) -> tuple[str, ...]:
         """Return the events that cannot be detected, one sentence each. Raises BadInputError without any counters."""
-        if not self._anything:
+        if not self._seen:
             why = self._not_understood.partition("; ")[0][:200] or "it has no counters of targets, jobs or clients"
             remedy = "Record the output of lctl get_param, each after a line of ### and the Unix time."
             raise BadInputError("nothing in the recording can be read", why=why, remedy=remedy)
         lines = []
-        if not self._work:
+        if "work" not in self._seen:
             lines.append("slow targets: the recording has no counters of servers")
-        elif not self._timed:
+        elif "times" not in self._seen:
             lines.append("slow targets: the counters of servers have no times")
-        if not self._jobs:
+        if "jobs" not in self._seen:
             lines.append("who causes the load: the recording has no job_stats")
-        if not self._serving:
+        if not self._seen & {"serving", "waits"}:
             lines.append("outages: the recording has neither the serving targets nor the waits of clients")
         if self._not_understood:
             lines.append(f"lines that are not understood, such as: {self._not_understood[:200]}")
@@ -134,29 +129,29 @@ def _of_file(path: Path, text: Iterator[str]) -> Iterator[CounterReading]:
     lines: list[str] = []
     size = 0
     for number, line in enumerate(text, 1):
+        where = f"{path}:{number}"
         if not line.startswith(MARK):
             # Patterns with white space take quadratic time in the length of white space.
+            lines.append(_MUCH_SPACE.sub(" ", line))
+            size += len(line) + _LINE_BYTES
+            if size > _MOST_READING:
+                raise BadInputError("not a recording", where=where, why="there is too much data between two times")
             if _MANY_DIGITS.search(line):
                 why = "no counter has a number of more than 300 digits"
-                raise BadInputError("not a recording", where=f"{path}:{number}", why=why)
-            lines.append(_MUCH_SPACE.sub(" ", line))
-            size += len(line) + _LINE_TAKES
-            if size > _MOST_READING:
-                why = "there is too much data between two times"
-                raise BadInputError("not a recording", where=f"{path}:{number}", why=why)
+                raise BadInputError("not a recording", where=where, why=why)
             continue
         if time_s is not None:
             yield read_text(path.name, time_s, "".join(lines))
-        time_s, lines, size = _time(line, f"{path}:{number}"), [], 0
+        time_s, lines, size = _time(line, where), [], 0
     if time_s is not None:
         yield read_text(path.name, time_s, "".join(lines))
 
 
 def _time(line: str, where: str) -> float:
     with suppress(ValueError):
-        time_s = float(line.removeprefix(MARK))
-        if math.isfinite(time_s) and abs(unix_seconds(time_s)) < _FURTHEST_S:
-            return unix_seconds(time_s)
+        time_s = unix_seconds(float(line.removeprefix(MARK)))
+        if abs(time_s) < _FURTHEST_S:
+            return time_s
     raise BadInputError("not a time", where=where, why=repr(line.strip()[:80]), remedy="Write ### and a Unix time.")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from strakes.watch.outages import names
 from strakes.watch.peer_group import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.recorded import open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, GAIN, LevelEvents
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, LevelEvents
 
 # Most rows: four series with a value per minute for a year.
 MOST_ROWS = 2_000_000
@@ -80,7 +81,7 @@ class Replay:
     @property
     def summary(self) -> str:
         """Return a summary in one line."""
-        gains = sum(event.kind != "early-warning" and event.cause == GAIN for event in self.events)
+        gains = sum(event.kind != "early-warning" and event.gain for event in self.events)
         long, a_month = format_duration(self.months * MONTH_S), ""
         if self.months >= 1:
             long, a_month = f"{self.months:.1f} months", f" ({self.alarms / self.months:.2f} a month)"
@@ -219,7 +220,7 @@ def changes_of(
     series: WatchedSeries, alarms_a_month: float, *, worse_up: bool, of_equals: bool = False
 ) -> list[WatchEvent]:
     """Return the changes of one series with their ends. ``of_equals``: it is a member of a peer group."""
-    scale = "log" if np.all(series.values > 0) else "plain"
+    scale: Literal["log", "plain"] = "log" if np.all(series.values > 0) else "plain"
     levels = LevelEvents(series.name, LevelDetector(alarms_a_month, scale), worse_up=worse_up, of_equals=of_equals)
     pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
     # The last version of an event has its end.

@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from strakes.base.units import format_seconds
-from strakes.watch.reading import OfKind, Work
+from strakes.watch.reading import WINDOW_S, OfKind, Window, Windows, Work
 from strakes.watch.values import WatchEvent
-from strakes.watch.windows import WINDOW_S, Window, Windows
 
 # Least ratio to the service time of the peers, and to the usual one of the target.
 TIMES = 3.0

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from strakes.base.errors import StrakesError
@@ -25,11 +24,10 @@ from strakes.watch.nfs import NfsSource
 from strakes.watch.probing import MountCheck
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work, client_and_host
 
-_PROC = Path("/proc")
+_JOBS = ".job_stats"
 # Waits of clients are the most expensive query. If counters identify the serving server, the waits are read with every
 # fourth reading, and with each of the four readings after a server change.
 _WAITS_EACH = 4
-_JOBS = ".job_stats"
 _FULL_EACH_S = 120.0
 # Limit of the processor share of readings, with their child processes, as a mean over about 4 readings. Beyond it the
 # interval grows up to _SELDOM_S.
@@ -39,6 +37,11 @@ _EVERY_S, _MOST_SHARE, _READINGS, _SELDOM_S = 30.0, 0.007, 4, 300.0
 def _spent_s() -> float:
     """Return the processor time of this process and of its ended children."""
     return sum(os.times()[:4])
+
+
+def _why(error: StrakesError) -> str:
+    # Omit the name of the call that was not answered, so that one hang is one message.
+    return error.what if isinstance(error, UnansweredError) or not error.why else f"{error.what}: {error.why}"
 
 
 class CounterSource(Protocol):
@@ -72,18 +75,14 @@ class LustreSource:
 
     def read(self, time_s: float) -> CounterReading:
         """Read all parameters in one call; read job statistics less often if they are large."""
-        disks: Mapping[str, str] = {}
         before_s = self.spent_s()
         jobs = not 0 < self._jobs_s - time_s <= _SELDOM_S
         wanted = [parameter for parameter in self.parameters if jobs or not parameter.endswith(_JOBS)]
         try:
             params = get_param(*wanted).ask(self.ask)
-            if self.disks:
-                disks = disk_lines(self._diskstats())
+            disks = disk_lines(self.ask(("cat", "/proc/diskstats")).stdout) if self.disks else {}
         except StrakesError as error:
-            return CounterReading(
-                self.name, time_s, missing=(f"{error.what}: {error.why}" if error.why else error.what,)
-            )
+            return CounterReading(self.name, time_s, missing=(_why(error),))
         reading = reading_of(self.name, time_s, params, disks)
         if jobs:
             self._jobs_s = time_s + min((self.spent_s() - before_s) / _MOST_SHARE, _SELDOM_S)
@@ -102,9 +101,6 @@ class LustreSource:
             lines.append("outages: lctl shows neither serving targets nor connections to targets here")
         return tuple(lines)
 
-    def _diskstats(self) -> str:
-        return self.ask(("cat", str(_PROC / "diskstats"))).stdout
-
 
 @dataclass
 class TargetSource:
@@ -117,7 +113,6 @@ class TargetSource:
     waits_elsewhere: bool = False
     probed: bool = True
     spent_s: Callable[[], float] = _spent_s
-    _mounted: MountCheck = field(init=False)
     _cost_s: float = 0.0
     _numbers: dict[str, tuple[float, float]] = field(default_factory=dict)
     _servers: dict[str, float | None] = field(default_factory=dict)
@@ -157,44 +152,30 @@ class TargetSource:
             if not self.probed or not 0 <= time_s - self._full_s < _FULL_EACH_S:
                 full |= self.target.fullness()
                 self._full_s = time_s
-        except UnansweredError as error:
-            # Omit the name of the call, so that one hang is one message.
-            missing = (error.what,)
         except StrakesError as error:
-            missing = (f"{error.what}: {error.why}" if error.why else error.what,)
+            missing = (_why(error),)
         group = DISKS if isinstance(self.target, LocalTarget) else DATA_TARGETS
         reading = reading_of_counters(self.name, time_s, observation, self._since, group)
         serving = dict(reading.serving or {}) | {name: 0.0 for name, state in states.items() if state.serving}
-        return replace(
-            reading,
-            clients=clients,
-            full=full,
-            serving=serving if states else reading.serving,
-            waits=waits,
-            missing=missing,
-        )
+        if not states:
+            return replace(reading, clients=clients, full=full, waits=waits, missing=missing)
+        return replace(reading, clients=clients, full=full, serving=serving, waits=waits, missing=missing)
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return the events that cannot be detected here, one sentence each, from a first reading."""
-        why = {limit.what: limit.why for limit in self.target.limits()}
-        lines = []
+        local, lines = isinstance(self.target, LocalTarget), []
         if not reading.work:
-            reasons = [reason for what, reason in why.items() if "counters" in what]
-            lines.append(f"slow targets: {reasons[0] if reasons else 'no counters of targets can be read'}")
+            reasons = [limit.why for limit in self.target.limits() if "counters" in limit.what]
+            lines.append(f"slow targets: {next(iter(reasons), 'no counters of targets can be read')}")
         elif reading.work.keys() == {DISKS}:
             lines.append("slow targets: a local disk has no equals to compare it with")
-        if reading.serving is None and not self.waits_elsewhere and not isinstance(self.target, LocalTarget):
-            lines.append(
-                "outages: no counters show which server serves; only the waits of the probe are seen"
-                if self.probed
-                else "outages: no counters show which server serves"
-            )
-        if not reading.clients:
-            lines.append(
-                "who causes the load: a local file system does not count who asks for what"
-                if isinstance(self.target, LocalTarget)
-                else "who causes the load: the servers do not report the requests of each client"
-            )
+        if reading.serving is None and not self.waits_elsewhere and not local:
+            rest = "; only the waits of the probe are seen" if self.probed else ""
+            lines.append(f"outages: no counters show which server serves{rest}")
+        if not reading.clients and local:
+            lines.append("who causes the load: a local file system does not count who asks for what")
+        elif not reading.clients:
+            lines.append("who causes the load: the servers do not report the requests of each client")
         return tuple(lines)
 
     def _waits_due(self, time_s: float, observation: Observation) -> bool:
@@ -212,10 +193,8 @@ class TargetSource:
     def _since(self, target: str, number: float, time_s: float) -> float:
         """Return the time of the reading in which the number of a target's server last changed, or 0.0."""
         before, since = self._numbers.get(target, (number, 0.0))
-        if number != before:
-            since = time_s
-        self._numbers[target] = (number, since)
-        return since
+        self._numbers[target] = (number, since if number == before else time_s)
+        return self._numbers[target][1]
 
 
 def reading_of_counters(
@@ -255,9 +234,8 @@ def sources_of(
         return [client, TargetSource(name, target, waits_elsewhere=True, probed=probed)]
     if not isinstance(target, LustreTarget):
         return [TargetSource(name, target, probed=probed)]
-    found = [
-        LustreSource(client_and_host(name), asking, (*CLIENT_PARAMETERS, *SERVER_PARAMETERS), disks=os.geteuid() == 0)
-    ]
+    parameters = (*CLIENT_PARAMETERS, *SERVER_PARAMETERS)
+    found = [LustreSource(client_and_host(name), asking, parameters, disks=os.geteuid() == 0)]
     if servers is not None:
         try:
             mount_name = getname(str(target.path)).ask(asking)

@@ -1,13 +1,17 @@
-"""Input and output of a watch, as frozen values."""
+"""Input and output of a watch, as frozen values; events as lines for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from strakes.base.foreign_text import for_terminal
+from strakes.base.units import format_duration
 
 Numbers = NDArray[np.float64]
 Kind = Literal["level", "early-warning", "slow-target", "saturation", "outage", "heavy", "service-level", "gap"]
@@ -29,8 +33,8 @@ class WatchEvent:
     """An event for the operator. Times are Unix time; ``ended_s`` is None while it lasts or if the end is unknown.
 
     ``size`` with its interval is in ``unit`` ("ratio": after / before; "difference": after - before). ``sure``: a
-    probability, or None for a fact that was read and not inferred. ``cause``: explanation, or "". An event with a cause
-    raises no alarm.
+    probability, or None for a fact that was read and not inferred. ``gain``: a change to the better, which raises no
+    alarm.
     """
 
     kind: Kind
@@ -44,15 +48,38 @@ class WatchEvent:
     high: float | None = None
     unit: str = ""
     sure: float | None = None
-    cause: str = ""
+    gain: bool = False
     evidence: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def alarm(self) -> bool:
         """Return whether the event is an alarm."""
-        return not self.cause and self.kind not in ("gap", "early-warning")
+        return not self.gain and self.kind not in ("gap", "early-warning")
 
     @property
     def key(self) -> tuple[str, str, float]:
         """Return the identity of the event, which its end shares."""
         return self.kind, self.subject, self.began_s
+
+    @property
+    def certainty(self) -> str:
+        """Return the probability in percent, at most 99.9 %; empty for a fact.
+
+        >>> [WatchEvent("heavy", "", 0, 0, "", sure=sure).certainty for sure in (0.99964, 1.0, 0.9, None)]
+        ['99.9 %', '99.9 %', '90 %', '']
+        """
+        return "" if self.sure is None else f"{min(int(self.sure * 1000), 999) / 10:g} %"
+
+
+def line(event: WatchEvent) -> str:
+    """Return one event as a line."""
+    # Pad years before 1000 to four digits.
+    when = datetime.fromtimestamp(event.began_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC").zfill(23)
+    parts = [f"{when} {event.kind:<11} {for_terminal(event.text)}"]
+    if event.ended_s is not None and event.kind != "gap":
+        parts.append(f"lasted about {format_duration(max(0.0, event.ended_s - event.began_s))}")
+    if event.gain:
+        parts.append("a gain")
+    if event.sure is not None:
+        parts.append(f"{event.certainty} sure")
+    return "; ".join(parts)

@@ -13,13 +13,11 @@ from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
 from strakes.watch.outages import Outages
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.slow import Named, SlowTargets
-from strakes.watch.values import WatchEvent
+from strakes.watch.values import Kind, WatchEvent
 
 ALARMS_A_MONTH = 1.0
 # False level shifts per accepted false alarm: half of the shifts are gains, which raise no alarm.
 FOR_CHANCE = 2.0
-# The cause of a change to the better, which raises no alarm.
-GAIN = "a gain"
 # Levels are detected in medians over this time, which resolve the daily seasonality.
 LEVEL_S = 300.0
 # Limit of the number of figures.
@@ -191,7 +189,7 @@ class LevelEvents:
         return [replace(event, ended_s=max(ended_s, event.began_s))] if event else []
 
     def _event(self, told: LevelChange) -> WatchEvent:
-        """Return the event of a change. A change to the better has the cause "a gain" and raises no alarm."""
+        """Return the event of a change."""
         better = (told.ratio < 1) == self._worse_up
         sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]
         text = f"{self._name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]})"
@@ -200,7 +198,7 @@ class LevelEvents:
         else:
             text += f", from {told.before:.4g} to {told.after:.4g}"
         offset = 0.0 if told.relative else 1.0
-        confirmed = "slow-target" if self._of_equals and not better else "level"
+        confirmed: Kind = "slow-target" if self._of_equals and not better else "level"
         return WatchEvent(
             confirmed if told.grade == "confirmed" else "early-warning",
             self._name,
@@ -211,7 +209,7 @@ class LevelEvents:
             low=told.low - offset,
             high=told.high - offset,
             unit="ratio" if told.relative else "difference",
-            cause=GAIN if better else "",
+            gain=better,
             evidence={"before": told.before, "after": told.after, "grade": told.grade},
         )
 

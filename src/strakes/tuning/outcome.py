@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from strakes.base.errors import BadInputError
-from strakes.base.language import gettext, ngettext
+from strakes.base.language import gettext
 from strakes.model.portrait import IntervalOf, Setting
 from strakes.runs.records import Visit
 from strakes.runs.run import Run
@@ -42,7 +42,6 @@ _WHAT: Mapping[str, What] = {
     STRIPE_BYTES: "stripe size",
     FILES: "files",
 }
-
 
 # If a gain above this ratio cannot be ruled out, the runs are too noisy for a statement.
 _LOOSE = 1.5
@@ -107,12 +106,12 @@ class TuningOutcome:
     @cached_property
     def limits(self) -> Mapping[str, tuple[Bottleneck, ...]]:
         """Return the limits of the default and of the best setting."""
-        limits = {}
-        for name, point in (("the default", self.search.space.default), ("the best", self.search.best)):
-            visits = self.visits_of(point)
-            if visits:
-                limits[name] = bottlenecks(visits, self.effects, self.search.space.settings(point), self.facts)
-        return limits
+        points = {"the default": self.search.space.default, "the best": self.search.best}
+        return {
+            name: bottlenecks(visits, self.effects, self.search.space.settings(point), self.facts)
+            for name, point in points.items()
+            if (visits := self.visits_of(point))
+        }
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -133,50 +132,40 @@ class TuningOutcome:
     @property
     def statement(self) -> str:
         """The result in a sentence or two."""
-        confidence = f"{self.search.rules.confidence:.0%}"
+        confidence, gain = f"{self.search.rules.confidence:.0%}", self.gain
         if self.verdict == "unfinished":
             return gettext("The search ended before its best setting was confirmed, so no gain is claimed.")
-        if self.verdict == "better":
-            gain = self.gain
-            assert gain is not None and gain.interval is not None
-            return gettext(
-                "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} interval, "
-                "{runs} fresh alternating runs of each].",
-                changes=", ".join(f"{named(name)} {shown(name, level)}" for name, level in self.changes.items()),
-                ratio=gain.median,
-                low=gain.interval.low,
-                high=gain.interval.high,
-                confidence=confidence,
-                runs=gain.runs,
-            )
-        if self.gain is not None and self.gain.interval is not None and self.gain.interval.high < 1:
-            return gettext(
-                "No setting is shown to be better than the default: in fresh runs the best setting of the search is "
-                "even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
-                low=self.gain.interval.low,
-                high=self.gain.interval.high,
-                confidence=confidence,
-            )
+        if gain is not None and (interval := gain.interval) is not None:
+            ends = {"low": interval.low, "high": interval.high, "confidence": confidence}
+            if self.verdict == "better":
+                return gettext(
+                    "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
+                    "interval, {runs} fresh alternating runs of each].",
+                    changes=", ".join(f"{named(name)} {shown(name, level)}" for name, level in self.changes.items()),
+                    ratio=gain.median,
+                    runs=gain.runs,
+                    **ends,
+                )
+            if interval.high < 1:
+                return gettext(
+                    "No setting is shown to be better than the default: in fresh runs the best setting of the search "
+                    "is even slower [{low:.2f} - {high:.2f} times the default, {confidence} interval].",
+                    **ends,
+                )
+        model = {"confidence": confidence, "count": len(self.search.told)}
         if self.most_possible > _LOOSE:
-            return ngettext(
-                "No setting is shown to be better than the default, but the runs scatter too much to rule out a gain: "
-                "up to {ratio:.1f} times as fast is possible ({confidence}, by the model of all {count} run). Repeat "
-                "when the system is quieter, or with a larger --budget.",
+            return gettext(
                 "No setting is shown to be better than the default, but the runs scatter too much to rule out a gain: "
                 "up to {ratio:.1f} times as fast is possible ({confidence}, by the model of all {count} runs). Repeat "
                 "when the system is quieter, or with a larger --budget.",
-                len(self.search.told),
                 ratio=self.most_possible,
-                confidence=confidence,
+                **model,
             )
-        return ngettext(
-            "No setting is shown to be better than the default, and none is by more than {gain:.0f} % ({confidence}, "
-            "by the model of all {count} run).",
+        return gettext(
             "No setting is shown to be better than the default, and none is by more than {gain:.0f} % ({confidence}, "
             "by the model of all {count} runs).",
-            len(self.search.told),
             gain=100 * (self.most_possible - 1),
-            confidence=confidence,
+            **model,
         )
 
     @cached_property
@@ -201,13 +190,8 @@ class TuningOutcome:
             snippets.append(Paste("layout", where, f"lfs setstripe {kind} DIR"))
         knobs = [f"{name.removeprefix(KNOB)}={level}" for name, level in self.changes.items() if name.startswith(KNOB)]
         if knobs:
-            snippets.append(
-                Paste(
-                    "settings of the system",
-                    "a shell, as root; strakes knobs restore puts the old values back",
-                    f"strakes knobs set DIR {' '.join(knobs)}",
-                )
-            )
+            where = "a shell, as root; strakes knobs restore puts the old values back"
+            snippets.append(Paste("settings of the system", where, f"strakes knobs set DIR {' '.join(knobs)}"))
         own = [instruction for name, level in self.changes.items() if (instruction := to_do(name, level))]
         if own:
             snippets.append(Paste("the application itself", "its configuration or its source", "\n".join(own)))
@@ -223,12 +207,7 @@ def outcome_of(run: Run) -> TuningOutcome:
     space, scale = preparation
     options = run.manifest["options"]
     app = app_from_text(options["app"], str(run.manifest["name"]))
-    search = Search(
-        space,
-        int(options["seed"]),
-        Rules(confidence=float(options["confidence"])),
-        confirmation=record.confirmation_of(run),
-    )
-    for result in observed(app, space, run.visits, record.usual_of(run)):
-        search.tell(result)
+    rules = Rules(confidence=float(options["confidence"]))
+    told = observed(app, space, run.visits, record.usual_of(run))
+    search = Search(space, int(options["seed"]), rules, told, record.confirmation_of(run))
     return TuningOutcome(run, app, search, scale)

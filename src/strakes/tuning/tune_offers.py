@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB, format_bytes
 from strakes.model.phases import Backend
 from strakes.model.portrait import Setting
@@ -72,24 +71,12 @@ def offers(app: App, able: Abilities) -> SearchSpace:
 
 
 def narrowed(space: SearchSpace, only: Mapping[str, Sequence[Setting]]) -> SearchSpace:
-    """Restrict some factors to some levels; a default that is left out becomes the first of them.
-
-    Raises BadInputError for an unknown factor or level.
-    """
-    known = {factor.name: factor for factor in space.factors}
-    for name, levels in only.items():
-        if name not in known:
-            raise BadInputError(f"there is no setting {name!r} here", remedy=f"The settings are: {', '.join(known)}.")
-        for level in levels:
-            if level not in known[name].levels:
-                valid = ", ".join(map(str, known[name].levels))
-                raise BadInputError(f"{name} cannot be {level!r} here", remedy=f"Valid levels are: {valid}.")
+    """Restrict some factors to some of their levels; a default that is left out becomes the first of them."""
     factors = []
     for factor in space.factors:
         levels = tuple(level for level in factor.levels if level in only.get(factor.name, factor.levels))
-        factors.append(
-            replace(factor, levels=levels, default=factor.default if factor.default in levels else levels[0])
-        )
+        default = factor.default if factor.default in levels else levels[0]
+        factors.append(replace(factor, levels=levels, default=default))
     return SearchSpace(tuple(factors), space.constraints)
 
 
@@ -116,20 +103,15 @@ def _interfaces(app: App, able: Abilities) -> Factor:
 
 
 def _between(ranks: int, names: set[str]) -> list[Constraint]:
-    constraints = [
-        Constraint(
-            f"a transfer with O_DIRECT must be a multiple of {format_bytes(_DIRECT_UNIT)}",
-            lambda settings: not INTERFACES[str(settings[INTERFACE])][1] or int(settings[TRANSFER]) % _DIRECT_UNIT == 0,
-        )
-    ]
-    if WRITERS in names:
-        constraints.append(
-            Constraint(
-                "data of several ranks are merged by POSIX calls",
-                lambda settings: settings[WRITERS] == ranks or settings[INTERFACE] in _GATHERS,
-            )
-        )
-    return constraints
+    direct = Constraint(
+        f"a transfer with O_DIRECT must be a multiple of {format_bytes(_DIRECT_UNIT)}",
+        lambda settings: not INTERFACES[str(settings[INTERFACE])][1] or int(settings[TRANSFER]) % _DIRECT_UNIT == 0,
+    )
+    merged = Constraint(
+        "data of several ranks are merged by POSIX calls",
+        lambda settings: settings[WRITERS] == ranks or settings[INTERFACE] in _GATHERS,
+    )
+    return [direct, merged] if WRITERS in names else [direct]
 
 
 def _transfers(app: App, data_bytes: int) -> Factor:

@@ -23,30 +23,6 @@ from strakes.stats.interval import Estimate, smallest_runs
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array, Evaluation, Geometry, Numbers, Surrogate
 
-
-def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """Return Spearman's rank correlation, with mean ranks for ties; 0 if one list is constant.
-
-    Raises ValueError for unlike lengths or fewer than two.
-
-    >>> rank_correlation([1.0, 2.0, 3.0], [10.0, 20.0, 90.0]), rank_correlation([1.0, 2.0, 3.0], [3.0, 2.0, 1.0])
-    (1.0, -1.0)
-    """
-    if len(a) != len(b) or len(a) < 2:
-        raise ValueError("the lists need equal lengths of at least two")
-    ranks_a, ranks_b = _ranks(a), _ranks(b)
-    middle = (len(a) + 1) / 2
-    together = sum((x - middle) * (y - middle) for x, y in zip(ranks_a, ranks_b, strict=True))
-    spread_a, spread_b = (sum((x - middle) ** 2 for x in ranks) for ranks in (ranks_a, ranks_b))
-    return float(together / (spread_a * spread_b) ** 0.5) if spread_a and spread_b else 0.0
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    below = [sum(other < value for other in values) for value in values]
-    alike = [sum(other == value for other in values) for value in values]
-    return [low + (same + 1) / 2 for low, same in zip(below, alike, strict=True)]
-
-
 Stage = Literal["screen", "explore", "race", "confirm"]
 
 
@@ -162,20 +138,19 @@ class Search:
         """Return the rank correlation of low-fidelity and full runs, or None while too few settings have both."""
         low, full = self._medians(low=True), self._medians(low=False)
         both = [point for point in low if point in full]
-        return (
-            rank_correlation([low[point] for point in both], [full[point] for point in both])
-            if len(both) >= _CHECKED
-            else None
-        )
+        if len(both) < _CHECKED:
+            return None
+        from scipy.stats import spearmanr
+
+        of_low, of_full = ([medians[point] for point in both] for medians in (low, full))
+        # A constant list has no ranks.
+        constant = len(set(of_low)) == 1 or len(set(of_full)) == 1
+        return 0.0 if constant else float(spearmanr(of_low, of_full).statistic)
 
     @property
     def surrogate(self) -> Surrogate:
         """Return the model of all settings, from the runs before the confirmation."""
-        before = [
-            result
-            for result in self.told
-            if result.trial.stage != "confirm" and not (result.trial.low and not self.uses_low)
-        ]
+        before = [result for result in self._usable() if result.trial.stage != "confirm"]
         if self._fitted is None or self._fitted[0] != len(before):
             # Fitted from scratch, so that the proposals depend on the history alone.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
@@ -213,8 +188,7 @@ class Search:
 
     def most_possible(self, confidence: float) -> float:
         """Return the upper bound of the best setting's ratio to the default, by the model of all runs."""
-        usable = [result for result in self.told if self.uses_low or not result.trial.low]
-        numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(usable)))
+        numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self._usable())))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
@@ -272,12 +246,9 @@ class Search:
         low = self._medians(low=True)
         order = sorted(low, key=lambda point: -low[point])
         half = order[: max(_CHECKED, len(order) // 2)]
-        picks = (
-            [half[round(place * (len(half) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)]
-            if len(half) > _CHECKED
-            else half
-        )
-        return list(dict.fromkeys([self.space.default, *picks, *order]))[: _CHECKED + 1]
+        if len(half) > _CHECKED:
+            half = [half[round(place * (len(half) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)]
+        return list(dict.fromkeys([self.space.default, *half, *order]))[: _CHECKED + 1]
 
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
         """Return the best setting, and greedily those with the highest expected improvement; empty if none improves."""
@@ -336,6 +307,10 @@ class Search:
             )
             for result in observations
         ]
+
+    def _usable(self) -> list[TrialResult]:
+        uses_low = self.uses_low
+        return [result for result in self.told if uses_low or not result.trial.low]
 
     def _any_value(self) -> bool:
         return any(result.value is not None for result in self.told)

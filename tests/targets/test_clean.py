@@ -15,7 +15,7 @@ import pytest
 from conftest import StrakesRunner
 from mounts import bind_mounted, faulty_mounted, other_user
 from strakes.base.errors import BadInputError
-from strakes.targets.clean import clean, clean_apart
+from strakes.targets.clean import clean
 from strakes.targets.marker import MARKER_NAME, WATCH_S, Marker
 from strakes.targets.workspace import Workspace
 from targets.test_workspace import RUN, killed_workspace
@@ -317,18 +317,3 @@ def test_cleaning_a_hanging_directory_is_given_up_with_an_error(strakes: Strakes
         finally:
             mount.mend()
     assert done.returncode == 1 and "the file system does not answer" in done.stderr, done.stderr
-
-
-def test_cleaning_in_a_separate_process_gives_the_same_report(strakes: StrakesRunner, tmp_path: Path) -> None:
-    odd = tmp_path / os.fsdecode(b"caf\xe9")
-    odd.mkdir()
-    place = make(odd)
-    here = clean(odd, dry_run=True)
-    assert clean_apart(odd, dry_run=True) == here and here.removed == (str(place),)
-    assert clean_apart(odd).removed == (str(place),) and not place.exists()
-    with pytest.raises(BadInputError) as error:
-        clean_apart(tmp_path / "missing")
-    with pytest.raises(BadInputError) as here_too:
-        clean(tmp_path / "missing")
-    assert str(error.value) == str(here_too.value)
-    assert strakes("clean", tmp_path / "missing").returncode == 2

@@ -28,9 +28,9 @@ def command(directory: Path, dry_run: bool, force: bool, as_json: bool) -> int:
     Only directories that have a marker of strakes and belong to you or root are removed, except the directories of
     running measurements. Exits with status 1 if something could not be removed.
     """
-    from strakes.targets.clean import clean_apart
+    from strakes.targets.clean import clean
 
-    report = clean_apart(directory, dry_run=dry_run, force=force)
+    report = clean(directory, dry_run=dry_run, force=force)
     if as_json:
         from dataclasses import asdict
 

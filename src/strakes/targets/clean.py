@@ -10,9 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
-from strakes.targets.calls import UnansweredError
 from strakes.targets.directory import require_directory
-from strakes.targets.keeper import apart
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
 from strakes.targets.removal import Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
@@ -33,22 +31,6 @@ class CleanReport:
     skipped_live: tuple[Left, ...]
     left: tuple[Left, ...]
     ignored: tuple[Left, ...]
-
-
-def clean_apart(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
-    """Run :func:`clean` in a child process. Also raises UnansweredError if the file system does not answer."""
-    try:
-        found = apart(_clean_named, str(directory), str(directory), dry_run, force)
-    except UnansweredError as error:
-        from strakes.targets.registry import detect_by_name
-
-        raise error.naming(detect_by_name(directory).trouble()) from error
-    lists = (found[name] for name in ("skipped_live", "left", "ignored"))
-    return CleanReport(tuple(found["removed"]), *(tuple(Left(**entry) for entry in entries) for entries in lists))
-
-
-def _clean_named(directory: str, dry_run: bool, force: bool) -> CleanReport:
-    return clean(Path(directory), dry_run=dry_run, force=force)
 
 
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:

@@ -34,7 +34,7 @@ _short = threading.Event()
 # Directories of administration tools, which a user's PATH may lack.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 # These pass their arguments to a remote shell, so the arguments must be quoted.
-_REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh", "pdsh", "clush"})
+_REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
 
 # A host name or address, possibly with a user. It may pass through shells, so it must not contain special characters.
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)

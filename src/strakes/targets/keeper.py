@@ -11,17 +11,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-import strakes.base.errors as errors
 from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets import child
-from strakes.targets.calls import UnansweredError
 from strakes.targets.marker import Marker
 from strakes.targets.removal import Left, remove_tree, remove_workspace
 
@@ -29,7 +24,7 @@ from strakes.targets.removal import Left, remove_tree, remove_workspace
 # longer, but uses the processor.
 _STUCK_S = 20.0
 _TICK_S = 0.02
-_WORK = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.keeper import work; work(*sys.argv[2:])"
+_REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.keeper import work; work(sys.argv[2])"
 
 
 class Heart:
@@ -80,53 +75,43 @@ class Heart:
 def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
     """Remove a tree in the open directory ``parent``, or the workspace that is open as ``directory``.
 
-    Returns the entries that are still there: all, if the file system does not answer.
+    Returns the entries that are still there: all, if the file system does not answer. An interrupt does not end it.
     """
-    try:
-        if directory < 0:
-            left = apart(remove_tree, path, parent, name, path, descriptors=(parent,))
-        else:
-            left = apart(remove_workspace, path, parent, name, directory, path, descriptors=(parent, directory))
-    except UnansweredError as error:
-        return (Left(path, error.what),)
-    return tuple(Left(**entry) for entry in left)
-
-
-def apart(function: Callable[..., object], where: str, *arguments: object, descriptors: Sequence[int] = ()) -> Any:
-    """Call a function in a child process; return its answer, with dataclasses as dictionaries and tuples as lists.
-
-    Raises StrakesError as the function does, and UnansweredError if the child hangs. An interrupt ends the child,
-    unless it works on open ``descriptors``.
-    """
-    words = [sys.executable, "-I", "-S", "-c", _WORK, str(Path(__file__).parents[2])]
-    words += [function.__module__, function.__name__, json.dumps(arguments)]
+    words = [sys.executable, "-I", "-S", "-c", _REMOVE, str(Path(__file__).parents[2])]
     with os.fdopen(os.memfd_create("answer"), "r+b") as output:
         try:
             worker = subprocess.Popen(
-                words,
+                [*words, json.dumps([parent, name, path, directory])],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 # Nothing of ours may hold open what a shell reads to its end.
                 stderr=subprocess.DEVNULL,
-                pass_fds=descriptors,
+                pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
                 start_new_session=True,
                 # Without site packages (-S) the child does not find the engine of an editable installation.
                 env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
             )
-            _wait_while_at_work(worker, where)
         except PermissionError:  # another user's interpreter
-            return _read(_call(function, arguments))
-        except (KeyboardInterrupt, errors.InterruptedByUser):
-            if not descriptors:
-                worker.kill()
-            raise
+            return _remove(parent, name, path, directory)
+        if not _ends(worker):
+            return (Left(path, "the file system does not answer"),)
         output.seek(0)
-        answer = output.read().decode()
-    return _read(answer if worker.returncode == 0 else _call(function, arguments))
+        if worker.returncode == 0:
+            return tuple(Left(**entry) for entry in json.load(output))
+    return _remove(parent, name, path, directory)
 
 
-def _wait_while_at_work(worker: subprocess.Popen[bytes], where: str) -> None:
-    """Wait until a child ends. Raises UnansweredError, and kills it, if it uses no processor for too long."""
+def _remove(parent: int, name: str, path: str, directory: int) -> tuple[Left, ...]:
+    return remove_tree(parent, name, path) if directory < 0 else remove_workspace(parent, name, directory, path)
+
+
+def work(arguments: str) -> None:
+    """Remove in the child; write the entries that are left as JSON to standard output."""
+    sys.stdout.write(json.dumps([asdict(left) for left in _remove(*json.loads(arguments))]))
+
+
+def _ends(worker: subprocess.Popen[bytes]) -> bool:
+    """Wait until a child ends. Return False, and kill it, if it uses no processor for too long."""
     used, since = -1, time.monotonic()
     while True:
         try:
@@ -137,14 +122,9 @@ def _wait_while_at_work(worker: subprocess.Popen[bytes], where: str) -> None:
                 used, since = now, time.monotonic()
             elif time.monotonic() - since > _STUCK_S:
                 worker.kill()
-                raise UnansweredError(
-                    "the file system does not answer",
-                    where=where,
-                    why=f"a call has waited for it for {_STUCK_S:g} s",
-                    remedy="Try again when its servers answer.",
-                ) from None
+                return False
         else:
-            return
+            return True
 
 
 def _processor_ticks(pid: int) -> int:
@@ -156,23 +136,3 @@ def _processor_ticks(pid: int) -> int:
         ]
         return int(fields[11]) + int(fields[12]) + sum(int(line.split()[1]) for line in switches)
     return -1
-
-
-def work(module: str, name: str, arguments: str) -> None:
-    """Call a function, and write its answer, or its error, as JSON to standard output."""
-    sys.stdout.write(_call(getattr(import_module(module), name), json.loads(arguments)))
-
-
-def _call(function: Callable[..., object], arguments: Sequence[object]) -> str:
-    try:
-        return json.dumps({"answer": function(*arguments)}, default=asdict)
-    except errors.StrakesError as error:
-        kind = next(base.__name__ for base in type(error).__mro__ if hasattr(errors, base.__name__))
-        return json.dumps({"kind": kind, "error": vars(error)})
-
-
-def _read(text: str) -> Any:
-    document = json.loads(text)
-    if "error" in document:
-        raise getattr(errors, document["kind"])(**document["error"])
-    return document["answer"]

@@ -134,8 +134,6 @@ def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> st
 
 _MISSING = re.compile(r"^error: get_param: param_path '([^']+)': No such file or directory$")
 _ERROR = re.compile(r"^(?:error|lctl)\b")
-# Prefix of lines from commands on many servers (pdsh, clush).
-_HOST = re.compile(r"^[^\s=:]+: ")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
@@ -174,7 +172,7 @@ def read_params(done: Completed) -> Params:
         name, equals, _ = line.partition("=")
         return bool(equals) and any(fnmatchcase(name, pattern) for pattern in patterns)
 
-    lines, errors = _without_host(done.stdout, is_asked), _without_host(done.stderr, _ERROR.match)
+    lines, errors = done.stdout.splitlines(), done.stderr.splitlines()
     missing = [match for line in errors if (match := _MISSING.match(line))]
     names = tuple(match[1].replace("/", ".") for match in missing)
     # Lines before the first value are the login banner of a server.
@@ -192,19 +190,6 @@ def read_params(done: Completed) -> Params:
     others = sum(_ERROR.match(line) is not None for line in errors) > len(missing)
     cut_off = done.status != 0 and (not names or others)
     return Params(texts, names, cut_off, explanation(done) if done.stderr else "")
-
-
-def _without_host(text: str, is_meant: Callable[[str], object]) -> list[str]:
-    """Return the lines, without a host prefix if lines match ``is_meant`` only without it."""
-    lines = text.splitlines()
-    if any(is_meant(line) for line in lines):
-        return lines
-    prefixes = (match[0] for line in lines if (match := _HOST.match(line)) and is_meant(line[match.end() :]))
-    prefix = next(prefixes, "")
-    # An empty line may lack the space after the prefix.
-    return [
-        line.removeprefix(prefix) if line.startswith(prefix) else line.removeprefix(prefix.rstrip()) for line in lines
-    ]
 
 
 def device(parameter: str) -> str:

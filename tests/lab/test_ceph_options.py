@@ -50,15 +50,14 @@ def test_the_configuration_keeps_files_in_the_directory_and_traffic_on_loopback(
     text = config_text(
         Path("/lab"),
         "an-id",
-        {"a": 20001, "b": 20002},
-        CephOptions(mons=2, osd_memory=1 << 27),
+        {"mon.a": 20001},
+        CephOptions(),
         {1: Path("/dev/loop9")},
     )
     parsed = configparser.ConfigParser(interpolation=None)
     parsed.read_string(text)
-    assert parsed["global"]["mon_host"] == "[v2:127.0.0.1:20001/0],[v2:127.0.0.1:20002/0]"
+    assert parsed["global"]["mon_host"] == "[v2:127.0.0.1:20001/0]"
     assert parsed["global"]["public_addr"] == parsed["global"]["cluster_addr"] == "127.0.0.1"
-    assert parsed["osd"]["bluestore_cache_size"] == str(1 << 27)
     assert parsed["osd.1"]["bluestore_block_path"] == "/dev/loop9" and "osd.0" not in parsed
     paths = [
         value
@@ -70,13 +69,13 @@ def test_the_configuration_keeps_files_in_the_directory_and_traffic_on_loopback(
 
 
 def test_the_object_gateway_has_its_own_section_and_is_not_listed_as_a_monitor() -> None:
-    ports = {"a": 20001, "client.rgw.a": 20009}
+    ports = {"mon.a": 20001, "client.rgw.a": 20009}
     parsed = configparser.ConfigParser(interpolation=None)
     parsed.read_string(config_text(Path("/lab"), "an-id", ports, CephOptions(s3=True), {}))
     assert parsed["client.rgw.a"]["rgw_frontends"] == "beast endpoint=127.0.0.1:20009"
     assert "20009" not in parsed["global"]["mon_host"]
     parsed.clear()
-    parsed.read_string(config_text(Path("/lab"), "an-id", {"a": 20001}, CephOptions(), {}))
+    parsed.read_string(config_text(Path("/lab"), "an-id", {"mon.a": 20001}, CephOptions(), {}))
     assert "client.rgw.a" not in parsed
 
 

@@ -8,9 +8,8 @@ import os
 import pytest
 
 from mounts import NOBODY, QUOTAS, other_user, quota_mounted
-from strakes.targets.calls import Sizes
+from strakes.targets.calls import Quota, Sizes
 from strakes.targets.child import CALLS
-from strakes.targets.quota import Quota
 from strakes.targets.registry import detect
 
 MIB = 1 << 20

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.calls import sizes_of
+from strakes.targets.calls import Quota, sizes_of
 from strakes.targets.description import SERVER, DataTargetState, Interruption, Observation
 from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
-from strakes.targets.quota import Quota
 from strakes.targets.target import Target
 from strakes.watch.alerts import AlertSender
 from strakes.watch.live import LiveWatch

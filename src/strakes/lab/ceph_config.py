@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
+from strakes.base.units import MIB
 from strakes.lab import ceph_objects as objects
 from strakes.lab.network import LOOPBACK
 from strakes.lab.options import LabOptions, option
 
 # How often the monitors look at the beacons; nothing shorter can be set.
 MONITOR_TICK_S = 1.0
+MONITOR = "mon.a"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,6 @@ class CephOptions(LabOptions):
     standby_replay: bool = option(
         "flag", "Let standbys follow the journal of a rank, so that they take over sooner.", False
     )
-    mons: int = option("count", "Number of monitors.", 1, least=1, most=5)
     pool_size: int = option("count", "Number of copies of every object.", 1, least=1, most=3)
     store: str = option(
         "choice",
@@ -35,8 +36,6 @@ class CephOptions(LabOptions):
         choices=("bluestore", "memstore"),
     )
     osd_size: int = option("size", "Capacity of each object store.", "4GiB", least="1GiB")
-    osd_memory: int = option("size", "Cache of each object store.", "64MiB", least="16MiB")
-    mds_memory: int = option("size", "Cache limit of each metadata server.", "256MiB", least="16MiB")
     slow_osd: tuple[tuple[int, int], ...] = option(
         "by-id",
         "Limit the device of object store ID (0, 1, ...) to IOPS reads and IOPS writes per second. May be repeated.",
@@ -67,14 +66,9 @@ class CephOptions(LabOptions):
     )
 
     @property
-    def monitors(self) -> tuple[str, ...]:
-        """Return their names."""
-        return _letters(self.mons)
-
-    @property
     def metadata_servers(self) -> tuple[str, ...]:
         """Return their names, standbys included."""
-        return _letters(self.mds + self.standby)
+        return tuple("abcdefghijklmnopqrstuvwxyz"[: self.mds + self.standby])
 
     @property
     def placement_groups(self) -> int:
@@ -111,10 +105,6 @@ def check(options: CephOptions) -> None:
         )
 
 
-def _letters(count: int) -> tuple[str, ...]:
-    return tuple("abcdefghijklmnopqrstuvwxyz"[:count])
-
-
 # Its name in the lab's directory.
 CONFIG = "ceph.conf"
 # The least that Ceph takes; the cache below decides.
@@ -129,7 +119,7 @@ def config_text(
         "global": _everybody(directory, fsid, ports, options),
         "mon": _MONITOR | {"mon_data": f"{directory}/mon/$id"},
         "osd": _object_store(directory, options),
-        "mds": _metadata_server(directory, options),
+        "mds": _metadata_server(directory),
         "mgr": {"mgr_data": f"{directory}/mgr", "mgr_module_path": f"{directory}/mgr-modules"},
         "client": _client(directory),
     }
@@ -146,7 +136,7 @@ def config_text(
 def _everybody(directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions) -> dict[str, object]:
     return {
         "fsid": fsid,
-        "mon_host": ",".join(f"[v2:{LOOPBACK}:{ports[name]}/0]" for name in options.monitors),
+        "mon_host": f"[v2:{LOOPBACK}:{ports[MONITOR]}/0]",
         "public_addr": LOOPBACK,
         "cluster_addr": LOOPBACK,
         "ms_bind_port_min": 12_000,
@@ -199,7 +189,7 @@ def _object_store(directory: Path, options: CephOptions) -> dict[str, object]:
         "bluestore_block_size": options.osd_size,
         "bluestore_fsck_on_mount": "false",
         "bluestore_cache_autotune": "false",
-        "bluestore_cache_size": options.osd_memory,
+        "bluestore_cache_size": 64 * MIB,
         "osd_memory_target": _LEAST_MEMORY_TARGET,
         "osd_op_num_shards": 2,
         "osd_op_num_threads_per_shard": 1,
@@ -209,7 +199,7 @@ def _object_store(directory: Path, options: CephOptions) -> dict[str, object]:
     }
 
 
-def _metadata_server(directory: Path, options: CephOptions) -> dict[str, object]:
+def _metadata_server(directory: Path) -> dict[str, object]:
     return {
         "mds_data": f"{directory}/mds/$id",
         "mds_tick_interval": 1,
@@ -217,7 +207,7 @@ def _metadata_server(directory: Path, options: CephOptions) -> dict[str, object]
         "mds_reconnect_timeout": 5,
         "mds_root_ino_uid": os.getuid(),
         "mds_root_ino_gid": os.getgid(),
-        "mds_cache_memory_limit": options.mds_memory,
+        "mds_cache_memory_limit": 256 * MIB,
         # Where metadata goes is for pins to say.
         "mds_bal_interval": 0,
     }

@@ -1,4 +1,4 @@
-"""CephFS: monitors, object stores, metadata ranks with standbys, a manager (for the free space), a FUSE client."""
+"""CephFS: a monitor, object stores, metadata ranks with standbys, a manager (for the free space), a FUSE client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError
 from strakes.base.units import counted
 from strakes.lab import ceph_objects as objects
 from strakes.lab import network
-from strakes.lab.ceph_config import CONFIG, CephOptions, check, config_text
+from strakes.lab.ceph_config import CONFIG, MONITOR, CephOptions, check, config_text
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
@@ -53,7 +53,7 @@ class CephLab(Lab[CephOptions]):
         super().__init__(site, options)
         self._fsid = str(uuid.uuid4())
         self._config = site.directory / CONFIG
-        listening = (*options.monitors, *([objects.GATEWAY] if options.s3 else []))
+        listening = (MONITOR, *([objects.GATEWAY] if options.s3 else []))
         self._ports = dict(zip(listening, network.free_ports(len(listening)), strict=True))
         self._devices: dict[int, Device] = {}
         self._device_groups: dict[int, Group | None] = {}
@@ -78,7 +78,7 @@ class CephLab(Lab[CephOptions]):
 
     def up(self) -> None:
         self._prepare()
-        self._start_monitors()
+        self._start_monitor()
         self._make_stores()
         self._start_servers()
         self._make_file_system()
@@ -106,7 +106,7 @@ class CephLab(Lab[CephOptions]):
             "fsid": self._fsid,
             "file_system": FILE_SYSTEM,
             "pools": {"metadata": METADATA_POOL, "data": DATA_POOL},
-            "monitors": [f"{network.LOOPBACK}:{self._ports[name]}" for name in self.options.monitors],
+            "monitors": [f"{network.LOOPBACK}:{self._ports[MONITOR]}"],
             "admin_sockets": str(self.site.directory / "run"),
             "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
             "pools_by_store": {f"osd.{number}": _pool_of(number) for number in self._stores_with_pools()},
@@ -128,23 +128,15 @@ class CephLab(Lab[CephOptions]):
             self._config.name, config_text(self.site.directory, self._fsid, self._ports, self.options, paths)
         )
 
-    def _start_monitors(self) -> None:
-        self.site.step(f"{self.options.mons} monitor(s)")
-        monmap = self.site.directory / "monmap"
-        addresses = [
-            word
-            for name in self.options.monitors
-            for word in ("--addv", name, f"[v2:{network.LOOPBACK}:{self._ports[name]}]")
-        ]
-        self.site.run("monmaptool", "--create", "--clobber", "--fsid", self._fsid, *addresses, monmap)
-        for name in self.options.monitors:
-            self.site.make_directory("mon")
-            self.site.run(*self._daemon("ceph-mon", name), "--mkfs", "--monmap", monmap)
-            self.site.start(f"mon.{name}", *self._daemon("ceph-mon", name), "-f")
-        listening = [self._ports[name] for name in self.options.monitors]
-        self.site.wait_until(
-            "the monitors", lambda: "" if all(map(network.is_listening, listening)) else "not all listen yet"
-        )
+    def _start_monitor(self) -> None:
+        self.site.step("monitor")
+        monmap, port = self.site.directory / "monmap", self._ports[MONITOR]
+        address = ("--addv", "a", f"[v2:{network.LOOPBACK}:{port}]")
+        self.site.run("monmaptool", "--create", "--clobber", "--fsid", self._fsid, *address, monmap)
+        self.site.make_directory("mon")
+        self.site.run(*self._daemon("ceph-mon", "a"), "--mkfs", "--monmap", monmap)
+        self.site.start(MONITOR, *self._daemon("ceph-mon", "a"), "-f")
+        self.site.wait_until("the monitor", lambda: "" if network.is_listening(port) else "it does not listen yet")
 
     def _make_stores(self) -> None:
         self.site.step(f"{self.options.osds} object store(s)")

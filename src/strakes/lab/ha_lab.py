@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.files import write_kept
+from strakes.base.units import MIB
 from strakes.failover.plan import alert_files, corosync_file
 from strakes.lab.ha_configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
 from strakes.lab.ha_machines import PACKAGES as MACHINE_PACKAGES
 from strakes.lab.ha_machines import READY_LIMIT_S, Machines
-from strakes.lab.ha_namespaces import ADMIN, DISKS, Namespaces, Nodes, put_file
+from strakes.lab.ha_namespaces import ADMIN, DISKS, Namespaces
 from strakes.lab.ha_pair import lacking
 from strakes.lab.ha_receiver import PORT as RECEIVER_PORT
 from strakes.lab.kind import Lab
@@ -81,14 +82,14 @@ class HaLab(Lab[HaOptions]):
     def up(self) -> None:
         site = self.site
         kind = Machines if self.options.uml else Namespaces
-        self._nodes: Nodes = kind(site)
-        self._script = put_file(site, f"scripts/{self._nodes.program}", "ha.sh")
-        put_file(site, "scripts/common.sh", "common.sh")
+        self._nodes: Namespaces = kind(site)
+        self._script = site.install(f"scripts/{self._nodes.program}", "ha.sh")
+        site.install("scripts/common.sh", "common.sh")
         for name in ("journal.py", "receiver.py", "agent.py"):
-            put_file(site, f"ha_{name}", name)
-        for name in ("mnt", "log", "bin"):
+            site.install(f"ha_{name}", name)
+        for name in ("log", "bin"):
             site.make_directory(name)
-        site.run("mount", "-t", "tmpfs", "-o", "size=64m,mode=0755", f"strakes-lab-{site.name}", site.mount_point)
+        site.mount_memory(64 * MIB)
         for name in ("bmc.log", "alerts.jsonl"):
             site.write(name, "")
         site.step("networks: two heartbeat links and one for management")
@@ -140,8 +141,7 @@ class HaLab(Lab[HaOptions]):
 
     def _connect(self) -> None:
         hub = self.site.directory / "net.hub"
-        write_kept(hub, "")
-        self.site.run("unshare", f"--net={hub}", "ip", "link", "set", "lo", "up")
+        self.site.make_namespace(hub)
         self._nodes.connect()
         for number, name in enumerate(NODES, 1):
             self._nodes.hub("address", "add", f"10.9.{number}.254/24", "dev", f"to-{name}")

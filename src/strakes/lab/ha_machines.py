@@ -15,7 +15,7 @@ from strakes.failover.cluster import Cluster
 from strakes.failover.plan import drbd_files
 from strakes.lab.device import make_file, require_space
 from strakes.lab.ha_configuration import NODES, cluster, machine_cib
-from strakes.lab.ha_namespaces import Nodes, put_file
+from strakes.lab.ha_namespaces import Namespaces
 from strakes.lab.packages import Package
 from strakes.lab.process import run
 
@@ -43,7 +43,7 @@ JOURNAL, PLAIN = "/srv/journal", "/srv/plain"
 READY_LIMIT_S = 900.0
 
 
-class Machines(Nodes):
+class Machines(Namespaces):
     """Two machines that share the files of this one read-only; kernel, disks and networks are their own."""
 
     program = "machines.sh"
@@ -68,7 +68,7 @@ class Machines(Nodes):
         return machine_cib(planned, self.site.directory)
 
     def connect(self) -> None:
-        put_file(self.site, "scripts/user_mode.sh", "user_mode.sh")
+        self.site.install("scripts/user_mode.sh", "user_mode.sh")
         for ring in ("ring0", "ring1"):
             self.hub("link", "add", ring, "type", "bridge")
             self.hub("link", "set", ring, "up")
@@ -113,16 +113,15 @@ class Machines(Nodes):
         listed = site.run("modprobe", *words)
         paths = dict.fromkeys(line.split()[1] for line in listed.splitlines() if line.startswith("insmod"))
         site.write("modules", "".join(f"{path}\n" for path in paths))
-        put_file(site, "scripts/user_mode_init.sh", "init")
-        source = put_file(site, "scripts/xstate.c", "xstate.c")
+        site.install("scripts/user_mode_init.sh", "init")
+        source = site.install("scripts/xstate.c", "xstate.c")
         site.run("cc", "-O2", "-shared", "-fPIC", "-o", site.directory / "xstate.so", source)
         for part in ("own", "node"):
             site.make_directory("machine", part)
 
     def start(self) -> None:
         site = self.site
-        for name in NODES:
-            site.start(f"node.{name}", site.directory / "ha.sh", "node", name)
+        super().start()
         site.wait_until("the machines to start", self._silent, limit_s=_COMMAND_S)
         site.step("DRBD")
         for name in NODES:

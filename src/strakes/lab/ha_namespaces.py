@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 
-from strakes.base.files import write_kept
 from strakes.failover.cluster import Cluster
 from strakes.lab.ha_configuration import NODES, cluster, namespace_cib
 from strakes.lab.site import LabSite
@@ -22,68 +19,33 @@ DISKS = (
 )
 
 
-class Nodes(ABC):
-    """The two nodes while they are being started; ``program`` is the script that everything calls."""
+class Namespaces:
+    """The two nodes while they are being started; ``program`` is the script that everything calls.
 
-    program: str
+    They have no DRBD and no mount: a promotable resource without a device stands in for them.
+    """
+
+    program = "namespaces.sh"
     # How often the cluster is asked how it is: machines answer more slowly than namespaces.
-    look_every_s: float
+    look_every_s = 0.2
 
     def __init__(self, site: LabSite) -> None:
         self.site = site
 
-    @abstractmethod
     def plan(self, token_s: float) -> Cluster:
         """Return the pair as it is planned."""
-
-    @abstractmethod
-    def cib(self, planned: Cluster) -> str:
-        """Return the planned configuration of Pacemaker, with stand-ins for what the nodes cannot have."""
-
-    @abstractmethod
-    def connect(self) -> None:
-        """Heartbeat links and the network of the BMCs, whose hub is there."""
-
-    @abstractmethod
-    def furnish(self, planned: Cluster) -> None:
-        """Write the files that only this kind of node has on its disks."""
-
-    @abstractmethod
-    def start(self) -> None:
-        """Switch both on."""
-
-    def facts(self) -> Mapping[str, object]:
-        """Return the facts that only this kind of node has."""
-        return {}
-
-    def hub(self, *words: str | Path) -> None:
-        """``ip`` in the network of the BMCs."""
-        self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)
-
-
-def put_file(site: LabSite, source: str, name: str) -> Path:
-    """One of this package's programs, in the directory of the lab."""
-    return site.write(name, resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8"), 0o755)
-
-
-class Namespaces(Nodes):
-    """No DRBD and no mount: a promotable resource without a device stands in for them."""
-
-    program = "namespaces.sh"
-    look_every_s = 0.2
-
-    def plan(self, token_s: float) -> Cluster:
         return cluster(self.site.directory, token_s, device="/dev/null", mount="/none", drbd="9")
 
     def cib(self, planned: Cluster) -> str:
+        """Return the planned configuration of Pacemaker, with stand-ins for what the nodes cannot have."""
         return namespace_cib(planned, self.site.directory, str(self.site.mount_point))
 
     def connect(self) -> None:
+        """Make the heartbeat links and the network of the BMCs, whose hub exists."""
         site = self.site
         net = {name: site.directory / f"net.{name}" for name in NODES}
         for path in net.values():
-            write_kept(path, "")
-            site.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
+            site.make_namespace(path)
 
         def ip(where: str, *words: str | Path) -> None:
             site.run("nsenter", f"--net={net[where]}", "ip", *words)
@@ -102,8 +64,17 @@ class Namespaces(Nodes):
             ip(name, "route", "add", "10.9.0.0/24", "via", f"10.9.{number}.254")
 
     def furnish(self, planned: Cluster) -> None:
-        """Do nothing; namespaces do not replicate."""
+        """Write the files that only machines have on their disks."""
 
     def start(self) -> None:
+        """Start both nodes."""
         for name in NODES:
             self.site.start(f"node.{name}", self.site.directory / "ha.sh", "node", name)
+
+    def facts(self) -> Mapping[str, object]:
+        """Return the facts that only this kind of node has."""
+        return {}
+
+    def hub(self, *words: str | Path) -> None:
+        """Run ``ip`` in the network of the BMCs."""
+        self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)

@@ -6,11 +6,9 @@ import ipaddress
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-from strakes.base.files import write_kept
 from strakes.base.units import counted
 from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, option
@@ -63,21 +61,10 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
 
     def up(self) -> None:
         site = self.site
-        self._script = site.write(
-            "host.sh", resources.files("strakes").joinpath("lab/scripts/host.sh").read_text(encoding="utf-8")
-        )
-        self._script.chmod(0o755)
-        for directory in ("mnt", "log", "etc/ssh"):
+        self._script = site.install("scripts/host.sh", "host.sh")
+        for directory in ("log", "etc/ssh"):
             site.make_directory(directory)
-        site.run(
-            "mount",
-            "-t",
-            "tmpfs",
-            "-o",
-            f"size={self.options.size},mode=0755",
-            f"strakes-lab-{site.name}",
-            site.mount_point,
-        )
+        site.mount_memory(self.options.size)
         site.write(
             "etc/hosts",
             "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.addresses.items()),
@@ -126,8 +113,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         """Every host has one link, to a switch that is nobody's host."""
         net = {name: self.site.directory / f"net.{name}" for name in ("hub", *self.addresses)}
         for path in net.values():
-            write_kept(path, "")
-            self.site.run("unshare", f"--net={path}", "true")
+            self.site.make_namespace(path)
         lines = ["link add switch type bridge", "link set switch up"]
         for name in self.addresses:
             lines.append(f"link add {name} type veth peer name eth0 netns {net[name]}")

@@ -86,7 +86,4 @@ class TmpfsLab(Lab[TmpfsOptions]):
 
     def up(self) -> None:
         self.site.step("tmpfs")
-        where = self.site.make_directory("mnt")
-        self.site.run(
-            "mount", "-t", "tmpfs", "-o", f"size={self.options.size},mode=0755", f"strakes-lab-{self.site.name}", where
-        )
+        self.site.mount_memory(self.options.size)

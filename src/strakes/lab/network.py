@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.base.files import write_kept
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 
@@ -81,10 +80,9 @@ def make_network(site: LabSite) -> LabNetwork:
     subnet = _free_subnet(site)
     client, server = (str(address) for address in subnet.hosts())
     namespace = site.directory / _NAMESPACE
-    write_kept(namespace, "")
+    site.make_namespace(namespace)
     network = LabNetwork(server, client, str(subnet), namespace)
     link, prefix = _link_of(site.id), subnet.prefixlen
-    site.run("unshare", f"--net={namespace}", "ip", "link", "set", "lo", "up")
     site.run("ip", "link", "add", link, "type", "veth", "peer", "name", "lab", "netns", namespace)
     site.run("ip", "address", "add", f"{client}/{prefix}", "dev", link)
     site.run("ip", "link", "set", link, "up")

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import resources
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
@@ -55,6 +56,21 @@ class LabSite:
         path = self.directory / name
         write_kept(path, text, mode=mode)
         return path
+
+    def install(self, source: str, name: str) -> Path:
+        """Write one of this package's programs to the directory of the lab."""
+        text = resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8")
+        return self.write(name, text, 0o755)
+
+    def mount_memory(self, size: int) -> None:
+        """Mount a file system in memory at the mount point."""
+        where = self.make_directory("mnt")
+        self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", f"strakes-lab-{self.name}", where)
+
+    def make_namespace(self, path: Path) -> None:
+        """Make a network namespace that is kept at a path of the lab."""
+        write_kept(path, "")
+        self.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 
     def run(self, *argv: str | Path, limit_s: float = _COMMAND_S) -> str:
         """Run a short command and return its output. Raises EnvironmentLacksError if it fails."""

@@ -20,6 +20,7 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError, Strakes
 from strakes.targets import calls
 from strakes.targets import ceph_cluster as cluster
 from strakes.targets import ceph_layouts as layouts
+from strakes.targets.calls import Quota
 from strakes.targets.ceph_access import Access, access_of
 from strakes.targets.ceph_counters import ClientRequests, data_counters, loads_of_clients, metadata_counters, used_share
 from strakes.targets.ceph_log import Eviction, evictions_in, interruptions_in
@@ -38,7 +39,6 @@ from strakes.targets.description import (
 )
 from strakes.targets.mountinfo import Mount
 from strakes.targets.processors import ServerProcess, server_process
-from strakes.targets.quota import Quota
 from strakes.targets.target import Target, TargetFacts, said
 
 _FILE_SYSTEMS = ("ceph", "fuse.ceph-fuse", "fuse.ceph")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from strakes.base.units import KIB
+from strakes.targets.calls import Quota
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre_tool import checked, not_understood, refusal, target_name
-from strakes.targets.quota import Quota
 
 # One line of each output.
 _NAME = re.compile(r"^([\w-]+)-([0-9a-f]+)(?: .+)?$")

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from strakes.base.errors import BadInputError, MeasurementError
+from strakes.targets.calls import Quota
 from strakes.targets.command import Completed
 from strakes.targets.lustre_lfs import (
     ClientName,
@@ -21,7 +22,6 @@ from strakes.targets.lustre_lfs import (
     quota,
     read_df,
 )
-from strakes.targets.quota import Quota
 from targets.lustre.recorded import recording
 
 

@@ -4,7 +4,6 @@ import json
 import os
 from pathlib import Path
 
-from mounts import tmpfs_mounted
 from strakes.base.version import __version__
 from strakes.targets.environment import capture
 
@@ -20,12 +19,3 @@ def test_the_environment_of_a_measurement_is_captured(tmp_path: Path) -> None:
     assert captured["python"].startswith("3.")
     assert len(captured["load_average"]) == 3
     assert json.loads(json.dumps(captured)) == captured
-
-
-def test_the_mount_is_that_of_the_target() -> None:
-    with tmpfs_mounted("8m", "noatime") as place:
-        captured = capture(place)
-    assert captured["mount"]["file_system"] == "tmpfs"
-    assert captured["mount"]["mount_point"] == str(place)
-    assert captured["mount"]["device"] == "strakes-test"
-    assert "noatime" in captured["mount"]["options"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mounts import tmpfs_mounted
-from strakes.base.errors import BadInputError, MeasurementError
+from strakes.base.errors import MeasurementError
 from strakes.targets.calls import UnansweredError, call
 from strakes.targets.command import CommandTimeout, Completed
 from strakes.targets.description import difference
@@ -108,16 +108,6 @@ def test_a_full_target_says_that_direct_io_could_not_be_tried(tmpfs: Path) -> No
             detect(tmpfs).probe_direct(workspace.path)
         assert caught.value.why == "No space left on device"
         assert sorted(os.listdir(workspace.path)) == [".strakes-marker", "filler"]
-
-
-@pytest.mark.parametrize("given", ["missing", "file", "circle", "file/below"])
-def test_a_path_that_is_not_a_directory_is_refused(tmp_path: Path, given: str) -> None:
-    (tmp_path / "file").write_text("")
-    (tmp_path / "circle").symlink_to("circle")
-    with pytest.raises(BadInputError) as caught:
-        detect(tmp_path / given)
-    assert caught.value.where == str(tmp_path / given)
-    assert caught.value.why and caught.value.remedy
 
 
 def test_a_link_to_a_directory_is_resolved(tmpfs: Path, tmp_path: Path) -> None:

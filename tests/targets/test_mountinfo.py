@@ -20,14 +20,6 @@ def mounts() -> tuple[Mount, ...]:
     return parse_mountinfo(RECORDED.read_text())
 
 
-def at(mounts: tuple[Mount, ...], path: str) -> Mount:
-    return find_mount(mounts, path)
-
-
-def test_every_line_is_a_mount(mounts: tuple[Mount, ...]) -> None:
-    assert len(mounts) == len(RECORDED.read_text().splitlines())
-
-
 @pytest.mark.parametrize(
     ("path", "file_system", "source", "remote"),
     [
@@ -51,33 +43,27 @@ def test_every_line_is_a_mount(mounts: tuple[Mount, ...]) -> None:
 def test_a_path_is_on_its_mount(
     mounts: tuple[Mount, ...], path: str, file_system: str, source: str, remote: bool
 ) -> None:
-    mount = at(mounts, path)
+    mount = find_mount(mounts, path)
     assert (mount.file_system, mount.source, mount.remote) == (file_system, source, remote)
 
 
-def test_escapes_are_undone(mounts: tuple[Mount, ...]) -> None:
-    assert at(mounts, "/a b\tc\nd\\e#f/x").source == "/dev/disk with space"
-
-
-def test_an_escaped_backslash_before_digits_is_not_a_second_escape(mounts: tuple[Mount, ...]) -> None:
-    assert at(mounts, "/tricky\\040name").file_system == "xfs"
-
-
-def test_a_bind_mount_shows_its_root(mounts: tuple[Mount, ...]) -> None:
-    assert at(mounts, "/bind/file").root == "/home/project"
-    assert at(mounts, "/vol/sub").root == "/@sub"
-
-
-def test_optional_fields_are_skipped(mounts: tuple[Mount, ...]) -> None:
-    assert at(mounts, "/many").super_options == ("rw",)
-
-
-def test_the_last_of_two_mounts_on_one_directory_counts(mounts: tuple[Mount, ...]) -> None:
-    assert at(mounts, "/twice/x").file_system == "xfs"
-
-
-def test_a_common_prefix_of_names_is_not_a_common_mount(mounts: tuple[Mount, ...]) -> None:
-    assert at(mounts, "/datalake").mount_point == "/"
+@pytest.mark.parametrize(
+    ("path", "field", "value"),
+    [
+        ("/a b\tc\nd\\e#f/x", "source", "/dev/disk with space"),
+        # An escaped backslash before digits is not a second escape.
+        ("/tricky\\040name", "file_system", "xfs"),
+        ("/bind/file", "root", "/home/project"),
+        ("/vol/sub", "root", "/@sub"),
+        ("/many", "super_options", ("rw",)),  # after optional fields
+        ("/twice/x", "file_system", "xfs"),  # the last of two mounts
+        ("/datalake", "mount_point", "/"),  # only a common prefix
+    ],
+)
+def test_a_line_is_read_as_the_kernel_writes_it(
+    mounts: tuple[Mount, ...], path: str, field: str, value: object
+) -> None:
+    assert getattr(find_mount(mounts, path), field) == value
 
 
 def test_the_mounts_of_this_machine_are_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,29 +28,22 @@ def unlike(odd: DataTarget) -> tuple[str, ...]:
 def test_similar_targets_are_not_mentioned() -> None:
     assert unlike_targets(Description("fs", "1", data_targets=ALIKE)) == ()
     assert unlike(replace(ODD, free_bytes=50 * GIB, total_bytes=105 * GIB)) == ()
+    assert unlike(replace(ODD, state="")) == () == unlike_targets(Description("tmpfs", ""))
 
 
-def test_a_full_target_is_named() -> None:
-    assert unlike(replace(ODD, free_bytes=2 * GIB)) == ("odd is full: 2 GiB of 100 GiB are free.",)
-    assert unlike(replace(ODD, free_inodes=10)) == ("odd is out of inodes: 10 of 1,000 are free.",)
-
-
-def test_a_target_that_cannot_be_used_is_named_with_its_state() -> None:
-    assert unlike(replace(ODD, state="inactive", total_bytes=0)) == ("odd cannot be used like the others: inactive.",)
-    assert unlike(replace(ODD, state="")) == ()
-
-
-def test_a_target_of_another_size_is_named() -> None:
-    assert unlike(replace(ODD, total_bytes=50 * GIB, free_bytes=30 * GIB)) == (
-        "odd has 50 GiB where others have 100 GiB.",
-    )
-
-
-def test_a_target_that_is_fuller_or_emptier_is_named() -> None:
-    assert unlike(replace(ODD, free_bytes=30 * GIB)) == (
-        "odd is 70% full where others are 40% full: new files are not spread evenly.",
-    )
-    assert "10% full" in unlike(replace(ODD, free_bytes=90 * GIB))[0]
+@pytest.mark.parametrize(
+    ("odd", "line"),
+    [
+        ({"free_bytes": 2 * GIB}, "odd is full: 2 GiB of 100 GiB are free."),
+        ({"free_inodes": 10}, "odd is out of inodes: 10 of 1,000 are free."),
+        ({"state": "inactive", "total_bytes": 0}, "odd cannot be used like the others: inactive."),
+        ({"total_bytes": 50 * GIB, "free_bytes": 30 * GIB}, "odd has 50 GiB where others have 100 GiB."),
+        ({"free_bytes": 30 * GIB}, "odd is 70% full where others are 40% full: new files are not spread evenly."),
+        ({"free_bytes": 90 * GIB}, "odd is 10% full where others are 40% full: new files are not spread evenly."),
+    ],
+)
+def test_a_target_that_differs_is_named_with_the_difference(odd: dict[str, Any], line: str) -> None:
+    assert unlike(replace(ODD, **odd)) == (line,)
 
 
 def test_a_target_without_sizes_is_named_only_if_others_have_sizes() -> None:
@@ -66,10 +60,6 @@ def test_metadata_targets_are_compared_among_themselves() -> None:
     assert unlike_targets(Description("fs", "1", data_targets=ALIKE, metadata_targets=metadata)) == (
         "mdt1 is full: 0 B of 1 GiB are free.",
     )
-
-
-def test_a_file_system_without_targets_gives_no_message() -> None:
-    assert unlike_targets(Description("tmpfs", "")) == ()
 
 
 class TestControlOfTmpfs(ControlConformance):

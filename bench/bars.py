@@ -14,8 +14,8 @@ from bench.contenders import FLOOR, LOOP
 from bench.measure import Results, Series
 from bench.work import Work
 from strakes.base.units import KIB
-from strakes.stats.contrast import paired_ratio
 from strakes.stats.interval import Estimate
+from strakes.stats.ratios import paired_ratio
 
 CONFIDENCE = 0.9
 # Margin of equivalence, as a share of the ratio: users do not notice a smaller difference.

@@ -25,8 +25,8 @@ from strakes.interop.command_options import tool_of
 from strakes.interop.formats import read_file
 from strakes.report.numbers import show
 from strakes.runs.engine import LocalEngine
-from strakes.stats.comparison import judge, within_blocks
 from strakes.stats.interval import median
+from strakes.stats.ratios import judge, within_blocks
 from strakes.targets.workspace import Workspace
 
 # Small enough for the page cache, because the programs are compared and not the file system. Long enough that the

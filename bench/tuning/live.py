@@ -10,7 +10,7 @@ from typing import Any
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import PLACE, Runner, load, running
 from bench.tuning.worth import Worth
-from strakes.stats.contrast import paired_ratio
+from strakes.stats.ratios import paired_ratio
 from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
 
 KEPT = PLACE / "live.json"

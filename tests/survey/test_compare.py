@@ -19,10 +19,9 @@ from strakes.model.plan import Plan
 from strakes.runs.records import FactsFound
 from strakes.runs.run import Run
 from strakes.runs.store import Store
-from strakes.stats.contrast import Verdict
+from strakes.stats.ratios import Verdict
 from strakes.survey.compare_fail_on import Condition, failures, parse_fail_on
 from strakes.survey.compare_runs import compare_runs
-from strakes.survey.compare_several import compare_several
 from studies.world import stored, visits_of
 
 MakeRun = Callable[..., Run]
@@ -95,14 +94,14 @@ def make_run(store: Store, tmp_path: Path) -> MakeRun:
 
 def test_a_much_slower_run_is_slower_and_an_equal_one_inconclusive(make_run: MakeRun) -> None:
     a, b, c = (make_run([cell_of(plan_of())], rate, at=at) for rate, at in ((1000.0, 0.0), (600.0, 1e4), (1000.0, 2e4)))
-    slower = compare_runs(a, b, margin=0.05, confidence=0.9)
+    slower = compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert slower.overall.verdict is Verdict.SLOWER
     assert {cell.verdict for cell in slower.cells} == {Verdict.SLOWER}
     assert all(cell.low is not None and cell.low <= 0.6 * 1.02 for cell in slower.cells)
-    same = compare_runs(a, c, margin=0.05, confidence=0.9)
+    same = compare_runs([a], [c], margin=0.05, confidence=0.9)
     assert {cell.verdict for cell in same.cells} == {Verdict.INCONCLUSIVE}
     assert "in turn" in same.overall.needs
-    assert compare_runs(b, a, margin=0.05, confidence=0.9).overall.verdict is Verdict.FASTER
+    assert compare_runs([b], [a], margin=0.05, confidence=0.9).overall.verdict is Verdict.FASTER
 
 
 @pytest.mark.parametrize("rate", [740.0, 850.0, 960.0, 1040.0, 1180.0, 1380.0])
@@ -112,7 +111,7 @@ def test_the_usual_difference_between_equal_runs_gives_no_verdict_on_one_pair(ma
         make_run([cell_of(plan_of())], 1000.0, noise=0.005),
         make_run([cell_of(plan_of())], rate, noise=0.005, at=1e4),
     )
-    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    found = compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert {found.overall.verdict, *(cell.verdict for cell in found.cells)} == {Verdict.INCONCLUSIVE}
     assert found.overall.ratio == pytest.approx(rate / 1000, rel=0.01)
     assert any("different times" in text for text in found.caution)
@@ -120,32 +119,32 @@ def test_the_usual_difference_between_equal_runs_gives_no_verdict_on_one_pair(ma
 
 def test_a_difference_that_the_time_of_day_explains_gives_no_verdict(make_run: MakeRun) -> None:
     a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 960.0, noise=0.02, at=1e4)
-    assert compare_runs(a, b, margin=0.05, confidence=0.9).overall.verdict is not Verdict.SLOWER
-    assert any("different times" in text for text in compare_runs(a, b, margin=0.05, confidence=0.9).caution)
+    assert compare_runs([a], [b], margin=0.05, confidence=0.9).overall.verdict is not Verdict.SLOWER
+    assert any("different times" in text for text in compare_runs([a], [b], margin=0.05, confidence=0.9).caution)
 
 
 def test_more_comparisons_need_more_runs(make_run: MakeRun) -> None:
     cells = [cell_of(plan_of(items), f"plan/{items}", items=items) for items in range(100, 110)]
     a, b = make_run(cells, 1000.0, blocks=5), make_run(cells, 500.0, blocks=5, at=1e4)
-    all_of_them = compare_runs(a, b, margin=0.05, confidence=0.9)
+    all_of_them = compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert {cell.verdict for cell in all_of_them.cells} == {Verdict.INCONCLUSIVE}
     assert all("runs of both" in cell.needs for cell in all_of_them.cells)
     assert all_of_them.overall.verdict is Verdict.SLOWER
-    (one,) = compare_runs(a, b, margin=0.05, confidence=0.9, only=["plan/100:stat"]).cells
+    (one,) = compare_runs([a], [b], margin=0.05, confidence=0.9, only=["plan/100:stat"]).cells
     assert one.verdict is Verdict.SLOWER
 
 
 def test_different_work_is_refused_by_name(make_run: MakeRun) -> None:
     a, b = make_run([cell_of(plan_of(100))]), make_run([cell_of(plan_of(200))])
     with pytest.raises(BadInputError) as caught:
-        compare_runs(a, b, margin=0.05, confidence=0.9)
+        compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert "phase 1 (create) items: 100 in A, 200 in B" in caught.value.why
 
 
 def test_equal_cells_are_compared_and_the_others_are_named(make_run: MakeRun) -> None:
     cells = [cell_of(plan_of(100), "plan/small", size="small"), cell_of(plan_of(200), "plan/large", size="large")]
     changed = [cells[0], replace(cells[1], plan=plan_of(300))]
-    found = compare_runs(make_run(cells), make_run(changed, at=1e4), margin=0.05, confidence=0.9)
+    found = compare_runs([make_run(cells)], [make_run(changed, at=1e4)], margin=0.05, confidence=0.9)
     assert {cell.id for cell in found.cells} == {"plan/small:create", "plan/small:stat"}
     assert [one.id for one in found.unlike] == ["plan/large"]
 
@@ -158,7 +157,7 @@ def test_surveys_with_different_amounts_are_judged_where_the_amounts_are_close(m
             (((150, "near"), (900, "far")), 500.0, 1e4),
         )
     )
-    comparison = compare_runs(a, b, margin=0.05, confidence=0.9)
+    comparison = compare_runs([a], [b], margin=0.05, confidence=0.9)
     verdicts = {cell.id.split(":")[0]: cell.verdict for cell in comparison.cells}
     assert verdicts == {"near": Verdict.SLOWER, "far": Verdict.INCONCLUSIVE}
     assert comparison.overall.verdict is Verdict.SLOWER and not comparison.unlike
@@ -169,17 +168,17 @@ def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
     a = make_run([cell_of(plan_of(directory="unique"), "plan/unique", directory="unique")])
     b = make_run([cell_of(plan_of(directory="shared"), "plan/shared", directory="shared")], 500.0, at=1e4)
     with pytest.raises(BadInputError):
-        compare_runs(a, b, margin=0.05, confidence=0.9)
-    found = compare_runs(a, b, margin=0.05, confidence=0.9, factors=["directory"])
+        compare_runs([a], [b], margin=0.05, confidence=0.9)
+    found = compare_runs([a], [b], margin=0.05, confidence=0.9, factors=["directory"])
     assert {cell.verdict for cell in found.cells} == {Verdict.SLOWER}
     with pytest.raises(BadInputError, match="no factor"):
-        compare_runs(a, b, margin=0.05, confidence=0.9, factors=["colour"])
+        compare_runs([a], [b], margin=0.05, confidence=0.9, factors=["colour"])
 
 
 def test_a_run_is_not_compared_with_itself(make_run: MakeRun) -> None:
     run = make_run([cell_of(plan_of())])
-    with pytest.raises(BadInputError, match="same run"):
-        compare_runs(run, run, margin=0.05, confidence=0.9)
+    with pytest.raises(BadInputError, match="given twice"):
+        compare_runs([run], [run], margin=0.05, confidence=0.9)
 
 
 def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> None:
@@ -191,7 +190,7 @@ def test_fail_on_takes_thresholds_and_refuses_nonsense(make_run: MakeRun) -> Non
         with pytest.raises(BadInputError):
             parse_fail_on(wrong)
     found = compare_runs(
-        make_run([cell_of(plan_of())]), make_run([cell_of(plan_of())], 600.0, at=1e4), margin=0.05, confidence=0.9
+        [make_run([cell_of(plan_of())])], [make_run([cell_of(plan_of())], 600.0, at=1e4)], margin=0.05, confidence=0.9
     )
     assert failures(found, parse_fail_on("slower:5%"))
     assert not failures(found, parse_fail_on("slower:60%"))
@@ -213,7 +212,7 @@ def test_the_command_prints_verdicts_writes_json_and_obeys_fail_on(make_run: Mak
 
 def test_separate_runs_on_an_overloaded_machine_get_no_verdict(make_run: MakeRun) -> None:
     a, b = make_run([cell_of(plan_of())], 1000.0), make_run([cell_of(plan_of())], 600.0, at=1e4, load=9.0)
-    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    found = compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
     assert any("overloaded" in text for text in found.caution)
 
@@ -221,16 +220,16 @@ def test_separate_runs_on_an_overloaded_machine_get_no_verdict(make_run: MakeRun
 def test_a_slower_client_is_not_taken_for_a_slower_file_system(make_run: MakeRun) -> None:
     a = make_run([cell_of(plan_of())], 1000.0, client_s=0.002)
     b = make_run([cell_of(plan_of())], 620.0, at=1e4, client_s=0.0024)
-    found = compare_runs(a, b, margin=0.05, confidence=0.9)
+    found = compare_runs([a], [b], margin=0.05, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
     assert "17 % slower" in found.overall.needs
     assert any("The client itself was 17 % slower in B" in text for text in found.caution)
     much_slower = make_run([cell_of(plan_of())], 500.0, at=2e4, client_s=0.0024)
-    assert compare_runs(a, much_slower, margin=0.05, confidence=0.9).overall.verdict is Verdict.SLOWER
+    assert compare_runs([a], [much_slower], margin=0.05, confidence=0.9).overall.verdict is Verdict.SLOWER
 
 
 def test_autocorrelated_values_do_not_count_as_independent() -> None:
-    from strakes.stats.comparison import between_runs, judge
+    from strakes.stats.ratios import between_runs, judge
 
     # B is slow for 21 values and then fast for 19: these are two levels, not 40 independent values.
     a = [100.0 + value % 3 for value in range(40)]
@@ -240,7 +239,7 @@ def test_autocorrelated_values_do_not_count_as_independent() -> None:
 
 
 def test_variation_within_a_run_widens_the_interval() -> None:
-    from strakes.stats.comparison import between_runs, judge
+    from strakes.stats.ratios import between_runs, judge
 
     steady = [100.0 + value % 3 for value in range(12)]
     wandering = [90.0 + 5 * (value // 3) + value % 3 for value in range(12)]  # each quarter has another level
@@ -253,18 +252,18 @@ def test_alternating_runs_are_compared_with_their_neighbours(make_run: MakeRun) 
     rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
     pairs = [[make_run([cell_of(plan_of())], factor * rate) for factor in (1.0, 0.95)] for rate in rates]
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    found = compare_several(b=b, a=a, margin=0.02, confidence=0.9)
+    found = compare_runs(a, b, margin=0.02, confidence=0.9)
     assert found.overall.verdict is Verdict.SLOWER
     assert found.overall.ratio == pytest.approx(0.95, abs=0.01)
     assert found.cells[0].runs_a == 5
     # The order of the arguments does not matter.
-    assert compare_several(a[::-1], b, margin=0.02, confidence=0.9).overall == found.overall
+    assert compare_runs(a[::-1], b, margin=0.02, confidence=0.9).overall == found.overall
 
 
 def test_sets_of_runs_made_one_after_the_other_keep_the_variance_between_runs(make_run: MakeRun) -> None:
     rates = [1000.0, 700.0, 1300.0, 900.0, 1100.0]
     a, b = ([make_run([cell_of(plan_of())], factor * rate) for rate in rates] for factor in (1.0, 0.95))
-    found = compare_several(a, b, margin=0.02, confidence=0.9)
+    found = compare_runs(a, b, margin=0.02, confidence=0.9)
     assert found.overall.verdict is Verdict.INCONCLUSIVE
     assert "about" in found.overall.needs and "runs of A and of B" in found.overall.needs
     assert any("not made in turn" in text for text in found.caution)

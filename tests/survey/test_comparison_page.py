@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from newcomer.looking import clipped_texts
 from report.test_browser import CHROMIUM, Visit, browser
-from strakes.stats.contrast import Verdict
+from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.survey.comparison_page import render_comparison_page
 

@@ -66,7 +66,6 @@ def command(
     from strakes.runs.store import Store
     from strakes.survey.compare_fail_on import failures, parse_fail_on
     from strakes.survey.compare_runs import compare_runs
-    from strakes.survey.compare_several import compare_several
     from strakes.survey.comparison_text import render, to_document
 
     conditions = parse_fail_on(fail_on) if fail_on is not None else ()
@@ -78,9 +77,7 @@ def command(
     first, second = ([store.open(run.strip()) for run in side.split(",")] for side in (a, b))
 
     def compared() -> Comparison:
-        if len(first) == len(second) == 1:
-            return compare_runs(first[0], second[0], margin=margin, confidence=confidence, factors=factors, only=cells)
-        return compare_several(first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
+        return compare_runs(first, second, margin=margin, confidence=confidence, factors=factors, only=cells)
 
     with english():  # what programs read
         in_english = compared()

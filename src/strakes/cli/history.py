@@ -46,7 +46,7 @@ def command(
 
     from strakes.base.errors import BadInputError, StrakesError
     from strakes.runs.store import Store
-    from strakes.stats.contrast import Verdict
+    from strakes.stats.ratios import Verdict
     from strakes.survey.compare_fail_on import parse_fail_on
     from strakes.survey.history_gather import gather
     from strakes.survey.history_judge import failures, judged

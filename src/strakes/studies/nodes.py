@@ -13,8 +13,8 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.portrait import Figure, Finding, Headline, IntervalOf
 from strakes.model.results import Measured, Results
 from strakes.model.sample import Sample
-from strakes.stats.contrast import bonferroni
 from strakes.stats.interval import median_interval, smallest_runs
+from strakes.stats.ratios import bonferroni
 from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, rates, write_and_read
 from strakes.studies.study import Cells, Context, Study
 

@@ -11,8 +11,8 @@ from strakes.base.units import format_bytes
 from strakes.model.cell import Cell
 from strakes.model.portrait import ServerCount
 from strakes.runs.records import Visit
-from strakes.stats.contrast import bonferroni
 from strakes.stats.interval import Interval, median, median_interval
+from strakes.stats.ratios import bonferroni
 from strakes.targets.description import NOW
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strakes.base.errors import BadInputError
-from strakes.stats.contrast import Verdict
+from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import Comparison
 
 _REMEDY = (

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
 from strakes.model.cell import Cell
+from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.place import PLAIN
+from strakes.model.portrait import Setting
 from strakes.model.record import to_record
 from strakes.survey.comparison import Unlike
 
@@ -122,3 +125,76 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
         if factor not in known:
             remedy = f"One of: {', '.join(sorted(known - {'kind', 'name'}))}."
             raise BadInputError(f"these runs have no factor {factor!r}", remedy=remedy)
+
+
+# Numbers of files of a tree may differ by this factor from the number asked for: directories are filled evenly.
+_ABOUT_AS_MANY = 1.1
+# Name in other tools -> name in plans.
+_LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
+# Settings of imported figures that say what work was done.
+_WORK = ("ranks", "transfer_bytes", "block_bytes", "segments", "layout", "items")
+
+
+def beside_imported(a: Sequence[Cell], b: Sequence[Cell]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
+    """Return pairs of cells with one measure each, and figures without a counterpart.
+
+    One of the two runs is imported: its figures have the names of phases, and the settings that the tool printed. The
+    figures of a pair have the same name and agree in all settings that both have.
+    """
+    first, second = (
+        [replace(cell, measures=(one,)) for cell in cells for one in cell.measures if not one.is_side]
+        for cells in (a, b)
+    )
+    pairs: list[tuple[Cell, Cell]] = []
+    unlike: list[Unlike] = []
+    taken: list[Cell] = []
+    for cell in first:
+        named = [(other, _imported_differences(cell, other)) for other in second if _phase(other) == _phase(cell)]
+        same = [other for other, differences in named if not differences]
+        if len(same) == 1:
+            pairs.append((cell, same[0]))
+            taken.append(same[0])
+        elif same:
+            why = gettext("{count} figures of the other run have these settings", count=len(same))
+            unlike.append(Unlike(cell.key, why))
+        else:
+            unlike.append(Unlike(cell.key, "; ".join(named[0][1]) if named else gettext("only in A")))
+            taken += [other for other, _ in named]
+    left = [other for other in second if not any(other is one for one in taken)]
+    return pairs, [*unlike, *(Unlike(one.measure_id(_phase(one)), gettext("only in B")) for one in left)]
+
+
+def _phase(cell: Cell) -> str:
+    return cell.measures[0].phase
+
+
+def _imported_differences(own: Cell, other: Cell) -> list[str]:
+    ours, theirs = _work_of(own), _work_of(other)
+    common = [key for key in ours if key in theirs]
+    return [in_both(key, ours[key], theirs[key]) for key in common if not _agree(key, ours[key], theirs[key])]
+
+
+def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
+    """Return whether both settings agree; a tree of directories may hold slightly fewer files than requested."""
+    if key != "items":
+        return ours == theirs
+    return max(float(ours), float(theirs)) <= _ABOUT_AS_MANY * min(float(ours), float(theirs))
+
+
+def _work_of(cell: Cell) -> Mapping[str, Setting]:
+    """Return the known settings of a figure; for an imported one, the settings that its tool printed."""
+    unit = cell.measures[0].metric
+    if cell.imported:
+        told = {key: cell.settings[key] for key in _WORK if key in cell.settings}
+        layout = {"layout": _LAYOUTS.get(str(told["layout"]), told["layout"])} if "layout" in told else {}
+        return {**told, **layout, "unit": unit}
+    phase, ranks = next(pair for pair in cell.plan.each() if pair[0].name == _phase(cell))
+    work: dict[str, Setting] = {"ranks": ranks, "unit": unit}
+    if isinstance(phase, TransferPhase):
+        work |= {"transfer_bytes": phase.transfer_bytes, "layout": phase.layout}
+    # If a phase ends by time, its amount of work is not a setting.
+    if isinstance(phase, TransferPhase) and phase.stop.rule == "amount":
+        work |= {"block_bytes": phase.block_bytes, "segments": phase.segments}
+    elif isinstance(phase, MetadataPhase) and phase.stop.rule == "amount":
+        work["items"] = phase.items * ranks
+    return work

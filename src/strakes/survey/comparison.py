@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from strakes.model.portrait import Setting
-from strakes.stats.contrast import Verdict
+from strakes.stats.ratios import Verdict
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from strakes.base.language import gettext
 from strakes.report.html import render_page
 from strakes.report.numbers import show
-from strakes.stats.contrast import Verdict
+from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 from strakes.survey.comparison_text import cautions_of, order_cells, say_overall, say_scope
 

@@ -9,7 +9,7 @@ from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext, ngettext
 from strakes.base.text_width import padded
 from strakes.report.numbers import percent, show
-from strakes.stats.contrast import Verdict
+from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)

@@ -18,8 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from strakes.stats.contrast import paired_ratio
 from strakes.stats.interval import Estimate, smallest_runs
+from strakes.stats.ratios import paired_ratio
 from strakes.tuning.tune_space import Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array, Evaluation, Geometry, Numbers, Surrogate
 

@@ -1,0 +1,244 @@
+"""Ratios of two settings with intervals, and simultaneous verdicts on many ratios.
+
+All ratios use logarithms, so that a / b is exactly the inverse of b / a. The methods were chosen by simulation
+(docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both settings have the
+same scatter. Verdicts hold together, because each interval has the confidence at which all do (Bonferroni): for ten
+cells at 90 %, each interval needs 99 %, which takes at least eight runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from statistics import fmean, variance
+
+from strakes.base.language import gettext
+from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
+from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
+
+# Difference of two whole runs of the same system that is not exceeded in nine of ten pairs: equal runs scatter by 14 %
+# (docs/statistics.md). The values within a run do not show this scatter.
+ONE_PAIR = 0.4
+# Fewest batches of a run: with fewer, no interval at 99 % would exist.
+_FEWEST_BATCHES = 8
+# Parts of a run whose medians show its slow changes. Two wanders then have 6 degrees of freedom; with 8 parts, their
+# medians would contain the scatter of single values.
+_PARTS = 4
+
+# Returns the ratio of two settings, with an interval of the given confidence.
+RatioAt = Callable[[float], Estimate]
+
+
+class Verdict(StrEnum):
+    """Verdict on a, from a ratio a / b of rates."""
+
+    FASTER = "FASTER"
+    SLOWER = "SLOWER"
+    SAME = "SAME"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One ratio with its verdict. ``needs`` is empty unless the verdict is INCONCLUSIVE."""
+
+    verdict: Verdict
+    ratio: Estimate
+    needs: str = ""
+
+
+def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
+    """Return the ratio a / b over the common blocks, by block number, with the interval of its trimmed mean.
+
+    A disturbance of a whole block (drift, a neighbour's job) cancels. The estimate has no interval with fewer than
+    three common blocks, or with a value that is not positive. Raises ValueError without a common block.
+
+    >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
+    >>> round(ratio.median, 2), ratio.runs
+    (2.06, 3)
+    """
+    pairs = [(a[block], b[block]) for block in sorted(a.keys() & b.keys())]
+    if len(pairs) < FEWEST_BLOCKS or min(map(min, pairs)) <= 0:
+        return Estimate(_plain_ratio([of_a for of_a, _ in pairs], [of_b for _, of_b in pairs]), None, len(pairs))
+    contrast = trimmed([math.log(of_a) - math.log(of_b) for of_a, of_b in pairs])
+    low, high = interval(contrast, confidence)
+    return Estimate(math.exp(contrast.mean), Interval(math.exp(low), math.exp(high), confidence), len(pairs))
+
+
+def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
+    """Return the ratio of the medians of two sets of runs that share no blocks; ``runs``: size of the smaller set.
+
+    The intervals of both medians are combined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693).
+    The estimate has no interval if a set is too small or has a value that is not positive. Raises ValueError for an
+    empty set.
+
+    >>> round(independent_ratio([20.0, 21.0, 19.0], [10.0, 10.0, 10.5], 0.7).median, 3)
+    2.0
+    """
+    runs = min(len(a), len(b))
+    if min(a, default=0.0) <= 0 or min(b, default=0.0) <= 0:
+        return Estimate(_plain_ratio(a, b), None, runs)
+    logs = [[math.log(value) for value in values] for values in (a, b)]
+    middle_a, middle_b = map(median, logs)
+    of_a, of_b = (interpolated_interval(each, confidence) for each in logs)
+    difference, found = middle_a - middle_b, None
+    if of_a is not None and of_b is not None:
+        low = difference - math.hypot(middle_a - of_a.low, of_b.high - middle_b)
+        high = difference + math.hypot(of_a.high - middle_a, middle_b - of_b.low)
+        found = Interval(math.exp(low), math.exp(high), confidence)
+    return Estimate(math.exp(difference), found, runs)
+
+
+def _plain_ratio(a: Sequence[float], b: Sequence[float]) -> float:
+    below = median(b)
+    return median(a) / below if below else math.inf
+
+
+def verdict(ratio: Estimate, margin: float) -> Verdict:
+    """Return the verdict that the interval of a ratio allows.
+
+    SAME: it lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on one side
+    of 1 and not within the margin. All else, also without an interval, is INCONCLUSIVE. Raises ValueError for a
+    negative margin.
+
+    >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
+    'FASTER'
+    >>> verdict(Estimate(1.01, Interval(1.001, 1.02, 0.9), 30), margin=0.05).value
+    'SAME'
+    """
+    if margin < 0:
+        raise ValueError(f"an equivalence margin is not negative, unlike {margin!r}")
+    if ratio.interval is None:
+        return Verdict.INCONCLUSIVE
+    low, high = ratio.interval.low, ratio.interval.high
+    if low >= 1 / (1 + margin) and high <= 1 + margin:
+        return Verdict.SAME
+    return Verdict.FASTER if low > 1 else Verdict.SLOWER if high < 1 else Verdict.INCONCLUSIVE
+
+
+def half_width_for(margin: float) -> float:
+    """Return the relative half-width that both settings need for the verdict SAME within ``margin``.
+
+    The half-widths add as variances do, and half of the margin is left for the deviation of the ratio from 1.
+
+    >>> round(half_width_for(0.05), 4)
+    0.0177
+    """
+    return margin / 2 / math.sqrt(2)
+
+
+def bonferroni(confidence: float, comparisons: int) -> float:
+    """Return the confidence of each of ``comparisons`` intervals so that all hold together with ``confidence``.
+
+    >>> round(bonferroni(0.9, 5), 4)
+    0.98
+    """
+    if comparisons < 1:
+        raise ValueError("there is at least one comparison")
+    return 1 - (1 - confidence) / comparisons
+
+
+def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
+    """Return verdicts on ratios of "how many times better", which are all correct with probability ``confidence``.
+
+    ``least``: a smaller difference is INCONCLUSIVE. Raises ValueError for a negative margin.
+
+    >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
+    >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
+    ['FASTER']
+    """
+    each = bonferroni(confidence, max(1, len(ratios)))
+    return [_judged(ratio_at(each), each, margin, least) for ratio_at in ratios]
+
+
+def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> Judged:
+    judgement = verdict(ratio, margin)
+    if ratio.interval is None:
+        message = "at least {needed} runs of both (there are {runs})"
+        return Judged(judgement, ratio, gettext(message, needed=smallest_runs(confidence), runs=ratio.runs))
+    decided = judgement in (Verdict.FASTER, Verdict.SLOWER)
+    if decided and ratio.interval.low < 1 + least and ratio.interval.high > 1 / (1 + least):
+        needs = gettext(
+            "a difference larger than {share} %, which is how much runs at different times may differ anyway",
+            share=f"{100 * least:.3g}",
+        )
+        return Judged(Verdict.INCONCLUSIVE, ratio, needs)
+    if judgement is Verdict.INCONCLUSIVE:
+        message = "narrower intervals: about ±{share} % of both (--precision, --budget)"
+        return Judged(judgement, ratio, gettext(message, share=f"{100 * half_width_for(margin):.2g}"))
+    return Judged(judgement, ratio)
+
+
+def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
+    """Return the function for how many times better ``b`` is than ``a``: values in time order without common blocks.
+
+    A disturbance of seconds slows several successive values, which makes them dependent. Long series are therefore
+    compared by the medians of a few batches (batch means: Law and Kelton, Simulation Modeling). A disturbance longer
+    than a run does not show within it, so the variance of a whole run is estimated from the differences between its
+    parts. This variance is not divided by the number of parts: on a machine that changes slowly, means over longer
+    times scatter no less (measured in docs/statistics.md).
+    """
+    first, second = (a, b) if lower_is_better else (b, a)
+
+    def ratio(confidence: float) -> Estimate:
+        from scipy.special import stdtrit
+
+        number = max(_FEWEST_BATCHES, smallest_runs(confidence) + 2)
+        found = independent_ratio(batches(first, number), batches(second, number), confidence)
+        if found.interval is None:
+            return found
+        wander = sum(variance(map(math.log, batches(values, _PARTS))) for values in (first, second))
+        half = float(stdtrit(2 * (_PARTS - 1), (1 + confidence) / 2)) * math.sqrt(wander)
+        low, high = found.median * math.exp(-half), found.median * math.exp(half)
+        widened = Interval(min(low, found.interval.low), max(high, found.interval.high), confidence)
+        return replace(found, interval=widened)
+
+    return ratio
+
+
+def batches(values: Sequence[float], number: int) -> list[float]:
+    """Return the medians of ``number`` batches in time order, or the values if a batch would have less than two.
+
+    >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
+    ([2.0, 8.0], [1.0, 2.0, 3.0])
+    """
+    count = len(values)
+    if count < 2 * number:
+        return list(values)
+    return [median(values[index * count // number : (index + 1) * count // number]) for index in range(number)]
+
+
+def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
+    """Return the function for how many times better ``b`` is than ``a``, where each value is the median of a whole run.
+
+    The scatter of the values includes the differences between runs.
+    """
+    first, second = (a, b) if lower_is_better else (b, a)
+    return lambda confidence: independent_ratio(first, second, confidence)
+
+
+def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
+    """Return the function for how many times better ``b`` is than ``a``, over the blocks that measured both."""
+    first, second = (a, b) if lower_is_better else (b, a)
+    return lambda confidence: paired_ratio(first, second, confidence)
+
+
+def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
+    """Return a score for each block that measured every cell: the geometric mean of its values.
+
+    ``cells``: values by block, and whether lower is better; such values are inverted. A disturbance of a whole block
+    stays in its score.
+
+    >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
+    {1: 2.0, 2: 4.0}
+    """
+    common = sorted(set.intersection(*(set(values) for values, _ in cells))) if cells else []
+    return {
+        block: math.exp(
+            fmean(-math.log(values[block]) if lower else math.log(values[block]) for values, lower in cells)
+        )
+        for block in common
+        if all(values[block] > 0 for values, _ in cells)
+    }

@@ -18,7 +18,7 @@ from bench.tuning.settled import settle
 from strakes.lab.device import loops_below
 from strakes.model.cell import Cell
 from strakes.runs.engine import LocalEngine
-from strakes.studies.layout_directories import Places
+from strakes.studies.measure_directories import LayoutDirectories
 from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 from strakes.tuning.tune_plans import TrialSize, layout_of, plan_of
@@ -87,13 +87,15 @@ def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
         Workspace.create(target.path, time.strftime("%Y%m%d-%H%M%S-landscape-0000", time.gmtime())) as workspace,
         LocalEngine() as engine,
     ):
-        yield Runner(grid, Places(workspace.path, target), engine, loops_below(directory.parent), seed)
+        yield Runner(grid, LayoutDirectories(workspace.path, target), engine, loops_below(directory.parent), seed)
 
 
 class Runner:
     """Runs repetitions one after another, each when the devices are idle."""
 
-    def __init__(self, grid: Grid, places: Places, engine: LocalEngine, devices: Sequence[str], seed: int) -> None:
+    def __init__(
+        self, grid: Grid, places: LayoutDirectories, engine: LocalEngine, devices: Sequence[str], seed: int
+    ) -> None:
         self._grid, self._places, self._engine, self._devices = grid, places, engine, devices
         self._scale = TrialSize(grid.able.ranks, int(grid.able.data_bytes / grid.low_share), grid.phase_s, seed)
         self._runs = 0

@@ -13,7 +13,7 @@ from strakes.base.units import MIB
 from strakes.cli.main import run
 from strakes.model.record import from_record, to_record
 from strakes.runs.impact import Impact, parse_impact
-from strakes.studies.neighbour_limit import parse_neighbour
+from strakes.studies.neighbour import parse_neighbour
 
 BAD_LIMITS = [
     "fast",

@@ -13,7 +13,7 @@ from typing import Any
 from strakes.base.units import GIB, KIB, MIB
 from strakes.model.plan import Plan
 from strakes.runs.engine import find_engine
-from strakes.studies.measure_prepared import grown
+from strakes.studies.measure_directories import grown
 from strakes.studies.neighbour_probe import probe_plan
 from strakes.studies.registry import STUDIES
 from strakes.studies.study import Context, Pilot

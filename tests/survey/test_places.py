@@ -10,7 +10,7 @@ import pytest
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
-from strakes.studies.layout_directories import Places
+from strakes.studies.measure_directories import LayoutDirectories
 from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.calls import mount_of
 from strakes.targets.description import SERVER, Layout, Observation
@@ -60,7 +60,7 @@ def counting(tmp_path: Path) -> Counting:
 
 def test_plans_run_only_in_directories_with_exactly_their_layout(clamping: Clamping, tmp_path: Path) -> None:
     good, clamped, refused = Layout(65536, 4), Layout(65536, 99), Layout(65536, 5)
-    places = Places(tmp_path, clamping)
+    places = LayoutDirectories(tmp_path, clamping)
     found = places.make([cell(None), cell(good), cell(clamped), cell(good), cell(refused)])
     assert [(one.wanted, one.differences) for one in found[:2]] == [
         (good, ()),

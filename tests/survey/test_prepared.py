@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from strakes.model.place import Place
-from strakes.studies.measure_prepared import prepare
+from strakes.studies.measure_directories import prepare
 from strakes.targets.calls import mount_of
 from strakes.targets.description import Placement
 from strakes.targets.local import LocalTarget

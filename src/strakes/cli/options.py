@@ -326,7 +326,7 @@ def _read_with(parse: Callable[[Any], object]) -> Callable[[click.Context, click
 
 
 def _parse_neighbour(text: str) -> float:
-    from strakes.studies.neighbour_limit import parse_neighbour
+    from strakes.studies.neighbour import parse_neighbour
 
     return parse_neighbour(text)
 

@@ -1,24 +1,26 @@
-"""A visit: runs a cell's plan once in its directory and reads the servers' counters before and after."""
+"""The start of a run, and a visit: a cell's plan run once, between two readings of the servers' counters."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.interrupts import interrupts_deferred
+from strakes.base.units import KIB
 from strakes.model.cell import Cell
 from strakes.model.plan import Plan
 from strakes.runs.engine import Engine, sweep
-from strakes.runs.messages import EngineError, PlanResult, Progress
-from strakes.runs.records import Visit
-from strakes.studies.layout_directories import Places
-from strakes.studies.measure_client import time_client
-from strakes.studies.measure_prepared import prepare
+from strakes.runs.messages import EngineError, Hello, PlanResult, Progress
+from strakes.runs.records import NodesChanged, Visit
+from strakes.runs.store import Store
+from strakes.runs.writer import RunWriter
+from strakes.studies.measure_directories import LayoutDirectories, prepare
 from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
@@ -53,8 +55,53 @@ class Site:
     engine: Engine
     target: Target
     workspace: Workspace
-    places: Places
+    places: LayoutDirectories
     watch: TargetWatch
+
+
+def begin_run(
+    store: Store,
+    kind: str,
+    name: str,
+    directory: Path,
+    options: Mapping[str, object],
+    target: Target,
+    hello: Hello,
+    resume: str | None,
+) -> RunWriter:
+    """Begin a new run if ``resume`` is None, otherwise resume it ("": the newest run with the same fingerprint)."""
+    if resume is None:
+        return store.create(kind, name, directory, options, {**target.environment(), "engine": asdict(hello)})
+    writer = store.resume(resume or None, str(options["fingerprint"]))
+    if dict(hello.nodes) != writer.run.environment["engine"].get("nodes", {}):
+        writer.append_event(NodesChanged(tuple(hello.nodes)))
+    return writer
+
+
+def open_site(
+    stack: ExitStack, engine: Engine, target: Target, run_id: str, *, keep: bool, adopt: bool = False
+) -> Site:
+    """Make a workspace on the target; leaving ``stack`` removes it unless ``keep`` is set."""
+    with interrupts_deferred():
+        workspace = stack.enter_context(Workspace.create(target.path, run_id, keep=keep, adopt=adopt))
+    return Site(engine, target, workspace, LayoutDirectories(workspace.path, target), TargetWatch(target))
+
+
+def time_client() -> float:
+    """Return the seconds that memory copies and system calls take, a few milliseconds, without any file system.
+
+    A shared machine may be 25 % slower for a minute, which ``compare`` must not mistake for a slower file system.
+
+    >>> 0 < time_client() < 10
+    True
+    """
+    source, target = bytearray(256 * KIB), bytearray(256 * KIB)
+    started = time.perf_counter()
+    for _ in range(50):
+        target[:] = source
+    for _ in range(3000):
+        os.getppid()
+    return time.perf_counter() - started
 
 
 def _stays(workspace: Workspace, visit: Path, plan: Plan) -> bool:

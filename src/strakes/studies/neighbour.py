@@ -1,21 +1,20 @@
-"""Applies the load controller to a measurement: reads the probe around and during every visit, slows down or stops."""
+"""Protection of other users: reads the probe around and during every visit, and reduces the load or stops."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
-from strakes.base.errors import EnvironmentLacksError, StoppedForOthersError
-from strakes.base.units import format_seconds
+from strakes.base.errors import BadInputError, EnvironmentLacksError, StoppedForOthersError
+from strakes.base.units import format_seconds, parse_seconds
 from strakes.runs.engine import Engine
 from strakes.runs.messages import LoggedOperation, Progress
 from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
 from strakes.studies.neighbour_control import TOO_MANY, WINDOW, Control, Felt
-from strakes.studies.neighbour_latency import is_slow, latencies, record, worst
 from strakes.studies.neighbour_probe import KINDS, Probe
 from strakes.targets.workspace import Workspace
 
@@ -28,6 +27,57 @@ _REST_S = 5.0
 _LOOK_S = 0.1
 # A probe without results for this time above the limit is itself blocked, which counts as slow.
 _SILENT_S = 2.0
+# Limits of --neighbour: below 1 ms the probe's own scheduling dominates, above 1 minute the limit protects nobody.
+_LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
+
+
+def parse_neighbour(text: str) -> float:
+    """Return the limit for the 99th percentile of other users' latencies, in seconds. Raises BadInputError.
+
+    >>> parse_neighbour("p99=20ms")
+    0.02
+    """
+    what = f"not a limit for neighbours: {text!r}"
+    remedy = "Write, for example, p99=20ms: 99 of 100 operations of others then take no longer than that."
+    name, equals, value = text.partition("=")
+    if name.strip().lower() != "p99" or not equals:
+        raise BadInputError(what, remedy=remedy)
+    try:
+        seconds = parse_seconds(value)
+    except BadInputError as error:
+        raise BadInputError(what, why=error.what, remedy=remedy) from error
+    if not _LEAST_LIMIT_S <= seconds <= _MOST_LIMIT_S:
+        raise BadInputError(what, remedy="Give at least 1 ms and at most 1 minute.")
+    return seconds
+
+
+def is_slow(operation: LoggedOperation, limit_s: float) -> bool:
+    """Return whether an operation failed or took longer than the limit."""
+    return not operation.acknowledged or operation.ended_s - operation.due_s > limit_s
+
+
+def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str, Any]:
+    """Return number, median, 99th percentile and longest of the latencies in seconds, by kind and for the worst kind.
+
+    ``slow`` counts the operations above the limit and the failed ones.
+    """
+    kinds = {}
+    for kind in sorted({operation.phase for operation in operations}):
+        own = [operation for operation in operations if operation.phase == kind]
+        took = sorted(operation.ended_s - operation.due_s for operation in own)
+        kinds[kind] = {
+            "operations": len(own),
+            "slow": sum(is_slow(operation, limit_s) for operation in own),
+            # Nearest-rank percentiles: p99 is the maximum for fewer than 100 values.
+            "median_s": took[(len(took) - 1) // 2],
+            "p99_s": took[math.ceil(0.99 * len(took)) - 1],
+            "longest_s": took[-1],
+        }
+    worst: dict[str, float] = {}
+    for key in ("operations", "slow", "median_s", "p99_s", "longest_s") if kinds else ():
+        every = [kind[key] for kind in kinds.values()]
+        worst[key] = max(every) if key.endswith("_s") else sum(every)
+    return {**worst, "kinds": kinds}
 
 
 class Listener(Protocol):
@@ -41,13 +91,13 @@ class Listener(Protocol):
 class Neighbour:
     """Keeps the 99th percentile of other users' latencies below ``limit_s`` seconds.
 
-    Call ``begin`` once, then ``before_visit`` and ``after_visit`` around each visit.
+    Call ``begin`` once, then ``before_visit`` and ``after_visit`` around each visit. ``yielded``: whether the last
+    visit was cancelled to protect other users.
     """
 
     def __init__(self, limit_s: float, probe: Listener) -> None:
         self.limit_s = limit_s
         self.yielded = False
-        """Whether the current or last visit was cancelled to protect other users."""
         self._probe = probe
         self._control = Control()
         self._all: list[LoggedOperation] = []
@@ -110,13 +160,12 @@ class Neighbour:
     def after_visit(self) -> dict[str, float]:
         """Return the latencies during the visit, for its record."""
         self._listen()
-        return worst(latencies(self._all[self._of_visit :], self.limit_s))
+        found = latencies(self._all[self._of_visit :], self.limit_s)
+        return {key: value for key, value in found.items() if key != "kinds"}
 
     def summary(self) -> NeighbourFelt:
         """Return the latencies before and during the measurement."""
-        alone, since = (
-            record(latencies(some, self.limit_s)) for some in (self._all[: self._alone], self._all[self._alone :])
-        )
+        alone, since = (latencies(some, self.limit_s) for some in (self._all[: self._alone], self._all[self._alone :]))
         return NeighbourFelt(self.limit_s, alone, since, self.share, self._control.stopped)
 
     def _listen(self) -> bool:
@@ -154,11 +203,9 @@ class Neighbour:
         self._heard_s = time.time()
 
     def _why(self, operations: list[LoggedOperation]) -> str:
-        felt = latencies(operations, self.limit_s)
-        said = (
-            ", ".join(f"{kind} {format_seconds(of_kind.p99_s)}" for kind, of_kind in felt.items())
-            or "no finished operation"
-        )
+        kinds = latencies(operations, self.limit_s)["kinds"]
+        said = ", ".join(f"{kind} {format_seconds(felt['p99_s'])}" for kind, felt in kinds.items())
+        said = said or "no finished operation"
         return f"p99 of the probe: {said}; the limit is {format_seconds(self.limit_s)}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
 from strakes.model.cell import Cell
 from strakes.runs.records import CellSkipped, DirectoryPlaced, LayoutGiven
-from strakes.studies.measure_prepared import prepare, try_place
+from strakes.studies.measure_directories import prepare, try_place
 from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout

@@ -16,7 +16,7 @@ from strakes.runs.messages import Hello
 from strakes.runs.store import Store
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
-from strakes.studies.measure_begin import begin_run, open_site
+from strakes.studies.measure_visit import begin_run, open_site
 from strakes.studies.neighbour import neighbour_in
 from strakes.survey.blocks import measure_in_blocks
 from strakes.survey.choosing import gather_facts, settle_cells

@@ -10,7 +10,7 @@ from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.runs.records import CellDropped, PopulationRemoved
-from strakes.studies.measure_prepared import files_kept
+from strakes.studies.measure_directories import files_kept
 from strakes.survey.session import LIMIT_FACTOR, SHORTEST_LIMIT_S, Session, visit_cell
 
 # Removing a population takes up to 0.7 times as long as creating it (XFS 0.61, CephFS 0.68). Without this reserve a run

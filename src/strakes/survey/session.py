@@ -12,7 +12,7 @@ from strakes.runs.engine import Engine
 from strakes.runs.records import InterruptionsEnded, OthersSeen, TroubleSeen, Visit
 from strakes.runs.run import Run
 from strakes.runs.writer import RunWriter
-from strakes.studies.measure_prepared import grown, rounds_begun
+from strakes.studies.measure_directories import grown, rounds_begun
 from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.studies.neighbour import Neighbour
 from strakes.studies.study import Pilot

@@ -16,7 +16,7 @@ from strakes.model.portrait import Setting
 from strakes.runs.choice import Launch, processes
 from strakes.runs.engine import Engine
 from strakes.runs.messages import Hello
-from strakes.studies.layout_directories import Places
+from strakes.studies.measure_directories import LayoutDirectories
 from strakes.studies.measure_visit import Site, failure
 from strakes.studies.study import power_of_two_at_most
 from strakes.survey.pilot import pilot_from_samples, pilot_plan
@@ -126,7 +126,7 @@ def _link_bytes_per_s(network: Path = Path("/sys/class/net")) -> float:
     return max([0, *speeds]) * 1e6 / 8
 
 
-def without_refused_layouts(space: SearchSpace, places: Places) -> tuple[SearchSpace, tuple[str, ...]]:
+def without_refused_layouts(space: SearchSpace, places: LayoutDirectories) -> tuple[SearchSpace, tuple[str, ...]]:
     """Return the space without layouts that files do not get as they were asked for, each made once and read back.
 
     And which those are.

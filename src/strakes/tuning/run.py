@@ -16,8 +16,7 @@ from strakes.runs.records import ConfirmationBegun, FactsFound, UsualTimes, Visi
 from strakes.runs.store import Store
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
-from strakes.studies.measure_begin import begin_run, open_site
-from strakes.studies.measure_visit import Site
+from strakes.studies.measure_visit import Site, begin_run, open_site
 from strakes.survey.request import ProgressDisplay
 from strakes.targets.calls import UnansweredError
 from strakes.targets.registry import detect

@@ -1,23 +1,28 @@
-"""Makes the directories of a cell with their placement on servers, and verifies the placement."""
+"""Makes the directories of cells, with their layout or their placement on servers, and verifies it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import MeasurementError, StrakesError
+from strakes.model.cell import Cell
 from strakes.model.phases import SmallFilesPhase
 from strakes.model.place import Place
 from strakes.model.plan import Plan
 from strakes.runs.records import Visit
 from strakes.targets import calls
-from strakes.targets.description import Placement, placement_differences
+from strakes.targets.description import Layout, Placement, layout_differences, placement_differences
+from strakes.targets.marker import MARKER_NAME
 from strakes.targets.target import Target
 
+# Name of a file that keeps a directory from being empty.
 _NEVER_EMPTY = "stays"
+# Placements made at once. Each takes several calls that mostly wait, and more would be a load of their own.
 _AT_ONCE = 4
 
 
@@ -35,7 +40,6 @@ def prepare(target: Target, workspace: Path, name: str, place: Place) -> dict[st
     else:
         calls.call("mkdir", str(directory))
     placed = {entry: wanted for entry, wanted in place.entries.items() if wanted.kind != "inherit"}
-    # Each placement takes several calls that mostly wait.
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         found = pool.map(lambda one: _make_placed(target, directory, *one), placed.items())
         given |= {entry: asdict(placement) for entry, placement in zip(placed, found, strict=True)}
@@ -90,15 +94,72 @@ def files_kept(visits: Sequence[Visit], kept: str) -> int:
 
 def _make_placed(target: Target, parent: Path, name: str, wanted: Placement) -> Placement:
     found = target.make_directory(parent, name, wanted)
-    _refuse(placement_differences(wanted, found), parent / name)
-    return found
-
-
-def _refuse(differences: tuple[str, ...], directory: Path) -> None:
-    if differences:
+    if differences := placement_differences(wanted, found):
         raise MeasurementError(
             "the file system did not place a file or directory as asked",
-            where=str(directory),
+            where=str(parent / name),
             why="; ".join(differences),
             remedy="strakes target DIR shows the supported placements.",
         )
+    return found
+
+
+@dataclass(frozen=True)
+class GivenLayout:
+    """A requested layout and the layout that new files get.
+
+    ``differences`` has a message for each value that differs. If the file system refused the layout, ``given`` is None
+    and ``differences`` has the reason.
+    """
+
+    wanted: Layout
+    given: Layout | None
+    differences: tuple[str, ...]
+
+
+class LayoutDirectories:
+    """The directories of plans: the workspace, or for each layout a directory below it."""
+
+    def __init__(self, workspace: Path, target: Target) -> None:
+        self._workspace = workspace
+        self._target = target
+        self._made: dict[Layout, Path] = {}
+
+    def make(self, cells: Iterable[Cell]) -> list[GivenLayout]:
+        """Make a directory for each layout of the cells that has none; return requested and given layouts.
+
+        A directory whose layout differs from the requested one is removed.
+        """
+        wanted = dict.fromkeys(cell.layout for cell in cells if cell.layout is not None)
+        return [self._make(one) for one in wanted if one not in self._made]
+
+    def of(self, layout: Layout | None) -> Path | None:
+        """Return the directory for plans with that layout, or None if the file system did not give the layout."""
+        return self._workspace if layout is None else self._made.get(layout)
+
+    def _make(self, wanted: Layout) -> GivenLayout:
+        place = self._workspace / f"layout{len(self._made)}-{_short(wanted)}"
+        try:
+            calls.call("mkdir", str(place))
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise MeasurementError("a directory with a layout cannot be made", where=str(place), why=why) from error
+        try:
+            given = self._target.set_layout(place, wanted)
+        except StrakesError as error:
+            calls.call("rmdir", str(place))
+            return GivenLayout(wanted, None, (error.why or error.what,))
+        differences = layout_differences(wanted, given)
+        if differences:
+            calls.call("rmdir", str(place))
+        else:
+            # The engine works only in directories with a marker.
+            calls.call("create", str(place / MARKER_NAME))
+            self._made[wanted] = place
+        return GivenLayout(wanted, given, differences)
+
+
+def _short(wanted: Layout) -> str:
+    if wanted.components:
+        return f"{len(wanted.components)}-parts"
+    return f"{wanted.stripe_count}x{wanted.stripe_size_bytes}"

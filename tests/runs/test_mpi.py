@@ -330,7 +330,7 @@ def test_a_stage_passes_on_what_few_ranks_of_each_node_read(
     assert (result.ended, result.errors) == ("ok", ())
     load = result.samples[1]
     assert load.bytes == load.effective["verified_bytes"] == 4 * size
-    assert load.extra["staged"] == {"readers": 2, "read_bytes": size if broadcast else 2 * size}
+    assert load.staged == {"readers": 2, "read_bytes": size if broadcast else 2 * size}
 
 
 @needs_mpi

@@ -232,4 +232,4 @@ def test_a_store_of_another_user_says_what_to_do(tmpfs: Path) -> None:
 
 def _fill(writer: RunWriter) -> None:
     for visit in range(1, 10_000):
-        writer.append_visit(Visit(visit, extra={"text": "x" * 50_000}))
+        writer.append_visit(Visit(visit, given={"text": "x" * 50_000}))

@@ -71,7 +71,7 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
         lost=outcome.lost,
         failed=outcome.failed,
         repeated=outcome.repeated,
-        extra={
+        drill={
             "unanswered": outcome.unanswered,
             "outages": [
                 [outage.client, outage.stall_s, outage.back_after_s, outage.hit] for outage in outcome.line.outages

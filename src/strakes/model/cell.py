@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -98,10 +98,6 @@ class Cell(Record):
     fingerprint: str = field(default="", compare=False)
     imported: bool = False
     knobs: Mapping[str, str] = field(default_factory=dict)
-
-    def always_written(self) -> Sequence[str]:
-        """Return the fields that are stored even if they have their defaults."""
-        return ("measures", "priority")
 
     def measure_id(self, phase: str) -> str:
         """Return the id in findings of a measured phase of this cell."""

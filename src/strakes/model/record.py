@@ -1,12 +1,11 @@
 """Conversion of records of the store and of engines to frozen values, and back.
 
-Missing keys get their default. Unknown keys are kept and written again.
+Missing keys get their default, and unknown keys are ignored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -23,18 +22,8 @@ Rows = Sequence[Sequence[float]]
 _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Record:
-    """Base of records that keep unknown keys in ``extra``.
-
-    A field with its default is only written if ``always_written`` has it.
-    """
-
-    extra: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
-
-    def always_written(self) -> Sequence[str]:
-        """Return the fields that are written even if they have their defaults."""
-        return ()
+    """Base of records whose fields are only written if they differ from their defaults."""
 
 
 def from_record(kind: type[T], record: object) -> T:
@@ -55,42 +44,15 @@ def to_record(value: object) -> dict[str, Any]:
 
 @cache
 def _converter() -> Converter:
-    from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+    from cattrs.gen import make_dict_unstructure_fn, override
     from cattrs.preconf.json import make_converter
 
     converter = make_converter(detailed_validation=False)
 
-    def reader(kind: type[Record]) -> Callable[[Mapping[str, Any], object], Record]:
-        read = make_dict_structure_fn(kind, converter)
-        known = {declared.name for declared in fields(kind)}
-
-        def structure(record: Mapping[str, Any], _kind: object) -> Record:
-            extra = {key: value for key, value in record.items() if key not in known}
-            return read({**record, "extra": extra} if extra else record, kind)
-
-        return structure
-
     def writer(kind: type[Record]) -> Callable[[Record], dict[str, Any]]:
-        write = make_dict_unstructure_fn(kind, converter, extra=override(omit=True))
-        defaults = {
-            declared.name: declared.default if declared.default_factory is MISSING else declared.default_factory()
-            for declared in fields(kind)
-            if declared.default is not MISSING or declared.default_factory is not MISSING
-        }
+        return make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
 
-        def unstructure(record: Record) -> dict[str, Any]:
-            always = record.always_written()
-            kept = {
-                name: value
-                for name, value in write(record).items()
-                if name in always or name not in defaults or getattr(record, name) != defaults[name]
-            }
-            return {**kept, **record.extra}
-
-        return unstructure
-
-    converter.register_structure_hook_factory(lambda kind: _is_a(kind, Record), reader)
-    converter.register_unstructure_hook_factory(lambda kind: _is_a(kind, Record), writer)
+    converter.register_unstructure_hook_factory(_is_record, writer)
     converter.register_structure_hook_func(lambda kind: kind == Rows, _rows)
     converter.register_structure_hook_func(lambda kind: kind == Mapping[str, Any], _mapping)
     converter.register_unstructure_hook_func(lambda kind: kind in _AS_THEY_ARE, lambda value: value)
@@ -114,5 +76,5 @@ def _mapping(value: object, _kind: object) -> Mapping[str, Any]:
     return value
 
 
-def _is_a(kind: object, base: type) -> bool:
-    return isinstance(kind, type) and issubclass(kind, base)
+def _is_record(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Record)

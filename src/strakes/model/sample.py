@@ -8,8 +8,6 @@ from typing import Any
 
 from strakes.model.record import Record, Rows
 
-_AMOUNTS = ("phase", "bytes", "operations", "errors", "elapsed_s", "bytes_per_s", "operations_per_s")
-
 
 @dataclass(frozen=True)
 class Beginning(Record):
@@ -42,10 +40,6 @@ class PageCache(Record):
     resident_after_bytes: int = 0
     error_bytes: int = 0
 
-    def always_written(self) -> Sequence[str]:
-        """Return the sizes, if they are known, also if they are 0."""
-        return () if self.method == "none" else ("file_bytes", "resident_before_bytes", "resident_after_bytes")
-
 
 @dataclass(frozen=True)
 class NodeOfPhase(Record):
@@ -70,8 +64,8 @@ class Sample(Record):
 
     The figure of another tool has only a name and a rate. ``counters``: of rank 0's node. ``listed``: directories read,
     and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``latency_timeline``: percentiles
-    for each second. ``parts``: samples of the parts of a mixed phase. The last fields, from ``recovery_first_s`` on,
-    belong to a drill.
+    for each second. ``parts``: samples of the parts of a mixed phase. The fields from ``recovery_first_s`` to ``drill``
+    belong to a drill. ``staged``: ranks that read a shared file for the others. ``population``: pool of small files.
     """
 
     name: str
@@ -109,10 +103,10 @@ class Sample(Record):
     lost: int = 0
     failed: int = 0
     repeated: int = 0
-
-    def always_written(self) -> Sequence[str]:
-        """Return the amounts, if an engine measured them."""
-        return _AMOUNTS if self.ranks else ()
+    drill: Mapping[str, Any] = field(default_factory=dict)
+    staged: Mapping[str, Any] = field(default_factory=dict)
+    population: Mapping[str, Any] = field(default_factory=dict)
+    loops: int = 0
 
     @property
     def is_measured(self) -> bool:

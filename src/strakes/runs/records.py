@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -50,11 +50,6 @@ class Visit(Record):
     stage: str = ""
     low: bool = False
     settings: Mapping[str, Setting] = field(default_factory=dict)
-
-    def always_written(self) -> Sequence[str]:
-        """Return what every visit has."""
-        names = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
-        return (*names, "stage", "low", "settings") if self.stage else names
 
     @property
     def ended_well(self) -> bool:

@@ -39,9 +39,8 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
     from strakes.studies.registry import study_named
     from strakes.survey.analysis_build import results_of
     from strakes.targets.registry import detect
-    from strakes.tuning.accept_judge import FAIL, judge
+    from strakes.tuning.accept_judge import FAIL, judge, render, to_document
     from strakes.tuning.accept_needs import needs_from_toml
-    from strakes.tuning.accept_text import render, to_document
 
     title, wanted = needs_from_toml(needs)
     watched = any(need.level for need in wanted)

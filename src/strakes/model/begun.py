@@ -49,14 +49,9 @@ def begun(sample: Sample) -> Begun | None:
     if beginning is None or not starts:
         return None
     apart_s = max(starts) - min(starts)
-    return Begun(
-        apart_s,
-        starts.index(max(starts)),
-        beginning.last_host,
-        min(1.0, apart_s / sample.elapsed_s) if sample.elapsed_s > 0 else 0.0,
-        beginning.crowded,
-        beginning.clock_uncertainty_s,
-    )
+    share = min(1.0, apart_s / sample.elapsed_s) if sample.elapsed_s > 0 else 0.0
+    rank, uncertainty_s = starts.index(max(starts)), beginning.clock_uncertainty_s
+    return Begun(apart_s, rank, beginning.last_host, share, beginning.crowded, uncertainty_s)
 
 
 def all_begun(samples: Iterable[Sample]) -> list[Begun]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 from strakes.model.sample import Sample
 
@@ -42,13 +44,12 @@ def latencies_by_call(samples: Iterable[Sample]) -> dict[str, Latencies]:
 
 def latencies_of_all(samples: Iterable[Sample]) -> Latencies | None:
     """Return the latencies of all calls of several samples of a phase, or None without histograms."""
-    merged: list[Sample] = []
-    for sample in samples:
-        merged += [
-            Sample("", histograms={"": histogram})
-            for call, histogram in sample.histograms.items()
-            if call not in _WAITS
-        ]
+    merged = [
+        Sample("", histograms={"": histogram})
+        for sample in samples
+        for call, histogram in sample.histograms.items()
+        if call not in _WAITS
+    ]
     return latencies_by_call(merged).get("")
 
 
@@ -63,14 +64,7 @@ def _seconds_of(bucket: int, sub_bits: int) -> float:
 
 def _latencies(seconds: Counter[float]) -> Latencies:
     """Return the percentiles by the nearest-rank method."""
-    calls = seconds.total()
     ordered = sorted(seconds)
-    percentiles = {}
-    for name, share in SHARES.items():
-        left = math.ceil(share * calls)
-        for value in ordered:
-            left -= seconds[value]
-            if left <= 0:
-                percentiles[name] = value
-                break
-    return Latencies(calls, percentiles)
+    ends = list(accumulate(seconds[value] for value in ordered))
+    places = {name: bisect_left(ends, math.ceil(share * ends[-1])) for name, share in SHARES.items()}
+    return Latencies(ends[-1], {name: ordered[place] for name, place in places.items()})

@@ -74,25 +74,20 @@ class Kept:
         return None if not self.minutes else self.bad <= self._allowed
 
     @property
-    def budget_left(self) -> float:
-        """Return the remaining share of the error budget: 1 without bad minutes, negative if overspent."""
-        return 1 - self.bad / self._allowed if self._allowed else float(self.bad == 0)
-
-    @property
     def budget(self) -> str:
         """Return the remaining error budget as text."""
         if self.kept or not self._allowed:
-            return f"{max(0.0, self.budget_left):.0%} of the error budget is left"
+            left = 1 - self.bad / self._allowed if self._allowed else float(self.bad == 0)
+            return f"{max(0.0, left):.0%} of the error budget is left"
         return f"the error budget is used up {self.bad / self._allowed:.3g} times"
 
     def __str__(self) -> str:
         """Return the result as text."""
         if self.kept is None:
             return f"{self.level.text}: UNKNOWN, nothing was measured"
+        verdict = "PASS" if self.kept else "FAIL"
         seen = f"exceeded in {self.bad:,.0f} of {counted(self.minutes, 'minute')}"
-        if self.kept:
-            return f"{self.level.text}: PASS, {seen}, {self.budget}"
-        return f"{self.level.text}: FAIL, {seen}, {self.budget}"
+        return f"{self.level.text}: {verdict}, {seen}, {self.budget}"
 
 
 def parse_service_level(text: str) -> ServiceLevel:
@@ -103,13 +98,14 @@ def parse_service_level(text: str) -> ServiceLevel:
     (0.99, 'create', 0.02, 0.99)
     """
     match = _LEVEL.match(text)
-    if not match:
-        raise BadInputError(f"not a service level: {text!r}", remedy=_REMEDY)
-    percentile, share = float(match[1]) / 100, float(match[4]) / 100
-    if not 0 < percentile < 1 or not 0 < share <= 1:
-        raise BadInputError(f"not a service level: {text!r}", why="shares are between 0 and 100 %", remedy=_REMEDY)
-    if match[3][-1].isdecimal():
-        raise BadInputError(f"not a service level: {text!r}", why=f"{match[3]} has no unit", remedy=_REMEDY)
+    percentile, share = (float(match[1]) / 100, float(match[4]) / 100) if match else (0.0, 0.0)
+    why = ""
+    if match and (not 0 < percentile < 1 or not 0 < share <= 1):
+        why = "shares are between 0 and 100 %"
+    elif match and match[3][-1].isdecimal():
+        why = f"{match[3]} has no unit"
+    if match is None or why:
+        raise BadInputError(f"not a service level: {text!r}", why=why, remedy=_REMEDY)
     most_s = parse_seconds(match[3].replace(" ", ""))
     plain = f"p{match[1]} of {match[2]} <= {format_seconds(most_s).replace('.0 ', ' ')} in {match[4]} % of minutes"
     return ServiceLevel(plain, percentile, match[2], most_s, share)
@@ -119,24 +115,17 @@ def judge(level: ServiceLevel, rows: Iterable[Minute]) -> Kept:
     """Count the minutes that exceed the level. A row of ten minutes counts ten times, several directories only once."""
     minutes = bad = 0.0
     for row in rows:
-        beyond = is_exceeded(level, row)
-        if beyond is not None:
-            minutes += _minutes(row)
-            bad += _minutes(row) * beyond
+        exceeded = is_exceeded(level, row)
+        if exceeded is not None:
+            # A minute that took slightly longer than 60 s counts as one.
+            length = min(row.seconds / 60, max(1.0, round(row.seconds / 60)))
+            minutes += length
+            bad += length * exceeded
     return Kept(level, minutes, bad)
 
 
 def is_exceeded(level: ServiceLevel, row: Minute) -> bool | None:
     """Return whether a directory exceeded the level in this minute, or None if none was probed."""
-    histograms = [
-        histogram
-        for name, histogram in row.figures.items()
-        if name.endswith(f"probe {level.operation}") and histogram.count
-    ]
+    probe = f"probe {level.operation}"
+    histograms = [one for name, one in row.figures.items() if name.endswith(probe) and one.count]
     return any(each.percentile(level.percentile) > level.most_s for each in histograms) if histograms else None
-
-
-def _minutes(row: Minute) -> float:
-    """Return the length of a row in minutes. A minute that took slightly longer than 60 s counts as one."""
-    minutes = row.seconds / 60
-    return min(minutes, max(1.0, round(minutes)))

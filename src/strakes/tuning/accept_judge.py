@@ -1,12 +1,13 @@
-"""PASS, FAIL or UNKNOWN for each need, with its evidence and the limits of that evidence. Pure."""
+"""PASS, FAIL or UNKNOWN for each need, with its evidence and the limits of that evidence, as text and JSON. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_bytes
 from strakes.model.record import from_record
 from strakes.model.results import Measured, Results
@@ -17,6 +18,7 @@ from strakes.predict.forecasts import forecast_figures
 from strakes.predict.levels import FigureLevels, Scale
 from strakes.predict.model import COVERAGE
 from strakes.report.numbers import percent, show
+from strakes.report.summary import wrap
 from strakes.stats.grades import Choice, grade
 from strakes.studies.compose import log_values
 from strakes.survey.analysis_held_back import held_back
@@ -27,6 +29,7 @@ PASS, FAIL, UNKNOWN = "PASS", "FAIL", "UNKNOWN"
 PREDICTED_PASS, PREDICTED_FAIL = "PREDICTED PASS", "PREDICTED FAIL"
 VERDICTS = (PASS, FAIL, PREDICTED_PASS, PREDICTED_FAIL, UNKNOWN)
 HOUR_S, DAY_S, YEAR_S = 3600.0, 86400.0, 365.25 * 86400.0
+_WIDTH_COLUMNS = 96
 
 
 @dataclass(frozen=True)
@@ -55,24 +58,19 @@ def judge(
     the results, for forecasts of numbers of clients that were not measured. ``minutes``: observations of a watch, for
     service levels.
     """
-    stated: Mapping[str, Callable[[Need, _Capacity], Answer]] = {
-        "files": _files,
-        "bytes": _bytes,
-        "operating-life": _life,
-        "service-level": lambda need, _: _service_level(need, minutes),
-    }
-    measured: Mapping[str, Callable[[Need, _Evidence], Answer]] = {
-        "files-per-hour": _files_per_hour,
-        "clients": _clients,
-        "bandwidth": _bandwidth,
-        "operations-per-s": _operations,
-    }
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)))
     capacity = from_record(_Capacity, facts)
-    return tuple(
-        stated[need.kind](need, capacity) if need.kind in stated else measured[need.kind](need, evidence)
-        for need in needs
-    )
+    answering: Mapping[str, Callable[[Need], Answer]] = {
+        "files": lambda need: _files(need, capacity),
+        "bytes": lambda need: _bytes(need, capacity),
+        "operating-life": lambda need: _life(need, capacity),
+        "service-level": lambda need: _service_level(need, minutes),
+        "files-per-hour": lambda need: _files_per_hour(need, evidence),
+        "clients": lambda need: _clients(need, evidence),
+        "bandwidth": lambda need: _bandwidth(need, evidence),
+        "operations-per-s": lambda need: _operations(need, evidence),
+    }
+    return tuple(answering[need.kind](need) for need in needs)
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,8 @@ class _Evidence:
 
     def figure_of(self, cell: Measured) -> FigureLevels | None:
         """Return the levels of the figure that was measured in a cell."""
-        return next(
-            (
-                figure
-                for figure in self.figures
-                if figure.study == cell.study and all(cell.settings.get(k) == v for k, v in figure.settings.items())
-            ),
-            None,
-        )
+        figures = [one for one in self.figures if one.study == cell.study]
+        return next((one for one in figures if one.settings.items() <= cell.settings.items()), None)
 
     def scale_of(self, cell: Measured) -> Scale:
         """Return the number of clients and ranks of a cell."""
@@ -123,9 +115,7 @@ class _Rate:
 
     def show(self, value: float) -> str:
         value *= self.scale
-        if self.unit == "B/s":
-            return show(value, "B/s")
-        return f"{_plain(value)} {self.unit}"
+        return show(value, "B/s") if self.unit == "B/s" else f"{_plain(value)} {self.unit}"
 
     def answer(
         self, verdict: str, reading: str, limits: str, evidence: tuple[str, ...] = (), *, forecast: bool = False
@@ -226,18 +216,14 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
     answer = _judged(asked, best, evidence)
     if answer.verdict != FAIL:
         return answer
-    scale = evidence.scale_of(best)
     if not evidence.remote and _has_levelled_off(measured):
         return answer
-    if evidence.remote and scale.clients > 1:
+    if not evidence.remote:
+        why = "This node alone does not meet the need; more ranks might: the rate is not shown to have levelled off."
+    elif evidence.scale_of(best).clients > 1:
         why = "These nodes do not meet the need; more might, so measure from more."
-    elif evidence.remote:
-        why = "This node alone does not meet the need; more nodes might, so measure from several."
     else:
-        why = (
-            "This node alone does not meet the need; more ranks might, because the rate is not shown to have levelled "
-            "off."
-        )
+        why = "This node alone does not meet the need; more nodes might, so measure from several."
     return asked.answer(UNKNOWN, answer.found, why, answer.evidence)
 
 
@@ -266,26 +252,19 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
     """Judge the need by a single measured cell."""
     estimate, scale = cell.estimate, evidence.scale_of(cell)
     assert estimate is not None and estimate.low is not None and estimate.high is not None
-    reading = (
-        f"{asked.show(estimate.median)} [{asked.show(estimate.low)} - {asked.show(estimate.high)}] with "
-        f"{_say_size(scale)}"
-    )
-    limits = (
-        f"{percent(estimate.confidence)} interval of {counted(estimate.runs, 'run')} at this time, with few files on "
-        "the file system."
-    )
+    span = f"{asked.show(estimate.low)} - {asked.show(estimate.high)}"
+    reading = f"{asked.show(estimate.median)} [{span}] with {_say_size(scale)}"
+    of = f"{percent(estimate.confidence)} interval of {counted(estimate.runs, 'run')}"
+    limits = f"{of} at this time, with few files on the file system."
     if estimate.low >= asked.at_least:
         return asked.answer(PASS, reading, limits, (cell.id,))
-    if held_back(cell):
-        held = (
-            f"Held back for {percent(held_back(cell))} of the time by --impact or --neighbour; without them the need "
-            "may be met."
-        )
-        return asked.answer(UNKNOWN, reading, f"{held} {limits}", (cell.id,))
+    if share := held_back(cell):
+        held = f"Held back for {percent(share)} of the time by --impact or --neighbour"
+        limits = f"{held}; without them the need may be met. {limits}"
+        return asked.answer(UNKNOWN, reading, limits, (cell.id,))
     if estimate.high >= asked.at_least:
-        return asked.answer(
-            UNKNOWN, reading, f"The interval contains the need: give a larger --budget. {limits}", (cell.id,)
-        )
+        limits = f"The interval contains the need: give a larger --budget. {limits}"
+        return asked.answer(UNKNOWN, reading, limits, (cell.id,))
     return asked.answer(FAIL, reading, limits, (cell.id,))
 
 
@@ -314,15 +293,12 @@ def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evid
     if (forecast := answer.forecast) is None:
         return asked.answer(UNKNOWN, f"none: {answer.why}", limits, ids, forecast=True)
     low, high = forecast.low, forecast.high
-    outlook = (
-        f"{asked.show(forecast.median)} [{asked.show(low)} - {asked.show(high)}, {percent(COVERAGE)} interval] "
-        f"with {counted(clients, 'client')}"
-    )
-    if low >= asked.at_least:
-        return asked.answer(PREDICTED_PASS, outlook, limits, ids, forecast=True)
-    if high < asked.at_least:
-        return asked.answer(PREDICTED_FAIL, outlook, limits, ids, forecast=True)
-    return asked.answer(UNKNOWN, outlook, f"The interval contains the need. {limits}", ids, forecast=True)
+    span = f"{asked.show(low)} - {asked.show(high)}, {percent(COVERAGE)} interval"
+    outlook = f"{asked.show(forecast.median)} [{span}] with {counted(clients, 'client')}"
+    verdict = PREDICTED_PASS if low >= asked.at_least else PREDICTED_FAIL if high < asked.at_least else UNKNOWN
+    if verdict == UNKNOWN:
+        limits = f"The interval contains the need. {limits}"
+    return asked.answer(verdict, outlook, limits, ids, forecast=True)
 
 
 def _plain(value: float) -> str:
@@ -333,3 +309,29 @@ def _say_size(scale: Scale) -> str:
     if scale.clients == 1:
         return f"{counted(scale.ranks, 'rank')} of one node"
     return f"{counted(scale.ranks, 'rank')} of {counted(scale.clients, 'client')}"
+
+
+def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, object]:
+    """Return the answers as JSON values; rates in B/s or per second, times in seconds."""
+    return {
+        "schema": 1,
+        "title": title,
+        "run": run,
+        "counts": _counts(answers),
+        "answers": [asdict(answer) for answer in answers],
+    }
+
+
+def _counts(answers: Sequence[Answer]) -> dict[str, int]:
+    return {verdict: sum(answer.verdict == verdict for answer in answers) for verdict in VERDICTS}
+
+
+def render(title: str, run: str, answers: Sequence[Answer]) -> str:
+    """Return a block of text for each need: verdict, requirement, result, and the limits of the result."""
+    lines = [for_terminal(title), *([f"run {run}"] if run else []), ""]
+    for answer in answers:
+        lines.append(f"{answer.verdict:<8} {for_terminal(answer.need.name)}: {answer.wanted}")
+        found = f"{'forecast' if answer.forecast else 'measured'}: {answer.found}"
+        lines += [f"         {line}" for text in (found, answer.limits) for line in wrap(text, _WIDTH_COLUMNS - 9)]
+    summary = ", ".join(f"{number} {verdict}" for verdict, number in _counts(answers).items() if number)
+    return "\n".join([*lines, "", summary])

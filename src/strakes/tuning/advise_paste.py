@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from strakes.base.language import gettext
 from strakes.base.units import format_bytes
@@ -11,10 +12,9 @@ from strakes.targets.description import Layout, LayoutComponent
 from strakes.tuning.advise_app import App, AppPhase
 from strakes.tuning.advise_choose import Chosen, SizeClass
 
-# Lustre and CephFS require stripes in multiples of this; objects of CephFS hold whole stripe units.
+# Bytes: Lustre and CephFS require stripes in multiples of 64 KiB; objects of CephFS hold whole stripe units.
 _STRIPE_UNIT = 1 << 16
 _CEPH_OBJECT = 1 << 22
-_CEPH = ("ceph", "fuse.ceph", "fuse.ceph-fuse")
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,12 @@ def pastes(app: App, chosen: Chosen, file_system: str) -> tuple[Paste, ...]:
     snippets: list[Paste] = []
     for phase in app.phases:
         if phase.operation == "write" or phase.files == "same":
-            snippets += _layout(phase, chosen, file_system)
+            count, size = (chosen.value(phase, what) for what in ("stripe count", "stripe size"))
+            layout = _LAYOUTS.get(file_system)
+            if layout is not None and (count or size):
+                where = f"a shell, before the files of {phase.name} are made in DIR"
+                text = layout(int(count) if count else None, int(size) if size else None)
+                snippets.append(Paste(f"layout for {phase.name}", where, text))
     if file_system == "lustre" and len(chosen.classes) > 1:
         snippets += class_layouts(chosen.classes, file_system)
     for phase in app.phases:
@@ -44,15 +49,15 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
         return (Paste(gettext("a layout that grows with the file"), where, progressive(classes)),)
-    text = {"lustre": lustre_layout, **dict.fromkeys(_CEPH, ceph_layout)}.get(file_system)
-    if text is None:
+    layout = _LAYOUTS.get(file_system)
+    if layout is None:
         return ()
     where = "a shell, before the files are made in DIR"
     return tuple(
         Paste(
             gettext("files of about {size}", size=format_bytes(size_class.file_bytes)),
             where,
-            text(size_class.stripe_count, None),
+            layout(size_class.stripe_count, None),
         )
         for size_class in classes
     )
@@ -64,7 +69,7 @@ def lustre_layout(count: int | None, size: int | None) -> str:
     >>> lustre_layout(4, 1048576)
     'lfs setstripe -c 4 -S 1M DIR'
     """
-    return _setstripe(Layout(stripe_size_bytes=_rounded(size, _STRIPE_UNIT) if size else None, stripe_count=count))
+    return _setstripe(Layout(stripe_size_bytes=_rounded(size) if size else None, stripe_count=count))
 
 
 def progressive(classes: tuple[SizeClass, ...]) -> str:
@@ -73,21 +78,13 @@ def progressive(classes: tuple[SizeClass, ...]) -> str:
     >>> progressive((SizeClass(1 << 20, 1, ()), SizeClass(1 << 27, 4, ()), SizeClass(1 << 30, 16, ())))
     'lfs setstripe -E 1M -c 1 -E 128M -c 4 -E -1 -c 16 DIR'
     """
-    ends: list[tuple[int | None, int]] = []
-    for number, size_class in enumerate(classes):
-        last = number == len(classes) - 1
-        # Adjacent components with the same number of stripes are merged.
-        if last or classes[number + 1].stripe_count != size_class.stripe_count:
-            ends.append(
-                (
-                    None if last else max(_STRIPE_UNIT, size_class.file_bytes - size_class.file_bytes % _STRIPE_UNIT),
-                    size_class.stripe_count,
-                )
-            )
-    begins = [0, *(end for end, _ in ends if end is not None)]
+    # Adjacent components with the same number of stripes are merged.
+    last = [size_class for size_class, after in pairwise(classes) if after.stripe_count != size_class.stripe_count]
+    ends = [_rounded(size_class.file_bytes) for size_class in last]
+    counts = [size_class.stripe_count for size_class in (*last, classes[-1])]
     parts = (
         LayoutComponent(begin, end, Layout(stripe_count=count))
-        for begin, (end, count) in zip(begins, ends, strict=True)
+        for begin, end, count in zip([0, *ends], [*ends, None], counts, strict=True)
     )
     return _setstripe(Layout(components=tuple(parts)))
 
@@ -104,28 +101,22 @@ def ceph_layout(count: int | None, size: int | None) -> str:
     >>> ceph_layout(3, None)
     'setfattr -n ceph.dir.layout.stripe_count -v 3 DIR'
     """
-    if size:
-        unit = _rounded(size, _STRIPE_UNIT)
-        objects = max(_CEPH_OBJECT, unit)
-        # Set all in one attribute, because CephFS rejects a unit that does not divide the present object size.
-        fields = [
-            f"stripe_unit={unit}",
-            f"object_size={objects - objects % unit}",
-            *([f"stripe_count={count}"] if count else []),
-        ]
-        return f'setfattr -n ceph.dir.layout -v "{" ".join(fields)}" DIR'
-    return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
+    if not size:
+        return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
+    unit = _rounded(size)
+    # Set all in one attribute, because CephFS rejects a unit that does not divide the present object size.
+    objects = max(_CEPH_OBJECT, unit)
+    striped = f" stripe_count={count}" if count else ""
+    return f'setfattr -n ceph.dir.layout -v "stripe_unit={unit} object_size={objects - objects % unit}{striped}" DIR'
 
 
-def romio_hints(hints: Mapping[str, str]) -> str:
-    """Return a file of hints, one per line."""
-    return "".join(f"{name} {value}\n" for name, value in hints.items())
+_LAYOUTS = {"lustre": lustre_layout} | dict.fromkeys(("ceph", "fuse.ceph", "fuse.ceph-fuse"), ceph_layout)
 
 
-def cray_hints(hints: Mapping[str, str]) -> str:
+def _cray_hints(hints: Mapping[str, str]) -> str:
     """Return the command that sets hints for Cray's MPI.
 
-    >>> cray_hints({"striping_factor": "4", "cb_nodes": "8"})
+    >>> _cray_hints({"striping_factor": "4", "cb_nodes": "8"})
     'export MPICH_MPIIO_HINTS="*:striping_factor=4:cb_nodes=8"'
     """
     # A colon ends a hint, so hints with a list of nodes are left out.
@@ -133,10 +124,10 @@ def cray_hints(hints: Mapping[str, str]) -> str:
     return f'export MPICH_MPIIO_HINTS="*:{":".join(pairs)}"'
 
 
-def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
+def _hints(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
     """Return the MPI-IO hints of a phase with a shared file."""
     count, size = chosen.value(phase, "stripe count"), chosen.value(phase, "stripe size")
-    writers = writers_per_node(app, phase, chosen)
+    writers = _writers_per_node(app, phase, chosen)
     transfer = chosen.value(phase, "transfer size")
     hints: dict[str, str] = {}
     if count:
@@ -155,40 +146,31 @@ def hints_of(app: App, phase: AppPhase, chosen: Chosen) -> dict[str, str]:
     return hints
 
 
-def writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
+def _writers_per_node(app: App, phase: AppPhase, chosen: Chosen) -> int | None:
     """Return the number of ranks of a node that should do I/O, at most all of them, or None without a choice."""
     value = chosen.value(phase, "processes per node")
     return None if value is None else min(int(value), app.ranks_per_node)
 
 
-def _layout(phase: AppPhase, chosen: Chosen, file_system: str) -> list[Paste]:
-    count, size = (chosen.value(phase, what) for what in ("stripe count", "stripe size"))
-    counted, sized = (None if level is None else int(level) for level in (count, size))
-    if counted is None and sized is None:
-        return []
-    where = f"a shell, before the files of {phase.name} are made in DIR"
-    if file_system == "lustre":
-        return [Paste(f"layout for {phase.name}", where, lustre_layout(counted, sized))]
-    if file_system in _CEPH:
-        return [Paste(f"layout for {phase.name}", where, ceph_layout(counted, sized))]
-    return []
-
-
 def _library(app: App, phase: AppPhase, chosen: Chosen) -> list[Paste]:
     if app.interface == "adios2":
-        writers = writers_per_node(app, phase, chosen)
+        writers = _writers_per_node(app, phase, chosen)
         if writers is None or phase.operation == "read":
             return []
         text = f'<parameter key="NumAggregators" value="{writers * app.nodes}"/>'
         return [Paste(f"ADIOS2 for {phase.name}", "the engine (BP5 or BP4) in adios2.xml", text)]
     if app.interface == "posix" or phase.files != "shared":
         return []
-    hints = hints_of(app, phase, chosen)
+    hints = _hints(app, phase, chosen)
     if not hints:
         return []
     snippets = [
-        Paste(f"MPI-IO hints for {phase.name}, ROMIO", "a file; then export ROMIO_HINTS=FILE", romio_hints(hints)),
-        Paste(f"MPI-IO hints for {phase.name}, Cray", "the job script", cray_hints(hints)),
+        Paste(
+            f"MPI-IO hints for {phase.name}, ROMIO",
+            "a file; then export ROMIO_HINTS=FILE",
+            "".join(f"{name} {value}\n" for name, value in hints.items()),
+        ),
+        Paste(f"MPI-IO hints for {phase.name}, Cray", "the job script", _cray_hints(hints)),
     ]
     size = chosen.value(phase, "stripe size")
     if app.interface == "hdf5":
@@ -212,19 +194,16 @@ def _job(app: App, chosen: Chosen) -> Paste:
         f"#SBATCH --nodes={app.nodes}",
         f"#SBATCH --ntasks={app.ranks}",
         f"#SBATCH --ntasks-per-node={app.ranks_per_node}",
+        "#SBATCH --distribution=block:block",
     ]
-    lines.append("#SBATCH --distribution=block:block")
     for phase in app.phases:
-        writers = writers_per_node(app, phase, chosen)
+        writers = _writers_per_node(app, phase, chosen)
         if phase.operation == "write" and writers and app.grouping > 1:
             group = min(app.grouping, -(-app.ranks_per_node // writers))
-            lines.append(
-                f"# {phase.name}: merge groups of {group} ranks, so that {-(-app.ranks_per_node // group)} of a node "
-                "write"
-            )
+            writing = -(-app.ranks_per_node // group)
+            lines.append(f"# {phase.name}: merge groups of {group} ranks, so that {writing} of a node write")
     return Paste("job", "the head of the job script: ranks that are merged stay on one node", "\n".join(lines))
 
 
-def _rounded(size: int | str | None, unit: int) -> int:
-    number = int(size or 0)
-    return max(unit, number - number % unit)
+def _rounded(size: int) -> int:
+    return max(_STRIPE_UNIT, size - size % _STRIPE_UNIT)

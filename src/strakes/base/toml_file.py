@@ -14,7 +14,7 @@ from strakes.base.files import read_regular
 
 _MOST_BYTES = 1 << 20
 # A dotted key takes memory that grows with the square of its parts, and a table for each of them.
-_MOST_DOTS = 8
+_MOST_DOTS = 8  # doubled: up to four times the memory for a key
 # What TOML is made of. Each pattern takes all that it has looked at, so that any text takes a time like its length.
 _TOKEN = re.compile(
     r"""(?xs)
@@ -70,11 +70,10 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             name = header[2].strip()
-            names = tuple(part.strip(" \"'") for part in name.split("."))
-            table = names
+            table = tuple(part.strip(" \"'") for part in name.split("."))
             if header[1] == "[[":
                 counts[name] = counts.get(name, -1) + 1
-                table = (*names, counts[name])
+                table = (*table, counts[name])
             yield table, number
         elif key := _KEY.match(line):
             yield (*table, key[1] or key[2] or key[3]), number
@@ -90,16 +89,14 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
     try:
         text = read_regular(path, _MOST_BYTES, f"{what} cannot be read", "Give the name of an existing file.").decode()
     except UnicodeDecodeError as error:
-        raise BadInputError(
-            f"{what} is not text", where=str(path), why=str(error), remedy="Save it in UTF-8."
-        ) from error
+        remedy = "Save it in UTF-8."
+        raise BadInputError(f"{what} is not text", where=str(path), why=str(error), remedy=remedy) from error
     file = parse_toml(text, str(path), what)
     other = next((key for key in TOML_KINDS if key in file.values), kind)
     if other != kind:
         found, wanted = TOML_KINDS[other], TOML_KINDS[kind].name
-        raise BadInputError(
-            f"this file is {found.name}, not {wanted}", where=str(path), remedy=f"Use: {found.commands}"
-        )
+        what = f"this file is {found.name}, not {wanted}"
+        raise BadInputError(what, where=str(path), remedy=f"Use: {found.commands}")
     return file
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from strakes.base.errors import BadInputError
 
@@ -12,24 +13,10 @@ MIB = 1024**2
 GIB = 1024**3
 TIB = 1024**4
 
-_SIZE_UNITS = {
-    "": 1,
-    "b": 1,
-    "k": KIB,
-    "kib": KIB,
-    "m": MIB,
-    "mib": MIB,
-    "g": GIB,
-    "gib": GIB,
-    "t": TIB,
-    "tib": TIB,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "tb": 10**12,
-}
+_SIZE_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_SIZE_UNITS |= {"k": KIB, "m": MIB, "g": GIB, "t": TIB, "kib": KIB, "mib": MIB, "gib": GIB, "tib": TIB}
 _TIME_UNITS = {"": 1.0, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-# More than any file system holds, and less than what an integer of 64 bits, and 300 years in nanoseconds, take.
+# In bytes, bytes a second or seconds: more than any file system holds, and less than 64 bits can hold.
 _MOST = 2.0**60
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*$")
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -38,24 +25,24 @@ _RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/
 _COUNT = re.compile(
     r"^\s*(?:10\^([0-9]{1,2})|([0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?|[0-9]{1,3}(?:_[0-9]{3})+)\s*([kKMGT]?))\s*$"
 )
-_MOST_COUNT = 1e18
+_MOST_COUNT = 1e18  # of things; more than any file system has files, and less than 64 bits can hold
 
 
-def _parse(text: str, units: dict[str, int] | dict[str, float], kind: str, example: str) -> float:
+def _parse(text: str, units: Mapping[str, float], kind: str, example: str) -> float:
     match = _NUMBER.match(text)
-    unit = match.group(2).lower() if match else ""
+    unit = match[2].lower() if match else ""
+    remedy = f"Write, for example, {example}."
     if match is None or unit not in units:
-        raise BadInputError(f"not a valid {kind}: {_beginning(text)}", remedy=f"Write, for example, {example}.")
-    amount = float(match.group(1)) * units[unit]
+        raise _refusal(kind, text, remedy)
+    amount = float(match[1]) * units[unit]
     if amount > _MOST:
-        raise BadInputError(
-            f"not a valid {kind}: {_beginning(text)} is too much", remedy=f"Write, for example, {example}."
-        )
+        raise _refusal(kind, text, remedy, " is too much")
     return amount
 
 
-def _beginning(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:60]}...")
+def _refusal(kind: str, text: str, remedy: str, why: str = "") -> BadInputError:
+    shown = text if len(text) <= 60 else f"{text[:60]}..."
+    return BadInputError(f"not a valid {kind}: {shown!r}{why}", remedy=remedy)
 
 
 def parse_bytes(text: str) -> int:
@@ -86,11 +73,12 @@ def parse_rate(text: str) -> float:
     # Bits come in powers of ten only.
     if match is None or (match[3] and (not match[2] or match[4] != "B")):
         remedy = "Write, for example, 12GB/s or 11GiB/s in bytes, 100Gb/s or 100Gbit/s in bits."
-        raise BadInputError(f"not a valid rate: {_beginning(text)}", remedy=remedy)
-    prefix = 1024.0 ** "kMGT".index(match[2].replace("K", "k")) * 1024 if match[3] else _PREFIXES[match[2]]
-    rate = float(match[1]) * prefix / (1 if match[4] == "B" else 8)
+        raise _refusal("rate", text, remedy)
+    number, prefix, binary, unit = match.groups()
+    factor = 1024.0 ** (1 + "KMGT".index(prefix.upper())) if binary else _PREFIXES[prefix]
+    rate = float(number) * factor / (1 if unit == "B" else 8)
     if rate > _MOST:
-        raise BadInputError(f"not a valid rate: {_beginning(text)} is too large", remedy="Give what one unit can do.")
+        raise _refusal("rate", text, "Give what one unit can do.", " is too large")
     return rate
 
 
@@ -102,12 +90,11 @@ def parse_count(text: str) -> float:
     """
     match = _COUNT.match(text) if len(text) <= 100 else None
     if match is None:
-        remedy = "Write, for example, 2000, 2_000, 2k, 1e9 or 10^9."
-        raise BadInputError(f"not a valid number: {_beginning(text)}", remedy=remedy)
-    # No float is written with so many digits that it is none.
-    count = 10.0 ** int(match[1]) if match[1] else float(match[2].replace("_", "")) * _PREFIXES[match[3]]
+        raise _refusal("number", text, "Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")
+    power, digits, prefix = match.groups()
+    count = 10.0 ** int(power) if power else float(digits) * _PREFIXES[prefix]
     if count > _MOST_COUNT:
-        raise BadInputError(f"not a valid number: {_beginning(text)} is too large", remedy="Give a smaller number.")
+        raise _refusal("number", text, "Give a smaller number.", " is too large")
     return count
 
 
@@ -197,12 +184,11 @@ def format_duration(seconds: float) -> str:
     seconds = round(seconds)
     hours, minutes = round(seconds / 3600), round(seconds / 60)
     if seconds < 3600:
-        parts = (seconds // 60, "min", seconds % 60, "s")
+        whole, unit, more, smaller = seconds // 60, "min", seconds % 60, "s"
     elif minutes < 1440:
-        parts = (minutes // 60, "h", minutes % 60, "min")
+        whole, unit, more, smaller = minutes // 60, "h", minutes % 60, "min"
     else:
-        parts = (hours // 24, "d", hours % 24, "h")
-    whole, unit, more, smaller = parts
+        whole, unit, more, smaller = hours // 24, "d", hours % 24, "h"
     return f"{whole:,} {unit} {more} {smaller}" if more else f"{whole:,} {unit}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -179,18 +179,18 @@ def _policy(scripts: Iterable[str]) -> str:
 def render_page(template: str, **values: object) -> str:
     """Return a rendered template, with the common style and in the language in use."""
     style, locale = _resource("templates", "report.css"), _LOCALES[current()]
-    return _environment().get_template(template).render(style=style, locale=locale, **values)
+    return environment(_visible).get_template(template).render(style=style, locale=locale, **values)
 
 
 @cache
-def _environment() -> Environment:
+def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Environment:
+    """Return the templates. ``escape``: applied to each value."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    loader = FunctionLoader(lambda name: _resource("templates", name))
     environment = Environment(
-        loader=loader,
-        autoescape=True,
-        finalize=_visible,
+        loader=FunctionLoader(lambda name: _resource("templates", name)),
+        autoescape=autoescape,
+        finalize=escape,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

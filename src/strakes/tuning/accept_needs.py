@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -17,16 +17,22 @@ from strakes.studies.metadata_ops import OPERATIONS
 Kind = Literal[
     "files", "bytes", "files-per-hour", "clients", "bandwidth", "operations-per-s", "operating-life", "service-level"
 ]
-# Optional and required keys of each kind, in addition to kind, name and at_least.
-_KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "files": ((), ()),
-    "bytes": ((), ()),
-    "files-per-hour": (("clients",), ()),
-    "clients": (("files_per_hour_each",), ("files_per_hour_each",)),
-    "bandwidth": (("operation", "clients"), ("operation",)),
-    "operations-per-s": (("operation", "clients"), ("operation",)),
-    "operating-life": (("files_per_day", "file_bytes"), ("files_per_day",)),
-    "service-level": (("level",), ("level",)),
+# Keys of each kind, in addition to kind, name and at_least; those with "!" are required.
+_KEYS: Mapping[str, str] = {
+    "files": "",
+    "bytes": "",
+    "files-per-hour": "clients",
+    "clients": "files_per_hour_each!",
+    "bandwidth": "operation! clients",
+    "operations-per-s": "operation! clients",
+    "operating-life": "files_per_day! file_bytes",
+    "service-level": "level!",
+}
+_STUDIES: Mapping[str, str] = {
+    "files-per-hour": "client-scaling",
+    "clients": "client-scaling",
+    "bandwidth": "stream",
+    "operations-per-s": "metadata-ops",
 }
 _BANDWIDTH = ("read", "write")
 _TOP_KEYS = ("title", "need")
@@ -49,12 +55,7 @@ class Need:
     @property
     def study(self) -> str:
         """The study that answers it, or "" if facts of the file system do."""
-        return {
-            "files-per-hour": "client-scaling",
-            "clients": "client-scaling",
-            "bandwidth": "stream",
-            "operations-per-s": "metadata-ops",
-        }.get(self.kind, "")
+        return _STUDIES.get(self.kind, "")
 
 
 def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
@@ -74,35 +75,35 @@ def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
 
 
 def _need(entry: Any, where: str) -> Need:
+    def wrong(what: str, remedy: str = "") -> BadInputError:
+        return BadInputError(what, where=where, remedy=remedy)
+
     if not isinstance(entry, Mapping):
-        raise BadInputError("a need must be a table", where=where, remedy="Begin each need with [[need]].")
+        raise wrong("a need must be a table", "Begin each need with [[need]].")
     kind = next((known for known in get_args(Kind) if known == entry.get("kind")), None)
     if kind is None:
-        raise BadInputError(
-            f"not a kind of need: {entry.get('kind')!r}", where=where, remedy=f"One of: {', '.join(_KEYS)}."
-        )
-    optional, required = _KEYS[kind]
-    allowed = ("name", "kind", "at_least", *optional)
+        raise wrong(f"not a kind of need: {entry.get('kind')!r}", f"One of: {', '.join(_KEYS)}.")
+    keys = _KEYS[kind].split()
+    allowed = ("name", "kind", "at_least", *(key.rstrip("!") for key in keys))
+    required = [key.rstrip("!") for key in keys if key.endswith("!")]
     for key in entry:
         if key not in allowed:
-            raise BadInputError(
-                f"unknown key {key!r}", where=where, remedy=f"The keys of this kind are: {', '.join(allowed)}."
-            )
+            raise wrong(f"unknown key {key!r}", f"The keys of this kind are: {', '.join(allowed)}.")
     for key in (*(() if kind == "service-level" else ("at_least",)), *required):
         if key not in entry:
-            raise BadInputError(f"the key {key!r} is missing", where=where)
+            raise wrong(f"the key {key!r} is missing")
         if entry[key] == 0:
-            raise BadInputError(f"{key} must be more than zero", where=where)
+            raise wrong(f"{key} must be more than zero")
     operation = str(entry.get("operation", ""))
     known = _BANDWIDTH if kind == "bandwidth" else OPERATIONS
     if "operation" in entry and operation not in known:
-        raise BadInputError(f"no operation {operation!r}", where=where, remedy=f"One of: {', '.join(known)}.")
+        raise wrong(f"no operation {operation!r}", f"One of: {', '.join(known)}.")
     clients = entry.get("clients")
     if clients is not None and (not isinstance(clients, int) or isinstance(clients, bool) or clients < 1):
-        raise BadInputError("clients must be a whole number of at least 1", where=where)
+        raise wrong("clients must be a whole number of at least 1")
     at_least = _amount(entry.get("at_least", 0.0), kind, "at_least", where)
     if kind == "clients" and at_least != int(at_least):
-        raise BadInputError("at_least must be a whole number of clients", where=where)
+        raise wrong("at_least must be a whole number of clients")
     return Need(
         name=str(entry.get("name", f"{kind} {operation}".strip())),
         kind=kind,
@@ -119,15 +120,11 @@ def _need(entry: Any, where: str) -> Need:
 def _amount(value: Any, kind: str, key: str, where: str) -> float:
     """Return the number for a value, which may be a text with a unit for sizes, rates and times."""
     try:
-        if isinstance(value, str) and kind == "bytes":
-            value = parse_bytes(value)
-        elif kind == "bandwidth" and not isinstance(value, str):
+        if kind == "bandwidth" and not isinstance(value, str):
             remedy = 'Write, for example, "1GiB/s" or "12GB/s" in bytes, "100Gb/s" in bits.'
             raise BadInputError(f"a rate needs a unit: {value!r}", remedy=remedy)
-        elif isinstance(value, str) and kind == "bandwidth":
-            value = parse_rate(value)
-        elif isinstance(value, str) and kind == "operating-life":
-            value = _years(value)
+        if isinstance(value, str) and kind in _PARSERS:
+            value = _PARSERS[kind](value)
     except BadInputError as error:
         raise BadInputError(f"{key}: {error.what}", where=where, remedy=error.remedy) from error
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
@@ -143,3 +140,10 @@ def _years(text: str) -> float:
     """
     number, year, rest = text.strip().partition("y")
     return 365.25 * parse_seconds(f"{number.strip()}d") if year and not rest else parse_seconds(text)
+
+
+_PARSERS: Mapping[str, Callable[[str], float]] = {
+    "bytes": parse_bytes,
+    "bandwidth": parse_rate,
+    "operating-life": _years,
+}

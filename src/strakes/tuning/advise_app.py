@@ -5,14 +5,15 @@ The facts follow source S1, section 2.1.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, read_toml, text_value
-from strakes.base.units import format_bytes, parse_bytes
+from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
 
 Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
 Operation = Literal["write", "read"]
@@ -26,7 +27,6 @@ FILES: tuple[Files, ...] = ("per-process", "shared", "same", "gathered")
 WHENS: tuple[When, ...] = ("start", "run", "end", "restart")
 # Interfaces with collective calls. ADIOS2 always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
-_ONLY_SHARED = ("pnetcdf",)
 _SHARES_TOLERANCE = 0.01
 
 
@@ -167,7 +167,8 @@ def _app(file: TomlFile, stem: str) -> App:
             AppPhase(**_fields(file, ("phase", number), entry, _PHASE_KEYS)) for number, entry in enumerate(phases)
         ),
     )
-    _refuse_contradictions(file, app)
+    for keys, why, remedy in _contradictions(app):
+        raise file.error(keys, f"{keys[-1]} contradicts other keys", why=why, remedy=remedy)
     return app
 
 
@@ -183,50 +184,44 @@ def _fields(
     if lacking is not None:
         whose = "the phase" if at else "the application"
         raise file.error(at, f"{whose} lacks the key {lacking}", remedy=f"Write, for example: {keys[lacking].example}")
-    fields = {}
+    found = {}
     for name, value in table.items():
         try:
-            fields[keys[name].field] = keys[name].check(value)
+            found[keys[name].field] = keys[name].check(value)
         except ValueError as error:
-            remedy = f"Write, for example: {keys[name].example}"
-            raise file.error(
-                (*at, name), f"{name} has an invalid value", why=f"{value!r}: {error}", remedy=remedy
-            ) from None
-    return fields
+            why, remedy = f"{value!r}: {error}", f"Write, for example: {keys[name].example}"
+            raise file.error((*at, name), f"{name} has an invalid value", why=why, remedy=remedy) from None
+    return found
 
 
-def _refuse_contradictions(file: TomlFile, app: App) -> None:
-    def refuse(keys: Keys, why: str, remedy: str) -> BadInputError:
-        return file.error(keys, f"{keys[-1]} contradicts other keys", why=why, remedy=remedy)
-
+def _contradictions(app: App) -> Iterator[tuple[Keys, str, str]]:
+    """Yield the keys at fault, the reason, and the remedy, for each contradiction."""
     if app.ranks_per_node > app.ranks:
         why = f"{app.ranks_per_node} ranks on a node, but only {app.ranks} in all"
-        raise refuse(("ranks_per_node",), why, "ranks is the number of ranks on all nodes together.")
+        yield ("ranks_per_node",), why, "ranks is the number of ranks on all nodes together."
     if app.grouping > app.ranks:
         why = f"{app.grouping} ranks in a group, but only {app.ranks} in all"
-        raise refuse(("grouping",), why, "grouping is the number of ranks that share one writer.")
+        yield ("grouping",), why, "grouping is the number of ranks that share one writer."
     names: set[str] = set()
     for number, phase in enumerate(app.phases):
-        for key, why, remedy in _contradictions(app, phase):
-            raise refuse(("phase", number, key), why, remedy)
+        for key, why, remedy in _contradictions_of(app, phase):
+            yield ("phase", number, key), why, remedy
         if phase.name in names:
             why = f"two phases are called {phase.name!r}"
-            raise refuse(("phase", number, "name"), why, "Give each phase a different name.")
+            yield ("phase", number, "name"), why, "Give each phase a different name."
         names.add(phase.name)
-    shares = [phase.share for phase in app.phases if phase.share is not None]
-    total = sum(shares)
-    last = max((number for number, phase in enumerate(app.phases) if phase.share is not None), default=0)
+    shares = {number: phase.share for number, phase in enumerate(app.phases) if phase.share is not None}
+    total, last = sum(shares.values()), max(shares, default=0)
     if total > 1 + _SHARES_TOLERANCE:
         remedy = "Each is a part of all I/O; together they may be at most 1."
-        raise refuse(("phase", last, "share"), f"the shares add up to {total:.2f}", remedy)
+        yield ("phase", last, "share"), f"the shares add up to {total:.2f}", remedy
     if len(shares) == len(app.phases) and total < 1 - _SHARES_TOLERANCE:
         why = f"every phase has a share, and they add up to {total:.2f}"
-        raise refuse(("phase", last, "share"), why, "Make them add up to 1, or leave out the share of one phase.")
+        yield ("phase", last, "share"), why, "Make them add up to 1, or leave out the share of one phase."
 
 
-def _contradictions(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]:
-    """Yield the key at fault, the reason, and the remedy, for each contradiction."""
-    largest = max(phase.record_bytes, default=0)
+def _contradictions_of(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]:
+    largest, reads = max(phase.record_bytes, default=0), phase.operation == "read"
     if largest > phase.data_bytes:
         why = f"one call moves {format_bytes(largest)}, but a rank has only {format_bytes(phase.data_bytes)}"
         remedy = "record_size is the data of one call; data_per_rank is the data of a rank in the whole phase."
@@ -237,17 +232,17 @@ def _contradictions(app: App, phase: AppPhase) -> Iterator[tuple[str, str, str]]
     if phase.collective and phase.files != "shared":
         why = f"collective calls need a shared file, but files are {phase.files}"
         yield "collective", why, 'Write collective = false, or files = "shared".'
-    if app.interface in _ONLY_SHARED and phase.files == "per-process":
-        yield "files", f"{app.interface} writes one file for all ranks", 'Write files = "shared".'
-    if phase.files == "same" and phase.operation == "write":
+    if app.interface == "pnetcdf" and phase.files == "per-process":
+        yield "files", "pnetcdf writes one file for all ranks", 'Write files = "shared".'
+    if phase.files == "same" and not reads:
         yield "files", "every rank would write the whole file", 'Write operation = "read", or files = "shared".'
-    if phase.files == "gathered" and app.grouping > 1 and phase.operation == "write":
+    if phase.files == "gathered" and app.grouping > 1 and not reads:
         why = "rank 0 collects all data, so groups of ranks cannot write"
         yield "files", why, 'Write files = "per-process", or leave out grouping.'
-    if phase.when in ("start", "restart") and phase.operation == "write":
+    if phase.when in ("start", "restart") and not reads:
         why = f"at {phase.when} an application only reads"
         yield "when", why, 'Write when = "run" or "end", or operation = "read".'
-    if phase.when == "end" and phase.operation == "read":
+    if phase.when == "end" and reads:
         yield "when", "at its end an application only writes", 'Write when = "run", or operation = "write".'
 
 
@@ -257,40 +252,29 @@ def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
     >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
     title = "t"
     """
-    import json
-
-    lines = [
-        *(f"# {remark}" for remark in remarks),
-        f"title = {json.dumps(app.title, ensure_ascii=False)}",
-        f'interface = "{app.interface}"',
-    ]
-    lines += [f"ranks = {app.ranks}", f"ranks_per_node = {app.ranks_per_node}"]
-    if app.grouping > 1:
-        lines.append(f"grouping = {app.grouping}")
+    lines = [*(f"# {remark}" for remark in remarks), *_lines(app, _APP_KEYS)]
     for phase in app.phases:
-        lines += [
-            "",
-            "[[phase]]",
-            f"name = {json.dumps(phase.name, ensure_ascii=False)}",
-            f'operation = "{phase.operation}"',
-            f'files = "{phase.files}"',
-        ]
-        lines.append(f"data_per_rank = {_written(phase.data_bytes)}")
-        if phase.record_bytes:
-            sizes = [_written(size) for size in phase.record_bytes]
-            lines.append(f"record_size = {sizes[0] if len(sizes) == 1 else '[' + ', '.join(sizes) + ']'}")
-        if phase.share is not None:
-            lines.append(f"share = {phase.share:.4g}")
-        if phase.collective:
-            lines.append("collective = true")
-        if phase.when != "run":
-            lines.append(f'when = "{phase.when}"')
+        lines += ["", "[[phase]]", *_lines(phase, _PHASE_KEYS)]
     return "\n".join(lines) + "\n"
 
 
-def _written(size: int) -> str:
-    """Return a size in the largest unit in which it is a whole number, else in bytes."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size % unit == 0:
-            return f'"{size // unit}{name}"'
-    return str(size)
+def _lines(value: App | AppPhase, keys: Mapping[str, _Key]) -> Iterator[str]:
+    """Yield a line for each key whose value is not the default."""
+    defaults = {field.name: field.default for field in fields(value)}
+    for name, key in keys.items():
+        member = getattr(value, key.field)
+        if member != defaults[key.field]:
+            yield f"{name} = {_written(key.field, member)}"
+
+
+def _written(field: str, value: object) -> str:
+    if isinstance(value, tuple):
+        sizes = [_written(field, size) for size in value]
+        return sizes[0] if len(sizes) == 1 else f"[{', '.join(sizes)}]"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and field.endswith("_bytes"):
+        # In the largest unit in which it is a whole number, else in bytes.
+        units = ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"))
+        return next((f'"{value // unit}{name}"' for unit, name in units if value % unit == 0), str(value))
+    return json.dumps(value, ensure_ascii=False)

@@ -109,10 +109,9 @@ def _others(answer: Answer) -> str:
     decided = [one for one in answer.others if one.grade in ("sure", "likely")]
     rest = [one for one in answer.others if one not in decided]
     told = [_slower(one) for one in sorted(decided, key=lambda one: -one.ratio)]
-    if decided and rest:
-        told.append(gettext("{options}: no difference shown", options=gettext(", ").join(one.option for one in rest)))
-    elif rest:
-        told.append(gettext(", ").join(map(_slower, rest)))
+    if rest:
+        options = gettext(", ").join(one.option if decided else _slower(one) for one in rest)
+        told.append(gettext("{options}: no difference shown", options=options) if decided else options)
     return gettext("; ").join(told)
 
 
@@ -127,11 +126,10 @@ def _slower(one: Comparison) -> str:
         return gettext("{option}: {ratio} times slower [{low}-{high}]", ratio=number(one.ratio), **told)
     if abs(one.ratio - 1) < _SAME:
         return gettext("{option}: alike [{low}-{high}]", **told)
+    share = percent(round(abs(1 - 1 / one.ratio), 2))
     if one.ratio > 1:
-        slower = percent(round(1 - 1 / one.ratio, 2))
-        return gettext("{option}: {share} slower [{low}-{high}]", share=slower, **told)
-    faster = percent(round(1 / one.ratio - 1, 2))
-    return gettext("{option}: {share} faster [{low}-{high}]", share=faster, **told)
+        return gettext("{option}: {share} slower [{low}-{high}]", share=share, **told)
+    return gettext("{option}: {share} faster [{low}-{high}]", share=share, **told)
 
 
 def number(value: float) -> str:

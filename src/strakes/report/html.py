@@ -141,12 +141,8 @@ def _headline(line: Headline, cell: CellEstimate) -> HeadlineRow:
 
 def _drawings(parts: Sequence[Section]) -> str:
     """Return traces and layout of all figures as JSON. "<" is escaped, so that no text can end the script element."""
-    drawings = {
-        f"figure-{plot.number}": {"data": plot.drawing.data, "layout": plot.drawing.layout}
-        for part in parts
-        for plot in part.plots
-        if plot.drawing is not None
-    }
+    drawn = {f"figure-{plot.number}": plot.drawing for part in parts for plot in part.plots}
+    drawings = {name: {"data": one.data, "layout": one.layout} for name, one in drawn.items() if one is not None}
     text = json.dumps(_visible(drawings), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -155,25 +151,19 @@ def _drawings(parts: Sequence[Section]) -> str:
 
 def _visible(value: Any) -> Any:
     """Return a value with control characters in its texts as codes; Markup is trusted."""
-    match value:
-        case str():
-            return value if hasattr(value, "__html__") else for_page(value)
-        case dict():
-            return {_visible(key): _visible(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_visible(item) for item in value]
-    return value
+    if isinstance(value, str):
+        return value if hasattr(value, "__html__") else for_page(value)
+    if isinstance(value, dict):
+        return {_visible(key): _visible(item) for key, item in value.items()}
+    return [_visible(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _policy(scripts: Iterable[str]) -> str:
     """Return the content security policy: own scripts by hash, inline styles and images; nothing from elsewhere."""
-    hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
-    )
-    return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; base-uri "
-        "'none'; form-action 'none'"
-    )
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
+    images = "style-src 'unsafe-inline'; img-src data: blob:"
+    return f"default-src 'none'; script-src {hashes}; {images}; base-uri 'none'; form-action 'none'"
 
 
 def render_page(template: str, **values: object) -> str:

@@ -46,13 +46,10 @@ def show_range(low: float, high: float, unit: str, beside: str = "", dash: str =
     left, right = show(low, unit), show(high, unit)
     left_number, _, left_unit = left.partition(" ")
     right_number, _, right_unit = right.partition(" ")
-    if not left_unit and not right_unit:
-        return f"{left}{dash}{right}"
     if left_unit != right_unit or not math.isfinite(low):
         return f"{left} {dash.strip()} {right}"
-    if beside.partition(" ")[2] == left_unit:
-        return f"{left_number}{dash}{right_number}"
-    return f"{left_number}{dash}{right_number} {left_unit}"
+    shown_unit = "" if beside.partition(" ")[2] == left_unit else left_unit
+    return f"{left_number}{dash}{right_number} {shown_unit}".rstrip()
 
 
 def show_interval(cell: CellEstimate, dash: str = "–") -> str:
@@ -111,19 +108,11 @@ def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | No
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"), median=2.5)
     '2.50 times [1.31–12.0] (90 %): ratio of 1 MiB to 4 KiB'
     """
-    return f"{show_gain(interval, dash, median)} ({percent(interval.confidence)}): {interval.of}"
-
-
-def show_gain(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:
-    """Return an interval's bounds, with the median if known.
-
-    >>> show_gain(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"), median=2.5)
-    '2.50 times [1.31–12.0]'
-    """
-    if median is None:
-        return show_bounds(interval, dash)
-    middle = show(median, interval.unit)
-    return f"{middle} [{show_bounds(interval, dash, middle)}]"
+    bounds = show_bounds(interval, dash)
+    if median is not None:
+        middle = show(median, interval.unit)
+        bounds = f"{middle} [{show_bounds(interval, dash, middle)}]"
+    return f"{bounds} ({percent(interval.confidence)}): {interval.of}"
 
 
 def percent(share: float) -> str:
@@ -188,19 +177,13 @@ def flat_facts(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[
     [('cpu, model', 'x'), ('cpu, count', '2'), ('memory', '1 KiB')]
     """
     for key, value in facts.items():
-        if value is None or value == "" or value == [] or value == {}:
+        if value is None or value in ("", [], {}):
             continue
         name = f"{prefix}{label_of(key)}"
         if isinstance(value, Mapping):
             yield from flat_facts(value, f"{name}, ")
-        elif isinstance(value, (list, tuple)):
-            yield (
-                name,
-                ", ".join(level_of(key, item) if isinstance(item, (int, float)) else str(item) for item in value),
-            )
         elif key.endswith("_unix_s"):
             yield name, when(value)
-        elif isinstance(value, (int, float)):
-            yield name, level_of(key, value)
         else:
-            yield name, str(value)
+            values = value if isinstance(value, (list, tuple)) else [value]
+            yield name, ", ".join(level_of(key, one) if isinstance(one, (int, float)) else str(one) for one in values)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext
 from strakes.base.text_width import columns, padded, shortened, wrapped
-from strakes.model.portrait import CellEstimate, Finding, Headline, Portrait
+from strakes.model.portrait import Portrait
 from strakes.report.answer_text import AnswerLine, answer_lines
 from strakes.report.facts import (
     created,
@@ -23,11 +24,8 @@ from strakes.report.facts import (
     taken_in_turn,
     title_of,
 )
-from strakes.report.notices import Notice, notices
+from strakes.report.notices import notices
 from strakes.report.numbers import listed, percent, show, show_bounds, show_fresh, show_interval, show_width
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 MOST_LINES = 40
 MOST_COLUMNS = 100
@@ -52,6 +50,7 @@ def render_summary(
     from io import StringIO
 
     from rich.console import Console
+    from rich.text import Text
 
     if width is None:
         width = shutil.get_terminal_size((MOST_COLUMNS, MOST_LINES)).columns
@@ -60,27 +59,14 @@ def render_summary(
         here = Console()
         # A terminal may have no colours (TERM=dumb).
         colour = here.color_system is not None and not here.no_color
+    system: Literal["standard"] | None = "standard" if colour else None
     console = Console(
-        file=StringIO(),
-        width=width,
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
+        file=StringIO(), width=width, force_terminal=colour, color_system=system, no_color=not colour, highlight=False
     )
     with console.capture() as capture:
         for line in _lines(portrait, report, width):
-            console.print(_text(line), soft_wrap=True)
+            console.print(Text.assemble(*line), soft_wrap=True)
     return "\n".join(line.rstrip() for line in capture.get().splitlines())
-
-
-def _text(line: _Line) -> Text:
-    from rich.text import Text
-
-    text = Text()
-    for piece, style in line:
-        text.append(piece, style)
-    return text
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
@@ -105,8 +91,9 @@ def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> I
     yield ()
     yield from _headlines(portrait, width)
     yield from _findings(portrait, width)
-    yield from _not_measured(portrait, width, most)
-    yield from _warnings([notice for notice in seen if notice.code not in FIRST], width, most)
+    yield from _remarks(gettext("Not measured"), _not_measured(portrait), width, most)
+    later = [notice.advice for notice in seen if notice.code not in FIRST]
+    yield from _remarks(gettext("Keep in mind"), later, width, most)
     yield ()
     yield from _foot(portrait, report)
 
@@ -116,14 +103,13 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     system = str(target.get("file_system") or gettext("file system"))
     what = [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)]
     yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
-    yield from (_plain(line) for line in wrap(for_terminal("  ".join(filter(None, what))), width))
+    yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
     # Only the clients of the scope; the amounts are in the report.
-    yield from (_plain(line) for line in wrap(portrait.scope.partition(";")[0], width))
+    yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
     if several := taken_in_turn(portrait):
-        text = gettext("Ranks take in turn: {directories}", directories=for_terminal(several))
-        yield from (_plain(line) for line in wrap(text, width))
+        yield from _plain(*wrap(gettext("Ranks take in turn: {directories}", directories=for_terminal(several)), width))
     if felt := felt_by_others(portrait):
-        yield _plain(cut(gettext("other users: {latencies}", latencies=felt), width))
+        yield from _plain(cut(gettext("other users: {latencies}", latencies=felt), width))
     if ended_early(portrait):
         yield from (((line, "yellow"),) for line in wrap(ended_early(portrait), width))
 
@@ -140,24 +126,24 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
     first = min(_MOST_OF_TITLE, max(map(columns, titles)) + 2)
     room = width - 2 - first - 2 - _WORD_COLUMNS
     for line, title in zip(ordered, titles, strict=True):
-        left, right = wrapped(title, first - 1), wrapped(for_terminal(line.text), room)
-        for row in range(max(len(left), len(right))):
-            yield (
-                (f"  {padded(left[row] if row < len(left) else '', first)}", ""),
-                (padded(right[row], room) if row == 0 else right[row] if row < len(right) else "", _STYLES[line.grade]),
-                (f"  {line.word}" if row == 0 else "", _STYLES[line.grade]),
-            )
+        rows = zip_longest(wrapped(title, first - 1), wrapped(for_terminal(line.text), room), [line.word], fillvalue="")
+        for left, right, word in rows:
+            style = _STYLES[line.grade]
+            yield ((f"  {padded(left, first)}", ""), (f"{padded(right, room)}  {word}" if word else right, style))
 
 
 def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     standing = headlines_of(portrait)
     if not standing:
-        yield _plain(no_headline(portrait))
+        yield from _plain(no_headline(portrait))
         return
     confidence = percent(standing[0][1].confidence)
     columns_of = gettext("median [{confidence} interval]", confidence=confidence)
     yield ((gettext("How fast it is"), "bold"), (f"  {columns_of}", "dim"))
-    rows = [_headline(line, cell) for line, cell in standing[:MOST_HEADLINES]]
+    rows = []
+    for line, cell in standing[:MOST_HEADLINES]:
+        told = listed(f"[{show_interval(cell, DASH)}]", show_width(cell, DASH), show_fresh(cell))
+        rows.append((for_terminal(line.label), show(cell.median, cell.unit), told))
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
     for label, median, rest in rows:
         start = (f"  {padded(cut(label, first), first)}", ""), (f"{padded(median, 12, right=True)}  ", "bold")
@@ -165,14 +151,9 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
             yield (*start, (rest, ""))
         else:
             yield start
-            yield from (_plain(f"      {line}") for line in wrapped(rest, width - 6))
+            yield from _plain(*(f"      {line}" for line in wrapped(rest, width - 6)))
     if len(standing) > MOST_HEADLINES:
         yield (_more(len(standing) - MOST_HEADLINES),)
-
-
-def _headline(line: Headline, cell: CellEstimate) -> tuple[str, str, str]:
-    told = listed(f"[{show_interval(cell, DASH)}]", show_width(cell, DASH), show_fresh(cell))
-    return for_terminal(line.label), show(cell.median, cell.unit), told
 
 
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
@@ -188,48 +169,33 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
     yield ()
     yield ((gettext("Other findings"), "bold"), _more(len(decided) - MOST_FINDINGS))
     for finding in decided[:MOST_FINDINGS]:
-        yield from _finding(finding, width)
+        bounds = "" if finding.interval is None else f" [{show_bounds(finding.interval, DASH)}]"
+        sign, style = _SIGNS[finding.tone]
+        first, *rest = wrapped(for_terminal(finding.statement) + bounds, width - 4)
+        yield ((f"  {sign} ", style), (first, ""))
+        yield from _plain(*(f"    {line}" for line in rest))
 
 
-def _finding(finding: Finding, width: int) -> Iterator[_Line]:
-    bounds = "" if finding.interval is None else f" [{show_bounds(finding.interval, DASH)}]"
-    sign, style = _SIGNS[finding.tone]
-    first, *rest = wrapped(for_terminal(finding.statement) + bounds, width - 4)
-    yield ((f"  {sign} ", style), (first, ""))
-    yield from (_plain(f"    {line}") for line in rest)
-
-
-def _not_measured(portrait: Portrait, width: int, most: int) -> Iterator[_Line]:
-    """Yield the open findings, and the reasons for skipped cells, each once."""
-    reasons = list(dict.fromkeys(gettext(cell.reason) for cell in portrait.skipped))
-    open_ = [
+def _not_measured(portrait: Portrait) -> list[str]:
+    """Return the open findings, and the reasons for skipped cells, each once."""
+    texts = [
         gettext("{statement} Needed: {needs}", statement=finding.statement, needs=finding.needs)
         if finding.needs
         else finding.statement
         for finding in portrait.findings
         if finding.verdict in ("unknown", "inconclusive")
     ]
-    texts = [*open_, *reasons]
-    if not texts:
-        return
-    yield ()
-    yield ((gettext("Not measured"), "bold"), _more(len(texts) - most))
+    return texts + list(dict.fromkeys(gettext(cell.reason) for cell in portrait.skipped))
+
+
+def _remarks(title: str, texts: Sequence[str], width: int, most: int) -> Iterator[_Line]:
+    """Yield the first ``most`` texts below a title, in whole sentences that fit into two lines each."""
+    if texts:
+        yield ()
+        yield ((title, "bold"), _more(len(texts) - most))
     for text in texts[:most]:
-        yield from _bullet(_sentences(for_terminal(text), width - 4, 2))
-
-
-def _warnings(warnings: Sequence[Notice], width: int, most: int) -> Iterator[_Line]:
-    """Yield the first ``most`` warnings, each with its remedy, in whole sentences that fit into two lines."""
-    if not warnings:
-        return
-    yield ()
-    yield ((gettext("Keep in mind"), "bold"), _more(len(warnings) - most))
-    for notice in warnings[:most]:
-        yield from _bullet(_sentences(for_terminal(notice.advice), width - 4, 2))
-
-
-def _bullet(lines: Sequence[str]) -> Iterator[_Line]:
-    yield from (_plain(f"{'    ' if index else '  - '}{line}") for index, line in enumerate(lines))
+        first, *rest = _sentences(for_terminal(text), width - 4, 2)
+        yield from _plain(f"  - {first}", *(f"    {line}" for line in rest))
 
 
 def _more(count: int) -> tuple[str, str]:
@@ -244,8 +210,8 @@ def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
         yield ((padded(gettext("Repeat"), 8), "bold"), (for_terminal(portrait.reproduce[0]), ""))
 
 
-def _plain(text: str) -> _Line:
-    return ((text, ""),)
+def _plain(*lines: str) -> Iterator[_Line]:
+    yield from (((line, ""),) for line in lines)
 
 
 def cut(text: str, width: int) -> str:

@@ -86,6 +86,8 @@ class Cell(Record):
     compare two runs. ``knobs``: settings of the file system during its visits, restored afterwards.
     """
 
+    ALWAYS = ("measures", "priority")
+
     study: str
     key: str
     settings: Mapping[str, Setting]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from strakes.model.plan import Plan, plan_from_record
 from strakes.targets.description import Layout
@@ -23,7 +23,9 @@ _AS_THEY_ARE = (Rows, Mapping[str, Any])
 
 
 class Record:
-    """Base of records whose fields are only written if they differ from their defaults."""
+    """Base of records whose fields are only written if they are in ALWAYS or differ from their defaults."""
+
+    ALWAYS: ClassVar[tuple[str, ...]] = ()
 
 
 def from_record(kind: type[T], record: object) -> T:
@@ -50,7 +52,8 @@ def _converter() -> Converter:
     converter = make_converter(detailed_validation=False)
 
     def writer(kind: type[Record]) -> Callable[[Record], dict[str, Any]]:
-        return make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True)
+        always: Any = {name: override(omit_if_default=False) for name in kind.ALWAYS}
+        return make_dict_unstructure_fn(kind, converter, _cattrs_omit_if_default=True, **always)
 
     converter.register_unstructure_hook_factory(_is_record, writer)
     converter.register_structure_hook_func(lambda kind: kind == Rows, _rows)

@@ -28,6 +28,8 @@ class Visit(Record):
     latencies of the probe. ``stage``, ``low`` and ``settings`` are set for trials of a search.
     """
 
+    ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
+
     visit: int = 0
     block: int = 0
     purpose: str = "measure"

@@ -67,7 +67,6 @@ class CephOptions(LabOptions):
 
     @property
     def metadata_servers(self) -> tuple[str, ...]:
-        """Return their names, standbys included."""
         return tuple("abcdefghijklmnopqrstuvwxyz"[: self.mds + self.standby])
 
     @property

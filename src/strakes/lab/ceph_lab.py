@@ -174,8 +174,13 @@ class CephLab(Lab[CephOptions]):
 
     def _make_file_system(self) -> None:
         with Monitors(self._config) as monitors:
+
+            def lacking_stores() -> str:
+                up = monitors.command("osd stat")["num_up_osds"]
+                return "" if up >= self.options.osds else f"{up} of {self.options.osds} object stores are up"
+
             # Stores must be up before the pools, or the first objects would have to move.
-            self.site.wait_until("the object stores", lambda: _lacking_stores(monitors, self.options.osds))
+            self.site.wait_until("the object stores", lacking_stores)
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
             monitors.command("fs new", fs_name=FILE_SYSTEM, metadata=METADATA_POOL, data=DATA_POOL)
@@ -233,11 +238,6 @@ class CephLab(Lab[CephOptions]):
 def _pool_of(number: int) -> str:
     """Return the data pool that is on one store alone."""
     return f"{DATA_POOL}.osd{number}"
-
-
-def _lacking_stores(monitors: Monitors, wanted: int) -> str:
-    there = monitors.command("osd stat")["num_up_osds"]
-    return "" if there >= wanted else f"{there} of {wanted} object stores are up"
 
 
 def _unclean(monitors: Monitors) -> str:

@@ -61,7 +61,6 @@ class Monitors:
         return json.loads(answer) if answer.strip() else None
 
     def close(self) -> None:
-        """Leave the cluster."""
         if self._cluster.value:
             self._rados.rados_shutdown(self._cluster)
             self._cluster = ctypes.c_void_p()

@@ -40,7 +40,6 @@ class Group:
 
     @property
     def procs(self) -> Path:
-        """Return the file that a process joins by."""
         return self.path / "cgroup.procs"
 
 

@@ -80,9 +80,10 @@ class GlusterLab(Lab[GlusterOptions]):
         return self._lacking_until_space("the bricks are not connected yet")
 
     def slow_down(self) -> None:
-        for number, brick in self._bricks.items():
+        for brick in self._bricks.values():
             if brick.device.iops:
-                self._join(number, brick)
+                for procs in brick.join:
+                    write_kernel_file(procs, str(self._pid_of(brick)))
                 brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
@@ -135,10 +136,6 @@ class GlusterLab(Lab[GlusterOptions]):
         """Return what the daemon noted: it starts the bricks' servers."""
         name = f"{self._network.server}-{str(brick.path / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())
-
-    def _join(self, number: int, brick: Brick) -> None:
-        for procs in brick.join:
-            write_kernel_file(procs, str(self._pid_of(brick)))
 
 
 def _volfile(socket: Path, network: LabNetwork) -> str:

@@ -67,7 +67,6 @@ class Namespaces:
         """Write the files that only machines have on their disks."""
 
     def start(self) -> None:
-        """Start both nodes."""
         for name in NODES:
             self.site.start(f"node.{name}", self.site.directory / "ha.sh", "node", name)
 

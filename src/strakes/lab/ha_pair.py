@@ -52,11 +52,9 @@ class Pair:
         self._look_every_s = float(facts["look_every_s"])
 
     def on(self, node: str, *words: str, limit_s: float = _COMMAND_S) -> LabCompleted:
-        """Run a command on a node."""
         return run([*self._facts["commands"][node], *words], limit_s=limit_s)
 
     def power_off(self, node: str) -> None:
-        """Cut the power of a node by its BMC."""
         self._do([*self._facts["power"][node], "off"])
 
     def power_on(self, node: str) -> None:
@@ -73,7 +71,6 @@ class Pair:
         self._do([*self._facts["links"][str(link)], "down"])
 
     def cut_all(self) -> None:
-        """Pull the cables of all heartbeat links."""
         for link in self._facts["links"]:
             self.cut(int(link))
 

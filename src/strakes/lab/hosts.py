@@ -51,7 +51,6 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the hosts that are measured from."""
         return tuple(f"n{number}" for number in range(1, self.options.hosts + 1))
 
     @property

@@ -71,7 +71,6 @@ class Lab(ABC, Generic[OptionsT]):
 
     @property
     def mount_point(self) -> Path:
-        """Return where it is mounted."""
         return self.site.mount_point
 
 

@@ -163,7 +163,10 @@ def _status(place: Path) -> LabStatus | None:
     state = read_state(place)
     if state is None:
         return None
-    processes = tuple(_process_status(state))
+    processes = []
+    for process in state.processes:
+        alive = state.this_boot and is_alive(process)
+        processes.append(ProcessStatus(process.role, process.pid, alive, memory_of(process.pid) if alive else 0))
     condition, detail = _condition(place, state)
     return LabStatus(
         name=state.name,
@@ -176,16 +179,8 @@ def _status(place: Path) -> LabStatus | None:
         ready_after_s=state.ready_after_s,
         options=state.options,
         facts=state.facts or {},
-        processes=processes,
+        processes=tuple(processes),
     )
-
-
-def _process_status(state: LabState) -> list[ProcessStatus]:
-    statuses = []
-    for process in state.processes:
-        alive = state.this_boot and is_alive(process)
-        statuses.append(ProcessStatus(process.role, process.pid, alive, memory_of(process.pid) if alive else 0))
-    return statuses
 
 
 def _condition(place: Path, state: LabState) -> tuple[Condition, str]:

@@ -54,7 +54,11 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     Uses the system call, because umount(8) accesses the file system and hangs if its servers do not answer.
     """
     if os.geteuid() != 0 and mount.file_system.startswith("fuse"):
-        return _unmount_as_user(mount)
+        for program in ("fusermount3", "fusermount"):
+            done = run([program, "-u", "-z", mount.mount_point], limit_s=_UNMOUNT_S)
+            if done.status == 0:
+                return ""
+        return done.complaint
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:
@@ -68,11 +72,3 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
         if number != errno.EBUSY or time.monotonic() > deadline:
             return os.strerror(number)
         time.sleep(0.05)
-
-
-def _unmount_as_user(mount: Mount) -> str:
-    for program in ("fusermount3", "fusermount"):
-        done = run([program, "-u", "-z", mount.mount_point], limit_s=_UNMOUNT_S)
-        if done.status == 0:
-            return ""
-    return done.complaint

@@ -71,7 +71,6 @@ class LabNetwork:
         return ("nsenter", f"--net={self.namespace}")
 
     def answers(self, port: int) -> bool:
-        """Whether somebody listens on a port of the server."""
         return is_listening(port, self.server)
 
 

@@ -29,7 +29,6 @@ class LabOptions:
     """The options of one kind of lab."""
 
     def document(self) -> dict[str, Any]:
-        """Return the options as the journal keeps them."""
         return cast("dict[str, Any]", json.loads(json.dumps(asdict(self))))
 
 

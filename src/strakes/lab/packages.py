@@ -29,7 +29,6 @@ class Package:
 
     @property
     def present(self) -> bool:
-        """Return whether it is installed."""
         if self.needed.startswith("/"):
             return any(Path("/").glob(self.needed[1:]))
         return shutil.which(self.needed, path=PATH) is not None

@@ -65,7 +65,6 @@ class GatedProcess:
     """A daemon that runs only after ``release``: it is on record before it acts, and ends with us before that."""
 
     def __init__(self, argv: Sequence[str], *, log: Path, lab_id: str) -> None:
-        """Start it. Raises OSError when it cannot be started."""
         with os.fdopen(open_kept(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as output:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", _GATE, "gate", *argv],
@@ -79,7 +78,6 @@ class GatedProcess:
         self.started = process_start(self.pid) or 0
 
     def release(self) -> None:
-        """Let it run."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.write(b"go\n")
@@ -116,10 +114,13 @@ def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) in living or int(entry) == os.getpid():
             continue
-        if _is_marked(entry, mark) or (networks and _network_of(entry) in networks):
-            started = process_start(int(entry))
-            if started is not None:
-                living[int(entry)] = started
+        ours = False
+        with suppress(OSError):
+            ours = mark in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+        with suppress(OSError):
+            ours = ours or (bool(networks) and os.stat(f"/proc/{entry}/ns/net").st_ino in networks)
+        if ours and (started := process_start(int(entry))) is not None:
+            living[int(entry)] = started
     return living
 
 
@@ -145,7 +146,7 @@ def users_of(directory: Path) -> dict[int, str]:
     """Return processes (number -> program) that work or have something open below a directory, without touching it."""
     users = {}
     for entry in os.listdir("/proc"):
-        if entry.isdigit() and any(_is_below(target, directory) for target in _held_by(entry)):
+        if entry.isdigit() and any(f"{target}/".startswith(f"{directory}/") for target in _held_by(entry)):
             users[int(entry)] = name_of(int(entry))
     return users
 
@@ -154,18 +155,6 @@ def last_lines(text: str, count: int) -> str:
     """Return the end of a text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-count:])
-
-
-def _is_marked(pid: str, mark: bytes) -> bool:
-    with suppress(OSError):
-        return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    return False
-
-
-def _network_of(pid: str) -> int | None:
-    with suppress(OSError):
-        return os.stat(f"/proc/{pid}/ns/net").st_ino
-    return None
 
 
 def _held_by(pid: str) -> list[str]:
@@ -178,7 +167,3 @@ def _held_by(pid: str) -> list[str]:
             with suppress(OSError):
                 held.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
     return held
-
-
-def _is_below(target: str, directory: Path) -> bool:
-    return target == str(directory) or target.startswith(f"{directory}/")

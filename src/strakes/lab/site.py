@@ -37,22 +37,18 @@ class LabSite:
 
     @property
     def elapsed_s(self) -> float:
-        """Return how long the lab has been starting."""
         return time.monotonic() - self._began
 
     def step(self, text: str) -> None:
-        """Record and print the next step."""
         self._journal.step(text)
         self._say(f"{self.name}: {text}")
 
     def make_directory(self, *parts: str) -> Path:
-        """Make a directory of the lab."""
         path = self.directory.joinpath(*parts)
         os.close(open_directory(path, make=0o755))
         return path
 
     def write(self, name: str, text: str, mode: int = 0o644) -> Path:
-        """Write a file of the lab."""
         path = self.directory / name
         write_kept(path, text, mode=mode)
         return path
@@ -63,7 +59,6 @@ class LabSite:
         return self.write(name, text, 0o755)
 
     def mount_memory(self, size: int) -> None:
-        """Mount a file system in memory at the mount point."""
         where = self.make_directory("mnt")
         self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", f"strakes-lab-{self.name}", where)
 

@@ -78,28 +78,22 @@ class LabJournal:
 
     @classmethod
     def reopen(cls, directory: Path) -> Self:
-        """Open the journal of a lab that is up."""
         path = directory / JOURNAL
         return cls(path, open_kept(path, os.O_WRONLY | os.O_APPEND))
 
     def step(self, text: str) -> None:
-        """Record the next step."""
         self._append({"is": "step", "text": text})
 
     def process(self, record: ProcessRecord) -> None:
-        """Record a process."""
         self._append({"is": "process", "role": record.role, "pid": record.pid, "started": record.started})
 
     def ended(self, role: str) -> None:
-        """Record that a process has ended."""
         self._append({"is": "ended", "role": role})
 
     def ready(self, after_s: float, facts: Mapping[str, Any]) -> None:
-        """Record that the lab is ready."""
         self._append({"is": "ready", "after_s": round(after_s, 2), "facts": facts})
 
     def close(self) -> None:
-        """Close the file."""
         os.close(self._descriptor)
 
     def _append(self, record: Mapping[str, Any]) -> None:

@@ -107,12 +107,10 @@ class Quota:
 
     @property
     def free_bytes(self) -> int | None:
-        """Return the bytes left, or None without a limit."""
         return max(0, self.limit_bytes - self.used_bytes) if self.limit_bytes else None
 
     @property
     def free_files(self) -> int | None:
-        """Return the files left, or None without a limit."""
         return max(0, self.limit_files - self.used_files) if self.limit_files else None
 
     def __str__(self) -> str:

@@ -60,7 +60,6 @@ class CephTarget(Target):
     )
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
-        """Take the directory and its mount; nothing is asked yet."""
         super().__init__(path, mount, servers=servers, runner=runner)
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
@@ -110,12 +109,15 @@ class CephTarget(Target):
             }
             # Each is a process that mostly starts and waits.
             with ThreadPoolExecutor(len(questions) + 1) as pool:
-                groups = pool.submit(self._placement_groups)
+                groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
                 answers = dict(
                     zip(questions, pool.map(lambda words: self._ceph(*words.split()), questions.values()), strict=True)
                 )
             described = cluster.description(
-                **answers, mdsmap=self._mdsmap(answers["fs_dump"]), osd_dump=self._osd_dump, groups=groups.result()
+                **answers,
+                mdsmap=self._mdsmap(answers["fs_dump"]),
+                osd_dump=self._osd_dump,
+                groups=groups.result()["pg_stats"],
             )
         except StrakesError as error:
             name = self.access.file_system or "CephFS"
@@ -263,7 +265,9 @@ class CephTarget(Target):
         self._number = self._number or self._own_number()
         try:
             self._require_same_cluster()
-            mdsmap = self._held_map()
+            # Asking for the map starts a program, so it is kept as long as the same servers have its ranks.
+            known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
+            mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
             log = self._log()
         except StrakesError:
             return ()  # limits() says why
@@ -358,11 +362,6 @@ class CephTarget(Target):
         dump: cluster.Json = self._ceph("osd", "dump")
         return dump
 
-    def _placement_groups(self) -> list[cluster.Json]:
-        dump = self._ceph("pg", "dump", "pgs_brief")
-        # Older versions answer with the bare list.
-        return list(dump["pg_stats"] if isinstance(dump, dict) else dump)
-
     def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
         """Return the map of our file system, at most a moment old."""
         if fs_dump is None:
@@ -399,11 +398,6 @@ class CephTarget(Target):
                 if set(ranks) == set(cluster.ranks_of(self._map[1])):
                     return {cluster.target_name(self._map[1], rank): daemon for rank, daemon in sorted(ranks.items())}
         return cluster.holders(self._mdsmap())
-
-    def _held_map(self) -> cluster.Json:
-        """Return the map that is known as long as the same servers have its ranks; to ask for it starts a program."""
-        held = self._daemons_of_ranks()
-        return self._map[1] if self._map is not None and cluster.holders(self._map[1]) == held else self._mdsmap()
 
     def _observed_stores(self) -> list[str]:
         """Return the object stores whose counters are read: all, or none where they are too many."""

@@ -72,7 +72,6 @@ class Daemons:
     """Knows which daemons have a socket here; their places are looked up once."""
 
     def __init__(self, run: Runner, access: Access) -> None:
-        """Take how commands are run."""
         self._run = run
         self._access = access
         self._sockets: dict[str, str] = {}
@@ -82,7 +81,6 @@ class Daemons:
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
 
     def process(self, daemon: str) -> int | None:
-        """Return the process id of a local daemon, or None for a remote one."""
         return process_of(self._socket(daemon)) if self.is_here(daemon) else None
 
     def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:

@@ -78,7 +78,6 @@ class Command(Generic[T_co]):
     timeout_s: float = DEFAULT_TIMEOUT_S
 
     def ask(self, run: Runner) -> T_co:
-        """Run the command and return its parsed output. Raises the errors of ``run`` and ``read``."""
         return self.read(run(self.argv, self.timeout_s))
 
 

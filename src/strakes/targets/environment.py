@@ -15,6 +15,7 @@ from strakes.base.version import __version__
 from strakes.targets.calls import mount_of
 
 _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+_CPUS = Path("/proc/cpuinfo")
 
 
 def capture(target: Path) -> dict[str, Any]:
@@ -24,15 +25,19 @@ def capture(target: Path) -> dict[str, Any]:
     >>> captured["mount"]["file_system"], captured["cpus"] > 0
     ('proc', True)
     """
-    memory = memory_sizes()
+    memory, distribution = memory_sizes(), ""
+    with suppress(OSError):
+        distribution = platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    # x86, MIPS, some ARM
+    cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", _text(_CPUS), re.MULTILINE)
     mount = mount_of(target)
     return {
         "captured": datetime.now(UTC).isoformat(),
         "host": platform.node(),
         "kernel": platform.release(),
-        "distribution": _distribution(),
+        "distribution": distribution,
         "architecture": platform.machine(),
-        "cpu_model": _cpu_model(),
+        "cpu_model": cpu[1].strip() if cpu else platform.machine(),
         # The processors that this process may use: a container or a batch job often has fewer than the machine.
         "cpus": len(os.sched_getaffinity(0)),
         "cpus_of_machine": os.cpu_count() or 0,
@@ -50,20 +55,6 @@ def capture(target: Path) -> dict[str, Any]:
         "clock_source": _text(_CLOCK),
         "load_average": list(os.getloadavg()),
     }
-
-
-def _distribution() -> str:
-    with suppress(OSError):
-        return platform.freedesktop_os_release().get("PRETTY_NAME", "")
-    return ""
-
-
-def _cpu_model() -> str:
-    # x86, MIPS, some ARM
-    match = re.search(
-        r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", _text(Path("/proc/cpuinfo")), re.MULTILINE
-    )
-    return match[1].strip() if match else platform.machine()
 
 
 def _text(path: Path) -> str:

@@ -100,7 +100,6 @@ class Knowledge:
     unlike: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
-        """Return a JSON document of the facts and all other fields."""
         document = asdict(self)
         facts = document.pop("facts")
         return {**facts, "path": str(facts["path"]), **document}

@@ -77,11 +77,9 @@ class Stats:
     counters: Mapping[str, Counter]
 
     def samples(self, name: str) -> int:
-        """Return the number of samples of a counter."""
         return self.counters[name].samples if name in self.counters else 0
 
     def total(self, name: str) -> int:
-        """Return the sum of a counter."""
         return (self.counters[name].total or 0) if name in self.counters else 0
 
     def data(self, side: str = "") -> dict[str, float]:
@@ -229,7 +227,6 @@ class States:
 
     @property
     def working(self) -> bool:
-        """Return whether requests are answered."""
         return self.current in WORKING_STATES
 
     def in_words(self, now_unix_s: float) -> str:
@@ -337,7 +334,10 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
     changes = tuple(changes)
     lost = []
     for number, episode in enumerate(_episodes(changes)):
-        or_earlier = number == 0 and len(changes) >= _REMEMBERED and not _connects(episode)
+        # An idle connection also begins with one NEW or CONNECTING.
+        before = [change.state for change in episode if change.state not in WORKING_STATES]
+        idle = not before or (len(before) == 1 and before[0] in _CONNECTING)
+        or_earlier = number == 0 and len(changes) >= _REMEMBERED and not idle
         if or_earlier or _is_lost(episode):
             ended_unix_s = episode[-1].unix_s if episode[-1].state in WORKING_STATES else None
             evicted = any(change.state == "EVICTED" for change in episode)
@@ -362,12 +362,6 @@ def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
 
 def _is_lost(episode: Iterable[StateChange]) -> bool:
     return any(change.state in _LOST for change in episode)
-
-
-def _connects(episode: list[StateChange]) -> bool:
-    """Return whether an episode has at most one NEW or CONNECTING before it works, as for an idle connection."""
-    before = [change for change in episode if change.state not in WORKING_STATES]
-    return len(before) <= 1 and all(change.state in _CONNECTING for change in before)
 
 
 def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> tuple[StateChange, ...]:

@@ -69,7 +69,6 @@ class Connection:
 
     @property
     def host(self) -> str:
-        """The machine of the target."""
         return host_of(self.address)
 
 
@@ -338,7 +337,9 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
         # The address that other clients use for this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = _space(answers, path)
-    targets = _with_complaints(targets, space)
+    complaints = {target.name: target.state for target in space.targets if target.state}
+    complaints |= {name.removesuffix("_UUID"): why.lower() for name, why in space.missing.items()}
+    targets = _restated(targets, complaints)
     room = {target.name: (target.total, target.free) for target in space.targets}
     inodes = {target.name: (target.total, target.free) for target in _space(answers, path, inodes=True).targets}
     in_pool = {
@@ -384,13 +385,6 @@ def _space(answers: Answers, path: str, *, inodes: bool = False) -> LustreSpace:
     except StrakesError as error:
         answers.note(error)
         return _NO_SPACE
-
-
-def _with_complaints(targets: Iterable[Connection], space: LustreSpace) -> tuple[Connection, ...]:
-    """Return the targets with the complaints of ``lfs df`` on otherwise healthy ones: degraded, read-only, silent."""
-    complaints = {target.name: target.state for target in space.targets if target.state}
-    complaints |= {name.removesuffix("_UUID"): why.lower() for name, why in space.missing.items()}
-    return _restated(targets, complaints)
 
 
 def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple[Connection, ...]:

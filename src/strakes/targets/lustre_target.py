@@ -141,7 +141,6 @@ class LustreTarget(Target):
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
     def _hand_down(self, path: str, wanted: Placement) -> None:
-        """Set the default for subdirectories, if one is requested."""
         if wanted.kind == "automatic" and wanted.count in (None, 1):
             self._ask(layouts.set_default(path, count=1, targets=(-1,), levels=(-1, -1)))
         elif wanted.kind == "manual" and wanted.inherited:
@@ -260,7 +259,6 @@ class LustreTarget(Target):
             return ()
 
     def metadata_target_name(self, number: int) -> str:
-        """Return a metadata target's name."""
         return f"{self._file_system}-MDT{number:04x}"
 
     @property

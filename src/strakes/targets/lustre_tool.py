@@ -222,7 +222,6 @@ class Answers:
     """Answers of commands; ``notes`` lists the commands that failed, with the reason."""
 
     def __init__(self, run: Runner) -> None:
-        """Store the runner of commands."""
         self.run = run
         self.notes: list[str] = []
         self._silent: set[str] = set()
@@ -240,7 +239,6 @@ class Answers:
             return otherwise
 
     def note(self, error: StrakesError) -> None:
-        """Store the reason of a missing answer."""
         if said(error) not in self.notes:
             self.notes.append(said(error))
 

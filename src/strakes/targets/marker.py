@@ -72,12 +72,10 @@ class Marker:
 
     @property
     def process(self) -> str:
-        """Return the process, its user and its host, for people."""
         return f"process {self.pid} of {self.user} on {self.host}"
 
     @property
     def is_of_this_process(self) -> bool:
-        """Whether this process wrote it."""
         return replace(Marker.of_this_process(self.run), heartbeat_unix_s=self.heartbeat_unix_s) == self
 
     @property

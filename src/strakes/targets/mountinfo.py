@@ -46,7 +46,6 @@ class Mount:
 
     @property
     def remote(self) -> bool:
-        """Whether the data is on another machine."""
         if self.file_system in _REMOTE:
             return True
         if not self.file_system.startswith("fuse"):

@@ -97,7 +97,8 @@ def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Lef
         now = _name_now(parent, name, directory)
         if now is not None:
             os.rmdir(now, dir_fd=parent)
-        elif _is_there(parent, name):
+        else:
+            os.stat(name, dir_fd=parent, follow_symlinks=False)
             return (Left(path, "another directory has taken its place"),)
     except FileNotFoundError:
         return ()
@@ -115,14 +116,6 @@ def _name_now(parent: int, name: str, directory: int) -> str | None:
                 if os.path.samestat(os.stat(entry, dir_fd=parent, follow_symlinks=False), own):
                     return entry
     return None
-
-
-def _is_there(parent: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, ...]:
@@ -271,8 +264,11 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
     except OSError as error:
         return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
-    if left and marker:
-        _put_back_marker(directory, marker)
+    if left and marker:  # it must be known as ours again
+        with suppress(OSError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
+                file.write(marker)
     return left
 
 
@@ -287,11 +283,3 @@ def _take_marker(directory: int) -> bytes:
     except FileNotFoundError:
         pass
     return marker
-
-
-def _put_back_marker(directory: int, marker: bytes) -> None:
-    """Make it known as ours again."""
-    with suppress(OSError):
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
-            file.write(marker)

@@ -225,7 +225,6 @@ class Target(ABC):
         return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
 
     def environment(self) -> dict[str, Any]:
-        """Return the facts about the machine for a run."""
         return capture(self.path)
 
     def probe_direct(self, workspace: Path) -> bool:

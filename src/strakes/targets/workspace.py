@@ -51,7 +51,6 @@ class Workspace:
     """
 
     def __init__(self, path: Path, parent: int, directory: int, marker: Marker, heart: int, *, keep: bool) -> None:
-        """Take the open descriptors over."""
         self.path = path
         self._parent = parent
         self._directory = directory
@@ -147,7 +146,6 @@ class Workspace:
         self._hangs = True
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(

@@ -11,7 +11,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from strakes.stats.interval import (
-    Estimate,
     Interval,
     coverage,
     interpolated_interval,
@@ -118,9 +117,3 @@ def test_values_without_a_median_are_refused(values: list[float]) -> None:
 def test_an_invalid_confidence_is_refused(confidence: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         median_interval([1.0] * 6, confidence)
-
-
-def test_a_median_that_is_not_positive_has_an_infinite_relative_half_width() -> None:
-    for middle in (0.0, -1.0):
-        assert Estimate(middle, Interval(-2.0, 2.0, 0.9), 5).relative_half_width == math.inf
-    assert Estimate(1.0, None, 3).relative_half_width == math.inf

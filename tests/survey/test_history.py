@@ -13,8 +13,7 @@ import pytest
 from interop.conftest import MakeRun, make_run
 from strakes.cli.main import run as strakes
 from strakes.survey.compare_fail_on import parse_fail_on
-from strakes.survey.history_judge import FEWEST, failures, judged
-from strakes.survey.history_series import History, HistoryPoint, HistorySeries
+from strakes.survey.history_judge import FEWEST, History, HistoryPoint, HistorySeries, failures, judged
 
 __all__ = ["make_run"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from strakes.runs.records import InterruptionsEnded, RunEvent, TroubleSeen
-from strakes.survey.analysis_interruptions import as_known_last
+from strakes.survey.analysis_warnings import as_known_last
 from strakes.survey.session import note_ends, note_trouble
 from strakes.targets.description import Interruption
 

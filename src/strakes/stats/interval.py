@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 # "Most values" leaves out this share at each end. If their bounds differ by this factor or more, no single figure
@@ -44,28 +44,6 @@ class Estimate:
     interval: Interval | None
     runs: int
 
-    @property
-    def relative_half_width(self) -> float:
-        """Half the interval's width divided by the median; infinite without an interval or a positive median.
-
-        >>> Estimate(100.0, Interval(90.0, 105.0, 0.9), runs=9).relative_half_width
-        0.075
-        """
-        if self.interval is None or self.median <= 0:
-            return math.inf
-        return (self.interval.high - self.interval.low) / 2 / self.median
-
-    def beyond(self, share: float) -> Estimate:
-        """Return the estimate of a positive value with its interval widened for a further error of ``share``.
-
-        >>> Estimate(1.0, Interval(1.0, 1.0, 0.9), runs=9).beyond(0.25).interval
-        Interval(low=0.8, high=1.25, confidence=0.9)
-        """
-        if self.interval is None or share == 0:
-            return self
-        low, high = self.interval.low / (1 + share), self.interval.high * (1 + share)
-        return replace(self, interval=Interval(low, high, self.interval.confidence))
-
 
 def median(values: Sequence[float]) -> float:
     """Return the middle value, or the mean of the two middle ones.
@@ -75,7 +53,9 @@ def median(values: Sequence[float]) -> float:
     >>> median([3.0, 1.0, 2.0]), median([4.0, 1.0, 2.0, 3.0])
     (2.0, 2.5)
     """
-    return _middle(in_order(values))
+    ordered = in_order(values)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def most_of(values: Sequence[float]) -> tuple[float, float]:
@@ -114,7 +94,8 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
     True
     """
     ordered = in_order(values)
-    return between_ranks(ordered, symmetric_rank(len(ordered), confidence), confidence)
+    rank = symmetric_rank(len(ordered), confidence)
+    return Interval(ordered[rank - 1], ordered[len(ordered) - rank], confidence) if rank > 0 else None
 
 
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
@@ -133,7 +114,7 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
     runs = len(ordered)
     rank = symmetric_rank(runs, confidence)
     if rank == 0 or 2 * (rank + 1) > runs + 1:
-        return between_ranks(ordered, rank, confidence)
+        return median_interval(ordered, confidence)
     wide, narrow = coverage(runs, rank), coverage(runs, rank + 1)
     share = max(0.0, wide - 1 + ERROR_SHARE * (1 - confidence)) / (wide - narrow)
     weight = (runs - rank) * share / (rank + (runs - 2 * rank) * share)
@@ -224,16 +205,6 @@ def in_order(values: Sequence[float]) -> list[float]:
     if not all(math.isfinite(value) for value in values):
         raise ValueError("a median needs finite values")
     return sorted(values)
-
-
-def between_ranks(ordered: Sequence[float], rank: int, confidence: float) -> Interval | None:
-    """Return the interval from the rank-th smallest to the rank-th largest value, or None for rank 0."""
-    return Interval(ordered[rank - 1], ordered[len(ordered) - rank], confidence) if rank > 0 else None
-
-
-def _middle(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _check_confidence(confidence: float) -> None:

@@ -125,37 +125,45 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
         np.median(generator.choice(np.asarray(rates[number]), (RESAMPLES, len(rates[number]))), axis=1)
         for number in clients
     ]
-    law = _not_negative(clients, medians)
+    law = _not_negative(clients, medians[0])
     worst = max(abs(law.rate(number) / middle - 1) for number, middle in zip(clients, medians[0].tolist(), strict=True))
-    return Scalability(law, tuple(_fits(clients, np.array(drawn).T, (0, 1, 2))), confidence, clients[-1], worst)
+    return Scalability(law, tuple(_resampled(clients, np.array(drawn).T)), confidence, clients[-1], worst)
 
 
-def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
-    """Return the best law without negative coefficients, from fits with all sets of non-zero coefficients."""
+def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the terms of the law, weighted by the rates (last axis), and their scales.
 
-    def error(law: Law) -> float:
-        return sum(
-            float(rate / law.rate(number) - 1) ** 2 for number, rate in zip(clients, medians[0].tolist(), strict=True)
-        )
-
-    tried = [_fits(clients, medians, used)[0] for used in ((0,), (0, 1), (0, 2), (0, 1, 2))]
-    return min((law for law in tried if law.contention >= 0 and law.coherency >= 0), key=error)
-
-
-def _fits(clients: Sequence[int], rates: NDArray[np.float64], used: tuple[int, ...]) -> list[Law]:
-    """Return a law for each row of rates, with the coefficients ``used``; the others are zero.
-
-    Least squares of the relative error of N / X, which is linear: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
+    The relative error of N / X is linear in the coefficients: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
     """
     import numpy as np
 
     number = np.asarray(clients, dtype=float)
-    terms = np.stack([np.ones_like(number), number - 1, number * (number - 1)], axis=1)[:, used]
+    terms = np.stack([np.ones_like(number), number - 1, number * (number - 1)], axis=1)
     scale = terms.max(axis=0)
-    weighted = terms / scale * (rates / number)[:, :, None]
-    solved = np.linalg.pinv(weighted).sum(axis=2) / scale
-    coefficients = np.zeros((len(rates), 3))
-    coefficients[:, used] = solved
+    return terms / scale * (rates / number)[..., None], scale
+
+
+def _laws(clients: Sequence[int], rates: NDArray[np.float64], coefficients: NDArray[np.float64]) -> list[Law]:
+    import numpy as np
+
     # An extreme resample may give the first client a negative time; use a very small one.
-    coefficients[:, 0] = np.maximum(coefficients[:, 0], 1e-6 * np.min(number / rates))
-    return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in coefficients.tolist()]
+    first = np.maximum(coefficients[:, 0], 1e-6 * np.min(np.asarray(clients) / rates))
+    rows = np.column_stack([first, coefficients[:, 1:]]).tolist()
+    return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in rows]
+
+
+def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
+    """Return the least-squares law without negative coefficients."""
+    import numpy as np
+    from scipy.optimize import nnls
+
+    terms, scale = _terms(clients, medians)
+    return _laws(clients, medians, nnls(terms, np.ones(len(clients)))[0][None, :] / scale)[0]
+
+
+def _resampled(clients: Sequence[int], rates: NDArray[np.float64]) -> list[Law]:
+    """Return the least-squares law of each row of rates; its coefficients may be negative."""
+    import numpy as np
+
+    terms, scale = _terms(clients, rates)
+    return _laws(clients, rates, np.linalg.pinv(terms).sum(axis=2) / scale)

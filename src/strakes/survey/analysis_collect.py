@@ -15,7 +15,6 @@ from strakes.model.results import Measured, Observation, Results
 from strakes.model.sample import Sample, sample_named
 from strakes.runs.records import Visit
 from strakes.stats.interval import figure_interval, median
-from strakes.stats.pooled import pooled_rate
 from strakes.survey.analysis_held_back import under_one_limit
 
 
@@ -141,11 +140,12 @@ def _estimate(
 
 
 def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
+    """Return the work per second of all runs together (for equal work, the harmonic mean), or None without work."""
     work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
-    if work is None or not all(seen.sample.is_measured for seen in observations):
+    total_s = sum(seen.sample.elapsed_s for seen in observations)
+    if work is None or not total_s or not all(seen.sample.is_measured for seen in observations):
         return None
-    amounts = [float(getattr(seen.sample, work)) for seen in observations]
-    return pooled_rate(amounts, [seen.sample.elapsed_s for seen in observations])
+    return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
 # The rate of the first work is shown if it was more than this many times the highest rate of the run.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from strakes.base.language import gettext
@@ -31,11 +32,10 @@ from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amount_warnings
 from strakes.survey.analysis_held_back import gave_way, held_back, under_one_limit
 from strakes.survey.analysis_hybrid_io import hybrid_io
-from strakes.survey.analysis_interruptions import as_known_last
 from strakes.survey.analysis_servers import slow_servers
 from strakes.survey.analysis_warning_texts import warning
 from strakes.targets.caches import own_cache
-from strakes.targets.description import Layout
+from strakes.targets.description import Interruption, Layout
 
 _SURE_OF_SERVERS = 0.98
 # If devices or servers read less than this share of the data, a cache answered the rest. Counters may be off by 10 %.
@@ -268,6 +268,35 @@ def _target(run: Run) -> Iterator[RunWarning]:
     if seen := run.events_of(TroubleSeen):
         lines = [f"{event.when.capitalize()} the measurement: {' '.join(event.sentences)}" for event in seen]
         yield warning("servers-not-well", servers=" ".join(lines))
+
+
+def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
+    """Return each observed interruption once, with its latest known end and evictions.
+
+    ``met``: interruptions observed by visits. ``later``: further observations, also of other interruptions.
+
+    >>> lasting, over = Interruption("mds.0", 0, None), Interruption("mds.0", 0, 5, evicted=True)
+    >>> as_known_last([lasting, over], []) == as_known_last([lasting], [over]) == [over]
+    True
+    """
+    known: dict[tuple[str, float], Interruption] = {}
+    for lost in met:
+        before = known.get((lost.target, lost.began_unix_s), lost)
+        known[lost.target, lost.began_unix_s] = _latest(before, lost)
+    for lost in later:
+        if before_or_none := known.get((lost.target, lost.began_unix_s)):
+            known[lost.target, lost.began_unix_s] = _latest(before_or_none, lost)
+    return list(known.values())
+
+
+def _latest(before: Interruption, later: Interruption) -> Interruption:
+    return replace(
+        later,
+        ended_unix_s=before.ended_unix_s if later.ended_unix_s is None else later.ended_unix_s,
+        evicted=before.evicted or later.evicted,
+        evicted_clients=before.evicted_clients if later.evicted_clients is None else later.evicted_clients,
+        evicted_names=later.evicted_names or before.evicted_names,
+    )
 
 
 def _nodes(run: Run, results: Results) -> list[RunWarning]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from strakes.base.errors import BadInputError
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import Comparison
 
+_WORDS = re.compile(r"(inconclusive|unlike)|(slower|faster)\s*(?::\s*(\d*\.?\d+)\s*(%?))?")
 _REMEDY = (
     "Write, for example, slower:5% or slower:5%,inconclusive. The words are slower, faster, inconclusive and unlike."
 )
@@ -24,6 +26,16 @@ class Condition:
     verdict: Verdict | None
     at_least: float = 0.0
 
+    def is_met(self, verdict: str, ratio: float | None) -> bool:
+        """Return whether a verdict and its ratio meet the condition."""
+        if verdict != self.verdict:
+            return False
+        if verdict == Verdict.INCONCLUSIVE:
+            return True
+        return ratio is not None and (
+            ratio <= 1 - self.at_least if verdict == Verdict.SLOWER else ratio >= 1 + self.at_least
+        )
+
 
 def parse_fail_on(text: str) -> tuple[Condition, ...]:
     """Return the conditions of a comma-separated list. Raises BadInputError.
@@ -31,7 +43,7 @@ def parse_fail_on(text: str) -> tuple[Condition, ...]:
     >>> [(one.verdict.value, one.at_least) for one in parse_fail_on("slower:5%,inconclusive")]
     [('SLOWER', 0.05), ('INCONCLUSIVE', 0.0)]
     """
-    return tuple(_condition(word.strip()) for word in text.split(","))
+    return tuple(_condition(word.strip()) for word in text.lower().split(","))
 
 
 def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[str, ...]:
@@ -42,42 +54,19 @@ def failures(comparison: Comparison, conditions: Sequence[Condition]) -> tuple[s
             met += [f"{pair.id} cannot be compared: {pair.why}" for pair in comparison.unlike]
             continue
         overall = comparison.overall
-        if _meets(condition, overall.verdict, overall.ratio):
+        if condition.is_met(overall.verdict, overall.ratio):
             met.append(f"overall is {overall.verdict}")
-        met += [
-            f"{cell.id} is {cell.verdict}" for cell in comparison.cells if _meets(condition, cell.verdict, cell.ratio)
-        ]
+        met += [f"{one.id} is {one.verdict}" for one in comparison.cells if condition.is_met(one.verdict, one.ratio)]
     return tuple(met)
 
 
-def _meets(condition: Condition, verdict: Verdict, ratio: float | None) -> bool:
-    if verdict is not condition.verdict:
-        return False
-    if verdict is Verdict.SLOWER:
-        return ratio is not None and ratio <= 1 - condition.at_least
-    if verdict is Verdict.FASTER:
-        return ratio is not None and ratio >= 1 + condition.at_least
-    return True
-
-
 def _condition(word: str) -> Condition:
-    name, colon, share = word.partition(":")
-    name = name.strip().lower()
-    if name == "unlike" and not colon:
-        return Condition(None)
-    if name == "inconclusive" and not colon:
-        return Condition(Verdict.INCONCLUSIVE)
-    if name not in ("slower", "faster"):
+    found = _WORDS.fullmatch(word)
+    if found is None:
         raise BadInputError(f"not a valid condition: {word!r}", remedy=_REMEDY)
-    return Condition(Verdict(name.upper()), _share(share, word) if colon else 0.0)
-
-
-def _share(text: str, word: str) -> float:
-    number, percent, rest = text.strip().partition("%")
-    try:
-        share = float(number) / (100 if percent else 1)
-    except ValueError:
-        share = -1.0
-    if rest or not 0 <= share < 1:
+    if found[1]:
+        return Condition(None if found[1] == "unlike" else Verdict.INCONCLUSIVE)
+    share = float(found[3] or 0) / (100 if found[4] else 1)
+    if share >= 1:
         raise BadInputError(f"not a share: {word!r}", remedy=_REMEDY)
-    return share
+    return Condition(Verdict(found[2].upper()), share)

@@ -13,7 +13,7 @@ from strakes.runs.run import Run, RunSummary, told_as_damage
 from strakes.runs.store import Store
 from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back
-from strakes.survey.history_series import History, HistoryPoint, HistorySeries
+from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
 # Units of measures with a verdict. The load of the machine, for example, has none.
 _FIGURES = ("B/s", "op/s", "s")

@@ -1,4 +1,4 @@
-"""Verdicts on series.
+"""Histories of figures over stored runs, and verdicts on them.
 
 The probability of any false change in all series together is at most ``error``, also if successive runs are correlated.
 """
@@ -6,14 +6,88 @@ The probability of any false change in all series together is at most ``error``,
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final, Literal
 
 from strakes.base.units import counted
+from strakes.model.portrait import Setting
 from strakes.stats.level_shifts import SHORTEST, detectable_shift, level_shifts
 from strakes.survey.compare_fail_on import Condition
-from strakes.survey.history_series import NO_CHANGE, History, HistorySeries, RunChange, Verdict
+
+# NO CHANGE SHOWN: the runs suffice to find a shift of the size ``seen_from``. INCONCLUSIVE: too few runs.
+NO_CHANGE: Final = "NO CHANGE SHOWN"
+Verdict = Literal["SLOWER", "FASTER", "NO CHANGE SHOWN", "INCONCLUSIVE"]
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """Median and interval of one run, in the unit of the series. ``when`` is ISO 8601 in UTC."""
+
+    run: str
+    when: str
+    median: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class RunChange:
+    """A level shift at ``run``, from the median ``before`` to ``after``.
+
+    ``ratio``: how many times better ``after`` is.
+    """
+
+    run: str
+    when: str
+    before: float
+    after: float
+    ratio: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class HistorySeries:
+    """One cell over time.
+
+    ``left_out``: number of runs with other amounts of work than the newest run.
+    ``seen_from``: smallest lasting rise in the middle of the series, as a share of the level, that is found in at least
+    four of five series with this noise, if the noise is log-normal. A fall has the same size on a logarithmic scale.
+    """
+
+    cell: str
+    settings: Mapping[str, Setting]
+    unit: str
+    points: tuple[HistoryPoint, ...]
+    left_out: int = 0
+    changes: tuple[RunChange, ...] = ()
+    verdict: Verdict = "INCONCLUSIVE"
+    needs: str = ""
+    seen_from: float | None = None
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether smaller values are better."""
+        return self.unit == "s"
+
+
+@dataclass(frozen=True)
+class History:
+    """All runs of one measurement (one fingerprint), oldest first."""
+
+    fingerprint: str
+    kind: str
+    name: str
+    target: str
+    runs: tuple[str, ...]
+    series: tuple[HistorySeries, ...]
+
+    @property
+    def command(self) -> str:
+        """Return the command that repeats the measurement, without the program's name."""
+        return f"{self.kind if self.kind == self.name else f'{self.kind} {self.name}'} {self.target}"
+
 
 # Least number of runs to detect a level shift.
 FEWEST = 2 * SHORTEST
@@ -35,17 +109,16 @@ def failures(histories: Sequence[History], conditions: Sequence[Condition]) -> l
     for history in histories:
         for series in history.series:
             ratio = series.changes[-1].ratio if series.changes else 1.0
-            if any(_meets(condition, series.verdict, ratio) for condition in conditions):
-                met.append(
-                    f"{series.cell} is {series.verdict}"
-                    + (f" since {series.changes[-1].when[:10]}" if series.changes else "")
-                )
+            if any(condition.is_met(series.verdict, ratio) for condition in conditions):
+                since = f" since {series.changes[-1].when[:10]}" if series.changes else ""
+                met.append(f"{series.cell} is {series.verdict}{since}")
     return met
 
 
 def _judged(series: HistorySeries, error: float, since: datetime | None) -> HistorySeries:
     if len(series.points) < FEWEST:
-        return _undecided(series)
+        needs = f"{counted(FEWEST - len(series.points), 'more run')} of this measurement"
+        return replace(series, verdict="INCONCLUSIVE", needs=needs)
     values = [point.median for point in series.points]
     if min(values) <= 0:
         return replace(series, verdict="INCONCLUSIVE", needs="figures above zero")
@@ -61,16 +134,3 @@ def _judged(series: HistorySeries, error: float, since: datetime | None) -> Hist
         return replace(series, changes=tuple(changes), verdict=verdict)
     seen_from = math.expm1(detectable_shift([math.log(value) for value in values], error))
     return replace(series, changes=tuple(changes), verdict=NO_CHANGE, seen_from=seen_from)
-
-
-def _undecided(series: HistorySeries) -> HistorySeries:
-    needs = f"{counted(FEWEST - len(series.points), 'more run')} of this measurement"
-    return replace(series, verdict="INCONCLUSIVE", needs=needs)
-
-
-def _meets(condition: Condition, verdict: Verdict, ratio: float) -> bool:
-    if condition.verdict is None or verdict != condition.verdict.value:
-        return False
-    if verdict == "SLOWER":
-        return ratio <= 1 - condition.at_least
-    return verdict != "FASTER" or ratio >= 1 + condition.at_least

@@ -9,7 +9,7 @@ from typing import Any
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
 from strakes.report.numbers import show
-from strakes.survey.history_series import NO_CHANGE, History, HistorySeries
+from strakes.survey.history_judge import NO_CHANGE, History, HistorySeries
 
 _BARS = "▁▂▃▄▅▆▇█"
 _UNDECIDED = "INCONCLUSIVE"

@@ -1,4 +1,4 @@
-"""Make directories with a layout or on chosen metadata targets for cells; cells that cannot get theirs are left out."""
+"""Give cells their layouts, metadata targets and file system settings; cells that cannot get theirs are left out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 from strakes.base.errors import BadInputError, MeasurementError, StrakesError
+from strakes.control.knob_change import changed
 from strakes.model.cell import Cell
 from strakes.runs.records import CellSkipped, DirectoryPlaced, LayoutGiven
 from strakes.studies.measure_directories import prepare, try_place
@@ -115,3 +116,36 @@ def _place(session: Session, cell: Cell) -> str:
         return ": ".join(filter(None, (error.what, error.why)))
     session.writer.append_event(DirectoryPlaced(cell.key, given))
     return ""
+
+
+def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
+    """Return the cells whose settings can be changed. Raises BadInputError if no cell is left.
+
+    Each setting is changed once and restored at once.
+    """
+    why: dict[str, str] = {}
+    kept = []
+    for cell in cells:
+        wish = repr(sorted(cell.knobs.items()))
+        if cell.knobs and wish not in why:
+            why[wish] = _setting_refusal(session, cell)
+        if why.get(wish):
+            session.writer.append_event(CellSkipped(cell.study, cell.settings, why[wish]))
+        else:
+            kept.append(cell)
+    if not kept:
+        raise BadInputError(
+            "the settings that the study varies cannot be changed here",
+            where=str(session.request.directory),
+            why="; ".join(dict.fromkeys(filter(None, why.values()))),
+            remedy="strakes knobs list DIR shows which can, and who may.",
+        )
+    return kept
+
+
+def _setting_refusal(session: Session, cell: Cell) -> str:
+    try:
+        with changed(session.sides[cell.place.target].target, cell.knobs) as change:
+            return "; ".join(change.remarks)
+    except StrakesError as error:
+        return ": ".join(filter(None, (error.what, error.why)))

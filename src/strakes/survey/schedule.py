@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -28,14 +27,6 @@ MOST_RUNS = 60
 _LOOK_EVERY = 5
 
 
-@dataclass
-class CellState:
-    """Durations of the visits of one cell that count."""
-
-    cell: Cell
-    durations_s: list[float] = field(default_factory=list)
-
-
 class Schedule:
     """Keeps the open cells and their order: a block visits each open cell once, in random order by seed and block.
 
@@ -54,7 +45,9 @@ class Schedule:
         verdicts: Sequence[Verdict] = (),
         visits_s: Mapping[str, float] | None = None,
     ) -> None:
-        self._states = {cell.key: CellState(cell) for cell in cells}
+        self._cells = {cell.key: cell for cell in cells}
+        # Durations of the visits that count.
+        self._durations_s: dict[str, list[float]] = {cell.key: [] for cell in cells}
         self._studies = studies
         self._precision = precision
         self._seed = seed
@@ -74,7 +67,7 @@ class Schedule:
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
-            self._states[visit.cell].durations_s.append(visit.elapsed_s)
+            self._durations_s[visit.cell].append(visit.elapsed_s)
 
     def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
         """Record the latest visit, the last of ``visits``. If its limit of the load has changed, recount all visits."""
@@ -88,16 +81,16 @@ class Schedule:
         if limit == self.limit:
             return
         self.limit = limit
-        self._states = {key: CellState(state.cell) for key, state in self._states.items()}
+        self._durations_s = {key: [] for key in self._cells}
         for visit in visits:
-            if visit.is_measurement and visit.cell in self._states:
+            if visit.is_measurement and visit.cell in self._cells:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
         """If the block is a look, close the cells without open questions and claims."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
-        cells = [state.cell for state in self._states.values()]
+        cells = list(self._cells.values())
         results = collect(cells, [visit for visit in visits if visit.is_measurement], confidence, facts)
         questions = questions_of(self._studies, results)
         settled = settled_at(choices_of(questions, results), self.block)
@@ -140,14 +133,14 @@ class Schedule:
 
     def runs(self, key: str) -> int:
         """Return the number of visits of a cell that count."""
-        return len(self._states[key].durations_s)
+        return len(self._durations_s[key])
 
     def open_cells(self) -> list[Cell]:
         """Return the cells that need more runs, in declared order."""
-        wanted = self._wanted() if self._verdicts else self._states.keys() - self._dropped
+        wanted = self._wanted() if self._verdicts else self._cells.keys() - self._dropped
         return [
-            state.cell
-            for key, state in self._states.items()
+            cell
+            for key, cell in self._cells.items()
             if key in wanted and key not in self._closed and self.runs(key) < MOST_RUNS
         ]
 
@@ -165,7 +158,7 @@ class Schedule:
             if index in self.planned:
                 continue
             open_ = {cell.key for cell in self.open_cells()}
-            new = [self._states[key].cell for key in verdict.cells if key not in open_]
+            new = [self._cells[key] for key in verdict.cells if key not in open_]
             needed_s = sum(blocks * self.expected_s(cell) for cell in new)
             if needed_s <= left_s or not self.planned:
                 self.planned.add(index)
@@ -174,8 +167,7 @@ class Schedule:
 
     def expected_s(self, cell: Cell) -> float:
         """Return the expected duration of a visit in seconds, from earlier visits if possible."""
-        durations_s = self._states[cell.key].durations_s
-        if durations_s:
+        if durations_s := self._durations_s[cell.key]:
             return median(durations_s)
         if cell.key in self._visits_s:
             return self._slowness() * self._visits_s[cell.key] / self.limit.share
@@ -183,9 +175,7 @@ class Schedule:
 
     def _slowness(self) -> float:
         """Return the median ratio of actual to expected durations of the visits."""
-        ratios = [
-            median(state.durations_s) / self._visits_s[key] for key, state in self._states.items() if state.durations_s
-        ]
+        ratios = [median(taken_s) / self._visits_s[key] for key, taken_s in self._durations_s.items() if taken_s]
         return median(ratios) if ratios else 1.0
 
     def next_block(self) -> list[Cell]:
@@ -229,4 +219,4 @@ class Schedule:
 
     def put_off(self) -> list[Cell]:
         """Return the cells without runs that no planned verdict includes."""
-        return [state.cell for key, state in self._states.items() if not self.runs(key) and key not in self._wanted()]
+        return [cell for key, cell in self._cells.items() if not self.runs(key) and key not in self._wanted()]

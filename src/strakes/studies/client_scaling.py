@@ -104,13 +104,10 @@ class ClientScaling(Study):
             needs = gettext("more runs, or a system that nobody else uses meanwhile")
             return [self.finding("law", statement, "inconclusive", evidence, needs=needs)]
         findings = []
-        for name, value, interval in (
-            ("contention", law.law.contention, law.contention),
-            ("coherency", law.law.coherency, law.coherency),
-        ):
-            statement = gettext(_PARAMETERS[name], value=f"{value:.3g}")
-            of = gettext(_BOOTSTRAP[name])
-            findings.append(self.finding(name, statement, "measured", evidence, interval_of(interval, of, "")))
+        for name, statement in _PARAMETERS.items():
+            value, interval = getattr(law.law, name), interval_of(getattr(law, name), gettext(_BOOTSTRAP[name]), "")
+            text = gettext(statement, value=f"{value:.3g}")
+            findings.append(self.finding(name, text, "measured", evidence, interval))
         peak = law.peak
         if math.isfinite(peak.high):
             statement = gettext(
@@ -128,7 +125,6 @@ class ClientScaling(Study):
     def _need(self, law: Scalability, evidence: tuple[str, ...]) -> Finding:
         """Return whether the law predicts the rate that S3 needed; unknown with a poor fit or a far extrapolation."""
         needed = _NEEDED_CLIENTS * _NEEDED_EACH_PER_HOUR / HOUR_S
-        identifier = "need"
         need = gettext(
             "{clients} clients with {files} files an hour each ({rate} a second; S3's need)",
             clients=_NEEDED_CLIENTS,
@@ -142,15 +138,14 @@ class ClientScaling(Study):
                 clients=math.ceil(_NEEDED_CLIENTS / _FURTHEST),
             )
             statement = gettext("It is unknown whether the system can serve {need}.", need=need)
-            return self.finding(identifier, statement, "unknown", evidence, needs=needs)
+            return self.finding("need", statement, "unknown", evidence, needs=needs)
         rate = law.rate(_NEEDED_CLIENTS)
-        interval = interval_of(
-            rate, gettext("rate of {clients} clients, extrapolated", clients=_NEEDED_CLIENTS), "files/s"
-        )
+        of = gettext("rate of {clients} clients, extrapolated", clients=_NEEDED_CLIENTS)
+        interval = interval_of(rate, of, "files/s")
         served = "yes" if rate.low >= needed else "no" if rate.high < needed else "perhaps"
         statement = gettext(_SERVED[served], need=need, times=f"{beyond:.0f}")
         needs = gettext("rates of that many clients on separate nodes")
-        return self.finding(identifier, statement, "inconclusive", evidence, interval, needs)
+        return self.finding("need", statement, "inconclusive", evidence, interval, needs)
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Return how many clients are enough."""

@@ -206,12 +206,8 @@ class MetadataOps(Study):
                 results.where(operation=operation, ranks=ranks[-1], directory=directory)
                 for directory in ("unique", "shared")
             )
-            title = ngettext(
-                "directories, {operation} by {count} rank",
-                "directories, {operation} by {count} ranks",
-                int(ranks[-1]),
-                operation=operation,
-            )
+            one, several = "directories, {operation} by {count} rank", "directories, {operation} by {count} ranks"
+            title = ngettext(one, several, int(ranks[-1]), operation=operation)
             options = [(gettext("one per rank"), unique), (gettext("one shared directory"), shared)]
             questions += ask(self.name, f"{operation}-directories", title, options)
             by_ranks = results.where(operation=operation, directory="unique")
@@ -224,10 +220,6 @@ class MetadataOps(Study):
         options = [(gettext("before removals"), fresh), (gettext("after removing the same number of files"), churned)]
         return [*questions, *ask(self.name, "churned", gettext("creating"), options, advises=False)]
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the summaries."""
-        return self.summaries(results)
-
     def summaries(self, results: Results) -> Sequence[Finding]:
         """Return the utilisation of the busiest device with the most ranks."""
         ranks = results.levels("ranks")
@@ -239,22 +231,17 @@ class MetadataOps(Study):
         for ranks in reversed(results.levels("ranks")):
             six = [cell for name in SIX for cell in results.where(operation=name, ranks=ranks, directory="unique")]
             if len(six) == len(SIX):
-                title = ngettext(
-                    "mean of the six operations, {count} rank", "mean of the six operations, {count} ranks", int(ranks)
-                )
+                one, several = "mean of the six operations, {count} rank", "mean of the six operations, {count} ranks"
+                title = ngettext(one, several, int(ranks))
                 means[str(ranks)] = title, six
         return means
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return create, stat and remove rates with the most ranks, except rates of this node's memory."""
         ranks = results.levels("ranks")
+        one, several = "{operation} ({count} rank)", "{operation} ({count} ranks)"
         return [
-            Headline(
-                ngettext(
-                    "{operation} ({count} rank)", "{operation} ({count} ranks)", int(ranks[-1]), operation=operation
-                ),
-                cell.id,
-            )
+            Headline(ngettext(one, several, int(ranks[-1]), operation=operation), cell.id)
             for operation in _COMPARED
             for cell in (results.where(operation=operation, ranks=ranks[-1], directory="unique") if ranks else ())
             if not from_memory(cell, results.facts)

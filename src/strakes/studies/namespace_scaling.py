@@ -42,6 +42,14 @@ _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
 # Settings within a tenth of each other count as alike. If hashing unbalances the targets by more than that, the finding
 # states the number of directories that would reduce it.
 _BALANCED = 0.1
+# Findings on the requests of each metadata target. Unknown: by whether targets without counters are known.
+_SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
+_SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
+_UNKNOWN = {
+    True: "The requests served by each metadata target are unknown ({placement} placement over {targets}): no "
+    "counters of {silent}.",
+    False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
+}
 # The client's cache answered some operations if the targets served fewer requests than this share of them.
 _ALL_SERVED = 0.9
 
@@ -189,23 +197,14 @@ class NamespaceScaling(Study):
         if not cells:
             return []
         by_run, silent = _requests(cells[0], _served_requests, most)
-        message = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
+        message = _SERVED
         if not by_run:
             by_run, _ = _requests(cells[0], _sent_requests)
-            message = (
-                "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of "
-                "{requests}"
-            )
+            message = _SENT
         identifier, evidence = f"served-{way}", (cells[0].id,)
         placed = {"placement": gettext(way), "targets": most}
         if not by_run:
-            unknown = (
-                "The requests served by each metadata target are unknown ({placement} placement over {targets}): no "
-                "counters of {silent}."
-                if silent
-                else "The requests served by each metadata target are unknown ({placement} placement over {targets})."
-            )
-            text = gettext(unknown, **placed, silent=", ".join(silent))
+            text = gettext(_UNKNOWN[bool(silent)], **placed, silent=", ".join(silent))
             needs = gettext("counters: root on this client, or --servers")
             return [self.finding(identifier, text, "unknown", evidence, needs=needs)]
         total = sum(sum(counts.values()) for counts in by_run.values())
@@ -216,26 +215,15 @@ class NamespaceScaling(Study):
         text = gettext(message, **placed, shares=shares, requests=f"{total:,.0f}")
         counted = {_run(seen) for seen in cells[0].observations if seen.servers}
         if by_run.keys() < counted:
-            text = gettext(
-                "{told} (counted in {counted} of {runs} runs; no counters of all targets in the others)",
-                told=text,
-                counted=len(by_run),
-                runs=len(counted),
-            )
+            message = "{told} (counted in {counted} of {runs} runs; no counters of all targets in the others)"
+            text = gettext(message, told=text, counted=len(by_run), runs=len(counted))
         done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in by_run)
         if total < _ALL_SERVED * done:
-            text = gettext(
-                "{told}, for {operations} operations; the client's cache answered the rest",
-                told=text,
-                operations=f"{done:,}",
-            )
+            message = "{told}, for {operations} operations; the client's cache answered the rest"
+            text = gettext(message, told=text, operations=f"{done:,}")
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
-        text = gettext(
-            "{told}. The busiest served {low} to {high} of a run.",
-            told=text,
-            low=f"{busiest[0]:.0%}",
-            high=f"{busiest[-1]:.0%}",
-        )
+        message = "{told}. The busiest served {low} to {high} of a run."
+        text = gettext(message, told=text, low=f"{busiest[0]:.0%}", high=f"{busiest[-1]:.0%}")
         # Lustre also distributes the files of a striped directory, so hashing directories does not set the balance.
         if way == "automatic" and results.facts.get("file_system") != "lustre":
             text = " ".join(filter(None, (text, _imbalance(int(cells[0].settings["ranks"]), most))))

@@ -79,14 +79,9 @@ class OpenClose(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the time to create and close with the most ranks."""
+        one = "create and close one file on each of {count} rank"
+        several = "create and close one file on each of {count} ranks"
         return [
-            Headline(
-                ngettext(
-                    "create and close one file on each of {count} rank",
-                    "create and close one file on each of {count} ranks",
-                    int(cell.settings["ranks"]),
-                ),
-                cell.id,
-            )
+            Headline(ngettext(one, several, int(cell.settings["ranks"])), cell.id)
             for cell in results.where(operation=_CREATE)[-1:]
         ]

@@ -92,14 +92,8 @@ class Population(Study):
         cells = results.where()
         if not cells:
             return []
-        if len(cells) == 1:
-            return [self._size(cells, results)]
-        return [
-            self._size(cells, results),
-            *self._bends(cells, results),
-            *self._load(results),
-            *self._clean_up(cells, results),
-        ]
+        more = [*self._bends(cells, results), *self._load(results), *self._clean_up(cells, results)]
+        return [self._size(cells, results), *(more if len(cells) > 1 else ())]
 
     def _meanwhile(self, results: Results) -> list[Figure]:
         """Return figures of iowait and memory of this node and the servers, by size of the population."""
@@ -137,17 +131,13 @@ class Population(Study):
         """Compare the number of files created with the number planned."""
         made = sum(seen.sample.operations for cell in cells for seen in cell.observations)
         planned = max(int(cell.settings["files"]) for cell in results.measured)
-        evidence = results.ids(cells)
         if made >= planned:
             text = gettext("The population grew to its full size: {files} files were created.", files=f"{made:,}")
-            return self.finding("size", text, "measured", evidence)
-        text = gettext(
-            "{created} of {planned} files were created; nothing is known about more.",
-            created=f"{made:,}",
-            planned=f"{planned:,}",
-        )
+            return self.finding("size", text, "measured", results.ids(cells))
+        message = "{created} of {planned} files were created; nothing is known about more."
+        text = gettext(message, created=f"{made:,}", planned=f"{planned:,}")
         needs = gettext("a larger --budget, or --resume if --keep was given")
-        return self.finding("size", text, "inconclusive", evidence, needs=needs)
+        return self.finding("size", text, "inconclusive", results.ids(cells), needs=needs)
 
     def _bends(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
         """Return the level shifts in the rates of all rounds."""
@@ -160,10 +150,8 @@ class Population(Study):
             return [self.finding("bend", text, "inconclusive", evidence, needs=gettext("more rounds"))]
         changes = level_shifts(values)
         if not changes:
-            text = gettext(
-                "No sudden change of the rate is found up to {files} files; S3's came at 40 million.",
-                files=f"{where[-1]:,.0f}",
-            )
+            message = "No sudden change of the rate is found up to {files} files; S3's came at 40 million."
+            text = gettext(message, files=f"{where[-1]:,.0f}")
             return [self.finding("bend", text, "measured", evidence)]
         return [
             self.finding(
@@ -191,17 +179,15 @@ class Population(Study):
         ):
             seen = results.beside(metric)
             if len(seen) > 1:
-                first, last = (
-                    format_value(cell.estimate.median, cell.unit)
-                    for cell in (seen[0], seen[-1])
-                    if cell.estimate is not None
-                )
+                ends = (seen[0], seen[-1])
+                first, last = (format_value(cell.estimate.median, cell.unit) for cell in ends if cell.estimate)
                 files = f"{int(seen[-1].settings['files']):,}"
                 text = gettext(message, first=first, last=last, files=files, theirs=gettext(theirs))
-                few = min(len(cell.by_block()) for cell in (seen[0], seen[-1])) < _ROUNDS
+                few = min(len(cell.by_block()) for cell in ends) < _ROUNDS
                 verdict: Verdict = "inconclusive" if few else "measured"
-                evidence, needs = (seen[0].id, seen[-1].id), gettext("more rounds") if few else ""
-                findings.append(self.finding(metric.replace("_", "-"), text, verdict, evidence, needs=needs))
+                needs = gettext("more rounds") if few else ""
+                name = metric.replace("_", "-")
+                findings.append(self.finding(name, text, verdict, results.ids(ends), needs=needs))
         return findings
 
     def _clean_up(self, cells: Sequence[Measured], results: Results) -> list[Finding]:
@@ -225,10 +211,9 @@ class Population(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the creation rate of the last step."""
+        message = "files made a second, the last of {files}"
         return [
-            Headline(
-                gettext("files made a second, the last of {files}", files=f"{int(cell.settings['files']):,}"), cell.id
-            )
+            Headline(gettext(message, files=f"{int(cell.settings['files']):,}"), cell.id)
             for cell in results.where()[-1:]
         ]
 

@@ -129,9 +129,8 @@ class RecoveryStudy(Study):
         clients = f"{_FORECAST_CLIENTS:,}"
         if found is None:
             text = gettext("When the last of {clients} clients is served again is not known.", clients=clients)
-            needs = gettext(
-                "{drills} drills with the fewest and with the most clients: give a larger --budget", drills=FEWEST
-            )
+            message = "{drills} drills with the fewest and with the most clients: give a larger --budget"
+            needs = gettext(message, drills=FEWEST)
             return [self.finding("forecast", text, "inconclusive", evidence, needs=needs)]
         text = gettext(
             "The last of {clients} clients is served again {time} s after the fault (straight line through {drills} "
@@ -174,11 +173,9 @@ class RecoveryStudy(Study):
 
     def headlines(self, results: Results) -> Sequence[Headline]:
         """Return the wait of the last client with the most clients."""
+        message = "fail-over until the last of {clients} clients is back"
         return [
-            Headline(
-                gettext("fail-over until the last of {clients} clients is back", clients=cell.settings["clients"]),
-                cell.id,
-            )
+            Headline(gettext(message, clients=cell.settings["clients"]), cell.id)
             for cell in _by_clients(results, _LAST)[-1:]
         ]
 

@@ -96,12 +96,9 @@ class SmallFiles(Study):
         assert cell.estimate is not None
         rate = f"{cell.estimate.median * HOUR_S / 1e6:,.3g}"
         if cell.estimate.low is None or cell.estimate.high is None:
-            statement = ngettext(
-                "{count} rank of one node writes: {rate} million files an hour.",
-                "{count} ranks of one node write: {rate} million files an hour.",
-                ranks,
-                rate=rate,
-            )
+            one = "{count} rank of one node writes: {rate} million files an hour."
+            several = "{count} ranks of one node write: {rate} million files an hour."
+            statement = ngettext(one, several, ranks, rate=rate)
             needs = gettext("more runs: give a larger --budget")
             return self.finding("per-hour", statement, "inconclusive", (cell.id,), needs=needs)
         low, high = cell.estimate.low * HOUR_S / 1e6, cell.estimate.high * HOUR_S / 1e6

@@ -190,7 +190,7 @@ class Study(ABC):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return statements that are not answers to questions, each with its verdict."""
-        return ()
+        return self.summaries(results)
 
     def summaries(self, results: Results) -> Sequence[Finding]:
         """Return the findings that summarise one file system; a comparison states them for each side."""

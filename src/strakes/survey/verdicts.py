@@ -41,8 +41,9 @@ def verdicts_of(
 ) -> list[Verdict]:
     """Return the verdicts that these cells allow, the most important first.
 
-    The first verdicts of all studies come before the second ones. For ordered options the two ends come first, then the
-    levels between them, then levels whose visits take a large share of the budget. Cells without a verdict are last.
+    For ordered options the two ends come first, then the levels between them, then levels whose visits take a large
+    share of the budget. Among these, cells of a higher priority come first, then the first verdicts of all studies.
+    Cells without a verdict are last.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
     planned = _as_if_measured(cells, facts)
@@ -66,7 +67,15 @@ def verdicts_of(
             if len(small) > 2:
                 between.append(_verdict(study, *small))
             large += [_verdict(study, options[0], keys) for keys in options if keys not in small]
-    found = [verdict for of_pass in passes for row in zip_longest(*of_pass) for verdict in row if verdict is not None]
+    priority = {cell.key: cell.priority for cell in cells}
+    found = [
+        verdict
+        for of_pass in passes
+        for verdict in sorted(
+            (one for row in zip_longest(*of_pass) for one in row if one is not None),
+            key=lambda one: max(priority[key] for key in one.cells),
+        )
+    ]
     asked_for = {key for verdict in found for key in verdict.cells}
     return [*found, *(Verdict(cell.study, (cell.key,)) for cell in cells if cell.key not in asked_for)]
 

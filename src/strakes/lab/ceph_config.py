@@ -106,8 +106,8 @@ def check(options: CephOptions) -> None:
 
 # Its name in the lab's directory.
 CONFIG = "ceph.conf"
-# The least that Ceph takes; the cache below decides.
-_LEAST_MEMORY_TARGET = 939_524_096
+# The least that Ceph takes (minimum of osd_memory_target in its options); the cache below decides.
+_LEAST_MEMORY_TARGET_BYTES = 939_524_096
 
 
 def config_text(
@@ -189,7 +189,7 @@ def _object_store(directory: Path, options: CephOptions) -> dict[str, object]:
         "bluestore_fsck_on_mount": "false",
         "bluestore_cache_autotune": "false",
         "bluestore_cache_size": 64 * MIB,
-        "osd_memory_target": _LEAST_MEMORY_TARGET,
+        "osd_memory_target": _LEAST_MEMORY_TARGET_BYTES,
         "osd_op_num_shards": 2,
         "osd_op_num_threads_per_shard": 1,
         # Objects' names fit into ext4's attributes.

@@ -25,8 +25,6 @@ from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal, read_state
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
-# Placement groups of a pool on one store; more only take memory.
-_GROUPS = 8
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
 # All of them together take 300 MiB. This one answers "ceph fs status"; free space needs none.
 _MODULE = "status"
@@ -205,7 +203,7 @@ class CephLab(Lab[CephOptions]):
         monitors.command(
             "osd crush rule create-replicated", name=pool, root="default", type="osd", **{"class": own_class}
         )
-        monitors.command("osd pool create", pool=pool, pg_num=_GROUPS, pgp_num=_GROUPS, rule=pool, size=1)
+        monitors.command("osd pool create", pool=pool, pg_num=8, pgp_num=8, rule=pool, size=1)
         monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
 
     def _slow_servers(self) -> dict[str, int]:

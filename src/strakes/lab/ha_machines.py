@@ -29,7 +29,8 @@ PACKAGES = (
 _MODULES = ("overlay", "drbd", "hmac")
 _KERNELS = Path("/usr/lib/uml/modules")
 _SIZES = {"own": 256 * MIB, "replicated": 256 * MIB, "plain": 256 * MIB}
-# The study replication-cost makes 100,000 files, and leaves half of the inodes free. ext4 would make 65,536.
+# More than twice the 100,000 files of the study replication-cost, which leaves half of the inodes free. ext4 would
+# make 65,536.
 _INODES = 262_144
 _COMMAND_S = 300.0
 # Tenths of a second (the first two) and seconds: on a busy machine an answer may take longer than the usual 0.5 s, and

@@ -17,7 +17,6 @@ from strakes.lab.packages import Package
 LOGIN = "login"
 # Nothing else is in this network, and no way leads out of it.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
-_FIRST_HOST_NUMBER = 10
 _BURST_BYTES = 1 << 18
 
 
@@ -56,7 +55,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
     @property
     def addresses(self) -> Mapping[str, str]:
         """The host to log in to first."""
-        return {name: str(_NETWORK[_FIRST_HOST_NUMBER + number]) for number, name in enumerate((LOGIN, *self.names))}
+        return {name: str(_NETWORK[10 + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
         site = self.site

@@ -53,7 +53,6 @@ def _is_free(port: int) -> bool:
 
 _NAMESPACE = "network"
 _COMMAND_S = 10.0
-_TRIES = 200
 
 
 @dataclass(frozen=True)
@@ -111,7 +110,7 @@ def _free_subnet(site: LabSite) -> ipaddress.IPv4Network:
         for route in json.loads(site.run("ip", "-json", "-4", "route", "show", "table", "all") or "[]")
         if route.get("dst", "default") not in ("default", "0.0.0.0/0")
     ]
-    for _ in range(_TRIES):
+    for _ in range(200):
         candidate = ipaddress.ip_network(
             f"10.{random.randrange(64, 192)}.{random.randrange(256)}.{4 * random.randrange(64)}/30"
         )

@@ -276,7 +276,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
             return child.CALLS[name](path, *rest)
         except OSError as error:
             raise RefusedError(error.errno or 0, os.strerror(error.errno or 0), path) from error
-    if done.status == child.REFUSED and done.stderr.strip().isdigit():
+    if done.status == child.REFUSED_STATUS and done.stderr.strip().isdigit():
         number = int(done.stderr)
         raise RefusedError(number, os.strerror(number), path)
     if done.status != 0:

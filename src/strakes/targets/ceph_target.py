@@ -46,7 +46,6 @@ _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
 # A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
 _MAP_FRESH_S = 1.0
-_LOG_ENTRIES = 1000
 # If the stores are too many to ask each, the monitors are asked about all of them at this interval in seconds.
 _STORES_EACH_S = 300.0
 
@@ -283,7 +282,7 @@ class CephTarget(Target):
         return (*met, Interruption(target, last.unix_s, ended, True, 1, evicted_names=(str(last),)))
 
     def _log(self) -> list[cluster.Json]:
-        return list(self._ceph("log", "last", str(_LOG_ENTRIES), "info", "cluster"))
+        return list(self._ceph("log", "last", "1000", "info", "cluster"))
 
     def _own_number(self) -> str:
         """Return this client's number in the cluster; empty if the mount does not show it."""

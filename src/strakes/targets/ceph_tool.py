@@ -62,8 +62,10 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     return MeasurementError("the cluster does not answer", where=where, why=why, remedy=remedy)
 
 
-# Each question to a remote daemon starts a process; more than these would take longer than the measurement.
+# Number of daemons. Each question to a remote one starts a process of half a second; if doubled, a round takes twice
+# as long.
 MOST_ELSEWHERE = 32
+# Number of simultaneous processes. Doubling it takes twice the memory of the client.
 _AT_ONCE = 8
 _TELL_S = 4.0
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 # Its status when the system refused the call; standard error is then the errno.
-REFUSED = 3
+REFUSED_STATUS = 3
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
 # linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
@@ -246,4 +246,4 @@ if __name__ == "__main__":
         sys.stdout.write(ascii(CALLS[words[0]](*words[1:])))
     except OSError as refusal:
         sys.stderr.write(str(refusal.errno))
-        sys.exit(REFUSED)
+        sys.exit(REFUSED_STATUS)

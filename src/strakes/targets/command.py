@@ -40,7 +40,7 @@ _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
 
 # The exit status of a remote shell's own errors.
-_NOT_REACHED = 255
+_NOT_REACHED_STATUS = 255
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -223,8 +223,8 @@ class Servers:
 
         def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             done = run(self.argv(host, argv), timeout_s)
-            if done.status == _NOT_REACHED and _shells_in(shlex.split(self.template)):
-                why = _last_line(done.stderr) or f"exit status {_NOT_REACHED}"
+            if done.status == _NOT_REACHED_STATUS and _shells_in(shlex.split(self.template)):
+                why = _last_line(done.stderr) or f"exit status {_NOT_REACHED_STATUS}"
                 remedy = f"Try: {shlex.join(self.argv(host, ['true']))}"
                 raise MeasurementError("a server cannot be reached", where=host, why=why, remedy=remedy)
             return Completed(tuple(argv), done.status, done.stdout, done.stderr)

@@ -149,7 +149,7 @@ class Placement:
     inherited: bool = False
 
 
-# A failed server may cost thousands of clients their sessions.
+# A failed server may cost thousands of clients their sessions. If doubled, the names fill three lines.
 _MOST_NAMES = 10
 
 

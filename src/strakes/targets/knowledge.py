@@ -18,10 +18,10 @@ from strakes.targets.target import Target, TargetFacts
 
 _WORKING = frozenset({"active", "up", "online"})
 # Less room than this and new files go elsewhere, or nowhere.
-_FULL = 0.05
+_FULL_SHARE = 0.05
 # Above this spread Lustre no longer takes data targets in turn (lod.*.qos_threshold_rr, 17 % unless changed).
-_UNEVEN = 0.17
-_OTHER_SIZE = 0.10
+_UNEVEN_SHARE = 0.17
+_OTHER_SIZE_SHARE = 0.10
 
 
 def unlike_targets(description: Description) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ def _ill(target: StorageTarget, others_report: bool) -> str:
         return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:
         return f"{target.name} did not report its free space." if others_report else ""
-    if target.free_bytes < _FULL * target.total_bytes:
+    if target.free_bytes < _FULL_SHARE * target.total_bytes:
         return (
             f"{target.name} is full: {format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)} are free."
         )
-    if target.free_inodes < _FULL * target.total_inodes:
+    if target.free_inodes < _FULL_SHARE * target.total_inodes:
         return f"{target.name} is out of inodes: {target.free_inodes:,} of {target.total_inodes:,} are free."
     return ""
 
@@ -67,9 +67,9 @@ def _odd(target: StorageTarget, others: Sequence[StorageTarget]) -> str:
         return ""
     size = median(other.total_bytes for other in others)
     use = median(_used(other) for other in others)
-    if abs(target.total_bytes - size) > _OTHER_SIZE * size:
+    if abs(target.total_bytes - size) > _OTHER_SIZE_SHARE * size:
         return f"{target.name} has {format_bytes(target.total_bytes)} where others have {format_bytes(size)}."
-    if abs(_used(target) - use) > _UNEVEN:
+    if abs(_used(target) - use) > _UNEVEN_SHARE:
         return (
             f"{target.name} is {_used(target):.0%} full where others are {use:.0%} full: new files are not "
             "spread evenly."

@@ -49,7 +49,7 @@ T = TypeVar("T")
 _PROBE = ".strakes-layout"
 # Stripe sizes are multiples of this (lfs-setstripe(1)).
 _STRIPE_UNIT_BYTES = 64 << 10
-# No file has more stripes (LOV_MAX_STRIPE_COUNT of Lustre).
+# No file has more stripes (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
 
 

@@ -22,7 +22,7 @@ from strakes.targets.target import said
 T = TypeVar("T")
 
 # The exit status of a usage error; all others are the errno.
-_USAGE = 4
+_USAGE_STATUS = 4
 
 _TARGET = re.compile(r"^(?P<name>[\w-]+?-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4}))(?:_UUID)?$")
 _NUMBERED = re.compile(r" \(\d+\)$")
@@ -91,7 +91,7 @@ def key_values(line: str) -> Iterator[tuple[str, str]]:
 def explanation(done: Completed) -> str:
     """Return the error message of a command; of lines with the same reason only the first."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    if not lines and done.status != _USAGE:
+    if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
     reasons: dict[str, str] = {}
     for line in lines:
@@ -113,14 +113,14 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
     why = explanation(done)
     if done.status < 0:
         why = f"the command was ended by {signal.Signals(-done.status).name}"
-    elif not why and done.status == _USAGE:
+    elif not why and done.status == _USAGE_STATUS:
         why = "it printed how it is used instead"
     elif not why:
         why = f"exit status {done.status}" + (f": {os.strerror(done.status)}" if done.status in errno.errorcode else "")
     for words, kind, advice in _REFUSALS:
         if re.search(words, why):
             return kind(what, where=where, why=why, remedy=remedy if advice is None else advice)
-    if done.status == _USAGE:
+    if done.status == _USAGE_STATUS:
         return BadInputError(what, where=where, why=why, remedy=remedy)
     return MeasurementError(what, where=where, why=why)
 
@@ -243,7 +243,7 @@ class Answers:
             self.notes.append(said(error))
 
 
-# Most simultaneous remote shells; a small client has the memory for these.
+# Number of simultaneous remote shells. Doubling it takes twice the memory, and helps only with more servers.
 _AT_ONCE = 64
 
 

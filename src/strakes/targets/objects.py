@@ -15,7 +15,7 @@ from strakes.targets.command import run
 
 # Name prefix of a file in a workspace (engine/workspace/workspace.hpp); the plan's id follows.
 NOTE = ".strakes-objects-"
-_MOST_NOTE = 65536
+_MOST_NOTE_BYTES = 65536
 # Time limit in seconds for all objects of a note. The engine limits the time of each request, and the pages.
 _LIMIT_S = 3600.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
@@ -28,7 +28,7 @@ def remove_noted_objects(workspace: int) -> Iterator[tuple[str, str]]:
         try:
             opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=workspace)
             with os.fdopen(opened, "rb") as file:
-                note = json.loads(file.read(_MOST_NOTE))
+                note = json.loads(file.read(_MOST_NOTE_BYTES))
             where = f"s3://{note['bucket']}/{note['prefix']}"
             why = _other_store(note) or _remove_below(note["prefix"])
         except (ValueError, KeyError, TypeError, AttributeError):

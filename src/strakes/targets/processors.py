@@ -14,7 +14,7 @@ from pathlib import Path
 from strakes.targets.mountinfo import read_mounts
 
 # MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of the kernel's posix-timers.h: in nanoseconds, all threads together.
-_SCHEDULED = 2
+_SCHEDULED_BITS = 2
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def processor_use(process: ServerProcess) -> ProcessorUse | None:
     True
     """
     try:
-        used_s = time.clock_gettime((~process.pid << 3) | _SCHEDULED)
+        used_s = time.clock_gettime((~process.pid << 3) | _SCHEDULED_BITS)
         if process.group is None:
             return ProcessorUse(used_s)
         words = (process.group / "cpu.stat").read_text().split()

@@ -18,11 +18,13 @@ from dataclasses import dataclass, field
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
-# After this many failures (a failing or read-only target) the removal gives up.
+# After this many failures (a failing or read-only target) the removal gives up. If doubled, the list is longer.
 _MOST_NAMED = 100
 # Some file systems skip names of a directory that shrinks while it is read, so it is read until nothing more goes.
+# If doubled, a directory without end takes twice as long.
 _MOST_PASSES = 1000
 # A directory whose entries increase over this many passes is being filled faster than it can be emptied.
+# If doubled, the error comes later.
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)

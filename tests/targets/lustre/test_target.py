@@ -13,7 +13,7 @@ import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.units import MIB
-from strakes.targets.child import REFUSED
+from strakes.targets.child import REFUSED_STATUS
 from strakes.targets.command import CommandTimeout, Completed, Runner, Servers, run
 from strakes.targets.description import (
     DataTarget,
@@ -233,7 +233,7 @@ def test_a_file_that_cannot_be_created_with_a_layout_is_an_error_and_leaves_noth
 
     def no_room(argv: Sequence[str], timeout_s: float = 10) -> Completed:
         if "create" in argv:
-            return Completed(tuple(argv), REFUSED, "", str(errno.ENOSPC))
+            return Completed(tuple(argv), REFUSED_STATUS, "", str(errno.ENOSPC))
         return recorded(argv, timeout_s)
 
     with pytest.raises(MeasurementError, match="no file can be made") as caught:

@@ -81,4 +81,4 @@ def test_the_object_gateway_has_its_own_section_and_is_not_listed_as_a_monitor()
 
 def test_the_packages_of_the_gateway_are_needed_only_with_s3() -> None:
     names = [{one.name for one in CephLab.packages_for(CephOptions(s3=s3))} for s3 in (False, True)]
-    assert names[1] - names[0] == {"radosgw"}
+    assert names[1] - names[0] == {"radosgw", "curl"}

@@ -259,7 +259,6 @@ def start_metadata_server(directory: Path, name: str) -> None:
             return
         journal = LabJournal.reopen(directory)
         try:
-            journal.ended(role)
             site = LabSite(directory, state.name, state.id, journal, lambda _text: None)
             join = [make_group("cpu", state.id, role).procs] if state.options.get("mds_cpu") else []
             site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f", join=join)

@@ -122,16 +122,9 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
             return
         for name in self.addresses:
             for where, link in (("hub", name), (name, "eth0")):
-                slow = (
-                    "tbf",
-                    "rate",
-                    f"{self.options.link}bps",
-                    "burst",
-                    str(max(_BURST_BYTES, self.options.link // 100)),
-                    "latency",
-                    "50ms",
-                )
-                self.site.run("nsenter", f"--net={net[where]}", "tc", "qdisc", "add", "dev", link, "root", *slow)
+                burst = max(_BURST_BYTES, self.options.link // 100)
+                words = f"tc qdisc add dev {link} root tbf rate {self.options.link}bps burst {burst} latency 50ms"
+                self.site.run("nsenter", f"--net={net[where]}", *words.split())
 
 
 class PlainHostsLab(HostsLab[HostsOptions]):

@@ -9,7 +9,6 @@ import ipaddress
 import json
 import random
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,12 +22,12 @@ _LOWEST, _HIGHEST = 20_000, 32_000
 _PORT_TRIES = 2_000
 
 
-def free_ports(count: int, *, avoid: Sequence[int] = ()) -> tuple[int, ...]:
+def free_ports(count: int) -> tuple[int, ...]:
     """Return ``count`` free ports. Raises EnvironmentLacksError if too few are free."""
     free: list[int] = []
     for _ in range(_PORT_TRIES):
         port = random.randrange(_LOWEST, _HIGHEST)
-        if port not in free and port not in avoid and _is_free(port):
+        if port not in free and _is_free(port):
             free.append(port)
             if len(free) == count:
                 return tuple(free)

@@ -30,7 +30,6 @@ _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 class LabCompleted:
     """A short command that has ended, or was ended (``status`` None) because it took too long."""
 
-    argv: tuple[str, ...]
     status: int | None
     stdout: str
     stderr: str
@@ -57,8 +56,8 @@ def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> LabComplete
     try:
         done = command.run(["env", *unset, *mark, *argv], limit_s)
     except command.CommandTimeout:
-        return LabCompleted(tuple(argv), None, "", "")
-    return LabCompleted(tuple(argv), done.status, done.stdout, done.stderr)
+        return LabCompleted(None, "", "")
+    return LabCompleted(done.status, done.stdout, done.stderr)
 
 
 class GatedProcess:

@@ -49,15 +49,8 @@ class SlurmLab(HostsLab[SlurmOptions]):
         site.wait_until("the hosts", super().ready)
         site.step("Slurm")
         for name in self.addresses:
-            site.start(
-                f"munged.{name}",
-                *self.on(name),
-                "munged",
-                "--foreground",
-                "--force",
-                f"--key-file={site.directory}/munge.key",
-                "--seed-file=/run/munge/seed",
-            )
+            munged = ("munged", "--foreground", "--force", f"--key-file={site.directory}/munge.key")
+            site.start(f"munged.{name}", *self.on(name), *munged, "--seed-file=/run/munge/seed")
         site.start("slurmctld", *self.on(LOGIN), "slurmctld", "-D", "-c")
         for name in self.names:
             site.start(f"slurmd.{name}", *self.on(name), "slurmd", "-D", "-N", name)

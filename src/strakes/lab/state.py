@@ -6,7 +6,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +87,6 @@ class LabJournal:
     def process(self, record: ProcessRecord) -> None:
         self._append({"is": "process", "role": record.role, "pid": record.pid, "started": record.started})
 
-    def ended(self, role: str) -> None:
-        self._append({"is": "ended", "role": role})
-
     def ready(self, after_s: float, facts: Mapping[str, Any]) -> None:
         self._append({"is": "ready", "after_s": round(after_s, 2), "facts": facts})
 
@@ -106,42 +103,25 @@ def read_state(directory: Path) -> LabState | None:
         lines = (directory / JOURNAL).read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
-    # The step of an incomplete last line was not begun.
-    records = _intact(lines[:-1])
+    records: list[dict[str, Any]] = []
+    # The step of an incomplete last line was not begun. A power cut may leave a line of zeros.
+    with suppress(ValueError):
+        for line in lines[:-1]:
+            records.append(json.loads(line))  # noqa: PERF401 - those before the bad one are kept
     if not records:
         return None
-    head = records[0]
+    head, *later = records
+    processes = {
+        record["role"]: ProcessRecord(record["role"], record["pid"], record["started"])
+        for record in later
+        if record["is"] == "process"
+    }
     steps = [record["text"] for record in records if record["is"] == "step"]
     ready = next((record for record in records if record["is"] == "ready"), None)
     return LabState(
-        kind=head["kind"],
-        name=head["name"],
-        id=head["id"],
-        boot=head["boot"],
-        created_unix_s=head["created_unix_s"],
-        options=head["options"],
-        processes=_processes(records),
+        **{name: value for name, value in head.items() if name != "is"},
+        processes=tuple(processes.values()),
         last_step=steps[-1] if steps else "",
         ready_after_s=ready["after_s"] if ready else None,
         facts=ready["facts"] if ready else None,
     )
-
-
-def _processes(records: Sequence[Mapping[str, Any]]) -> tuple[ProcessRecord, ...]:
-    """Return the processes that still run."""
-    processes: list[ProcessRecord] = []
-    for record in records:
-        if record["is"] == "process":
-            processes.append(ProcessRecord(record["role"], record["pid"], record["started"]))
-        elif record["is"] == "ended":
-            processes = [process for process in processes if process.role != record["role"]]
-    return tuple(processes)
-
-
-def _intact(lines: Sequence[bytes]) -> list[dict[str, Any]]:
-    """Return the rows before the first damaged one, such as zeros left by a power cut."""
-    records: list[dict[str, Any]] = []
-    with suppress(ValueError):
-        for line in lines:
-            records.append(json.loads(line))  # noqa: PERF401 - those before the bad one are kept
-    return records

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from strakes.cli import doctor, machine
-from strakes.cli.machine import MachineCheck
+from strakes.cli import doctor
+from strakes.cli.doctor import MachineCheck
 from strakes.cli.main import run
 
 
@@ -52,5 +52,5 @@ def test_missing_requirements_come_first_and_equal_reasons_are_merged(
 
 def test_an_empty_path_finds_no_tools_and_each_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    assert {check.state for check in machine.tools()} == {"missing"}
-    assert all(check.remedy for check in machine.tools())
+    assert {check.state for check in doctor.tools()} == {"missing"}
+    assert all(check.remedy for check in doctor.tools())

@@ -36,7 +36,7 @@ COMMANDS = (
     "survey {dir} --launcher slurm --batch=-N2",
     "study transfer-size {dir} --budget 20s",
     "study transfer-size /tmp --against {dir} --budget 20s",
-    "reproduce S1 {dir} --budget 20s",
+    "study reproduce S1 {dir} --budget 20s",
     "tune {dir} --app {app} --budget 20s",
     "accept {needs} {dir} --budget 20s",
     "run {plan} {dir} --budget 20s",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from strakes.cli.knobs import _effective_text
+from strakes.cli.knobs import effective_text
 from strakes.control.knob_change import Reading
 from strakes.control.knob_loader import catalogue
 
@@ -19,7 +19,7 @@ from strakes.control.knob_loader import catalogue
 )
 def test_the_effective_value_of_an_unset_knob_is_shown(own: str | None, used: dict[str, str], shown: str) -> None:
     knob = next(knob for knob in catalogue() if knob.in_force and knob.name == "mds_cache_memory_limit")
-    text = _effective_text(Reading(knob, {"mds": own}), used)
+    text = effective_text(Reading(knob, {"mds": own}), used)
     assert text.endswith(shown)
     assert ("(not set; in use by the daemons)" in text) == bool(shown)
     assert knob.shown(next(iter(used.values()), own)) in text

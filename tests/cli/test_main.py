@@ -47,11 +47,11 @@ def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_loaded_by("--help")
     ours = {name for name in loaded if name.startswith("strakes.")}
     assert ours == {
+        "strakes.base",
         "strakes.cli",
         "strakes.cli.main",
         "strakes.cli.say",
         "strakes.cli.signals",
-        "strakes.base",
         "strakes.base.errors",
         "strakes.base.foreign_text",
         "strakes.base.language",
@@ -85,22 +85,19 @@ def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("strakes 0.")
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("survy", "survey"), ("doktor", "doctor"), ("rnus", "runs")])
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("survy", "; did you mean survey?"), ("rnus", "; did you mean runs?"), ("zzzz", "\n")]
+)
 def test_an_unknown_command_gets_the_nearest_one_suggested(
     typed: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([typed]) == 2
-    assert f"no such command: {typed}; did you mean {meant}?" in capsys.readouterr().err
+    assert f"no such command: {typed}{meant}" in capsys.readouterr().err
 
 
 def test_a_language_given_after_the_command_is_refused_with_its_right_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", "--language", "zh"]) == 2
     assert "next: Give it before the command: strakes --language zh report." in capsys.readouterr().err
-
-
-def test_a_word_like_no_command_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["zzzz"]) == 2
-    assert "did you mean" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -146,17 +143,6 @@ def test_an_error_prints_its_four_parts_and_gives_its_status(
         output.err == "strakes: error: it broke\n  where: node 7\n  why: No space left on device\n  next: Make room.\n"
     )
     assert output.out == ""
-
-
-def test_absent_parts_of_an_error_are_left_out(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail() -> None:
-        raise BadInputError("DIR is missing")
-
-    register(monkeypatch, fail)
-    assert run(["probe"]) == 2
-    assert capsys.readouterr().err == "strakes: error: DIR is missing\n"
 
 
 @pytest.mark.parametrize("kind", [MeasurementError, KeyboardInterrupt, ValueError])

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -18,11 +17,11 @@ from strakes.cli.options import (
     MAX_SEED,
     OUTPUT,
     SECONDS,
-    DirectoryType,
+    Directory,
     Output,
-    OutputType,
+    PlaceType,
     Sampling,
-    measuring_options,
+    takes,
 )
 from strakes.runs.choice import Launch
 from strakes.runs.impact import Impact
@@ -32,77 +31,36 @@ from strakes.targets.target import Target
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def parse(*arguments: str) -> dict[str, Any]:
-    """Return the options and the directory that a measuring command receives for these arguments."""
-    given: dict[str, Any] = {}
+def parse(*arguments: str) -> Sampling:
+    """Return the options that a measuring command receives for these arguments."""
+    given: list[Sampling] = []
 
     @click.command()
-    @click.argument("directory")
-    @measuring_options("2m")
-    def command(directory: str, options: Sampling) -> None:
-        given.update(vars(options), directory=directory)
+    @takes(budget_s="2m")
+    def command(directory: Directory, options: Sampling) -> None:
+        assert directory == Path("d")
+        given.append(options)
 
-    command.main(list(arguments), standalone_mode=False)
-    return given
+    command.main(["d", *arguments], standalone_mode=False)
+    return given[0]
 
 
 def test_defaults_are_two_minutes_and_ninety_percent() -> None:
-    given = parse("d")
-    assert 0 <= given.pop("seed") <= MAX_SEED
-    assert given == {
-        "directory": "d",
-        "budget_s": 120.0,
-        "confidence": 0.9,
-        "relative_half_width": 0.1,
-        "html": None,
-        "json": None,
-        "resume": None,
-        "launch": Launch(),
-        "impact": Impact(),
-        "neighbour_s": None,
-        "servers": None,
-        "keep": False,
-        "quiet": False,
-    }
+    given = parse()
+    assert (given.budget_s, given.confidence, given.relative_half_width) == (120.0, 0.9, 0.1)
+    assert 0 <= given.seed <= MAX_SEED and given.launch == Launch() and given.impact == Impact()
+    assert not any((given.html, given.json, given.resume, given.neighbour_s, given.servers, given.keep, given.quiet))
 
 
 def test_options_are_converted_to_typed_values(tmp_path: Path) -> None:
-    given = parse(
-        "d",
-        "--budget",
-        "90s",
-        "--confidence",
-        "0.95",
-        "--json",
-        "-",
-        "--html",
-        str(tmp_path / "r.html"),
-        "--seed",
-        "7",
-        "-q",
-        "--keep",
-    )
-    assert (given["budget_s"], given["confidence"], given["seed"], given["quiet"], given["keep"]) == (
-        90.0,
-        0.95,
-        7,
-        True,
-        True,
-    )
-    assert given["json"] == Output(None)
-    assert given["html"] == Output(tmp_path / "r.html")
+    given = parse("--budget", "90s", "--seed", "7", "-q", "--json", "-", "--html", str(tmp_path / "r.html"), "-n", "3")
+    assert (given.budget_s, given.seed, given.quiet, given.launch) == (90.0, 7, True, Launch(ranks=3))
+    assert (given.json, given.html) == (Output(None), Output(tmp_path / "r.html"))
 
 
-@pytest.mark.parametrize(
-    ("words", "run"),
-    [
-        (["d", "--resume"], ""),
-        (["d", "--resume", "2026"], "2026"),
-        (["--resume=", "d"], ""),
-    ],
-)
-def test_resume_takes_an_optional_run(words: list[str], run: str) -> None:
-    assert parse(*words)["resume"] == run
+@pytest.mark.parametrize(("words", "run"), [(["--resume"], ""), (["--resume", "2026"], "2026"), ([], None)])
+def test_resume_takes_an_optional_run(words: list[str], run: str | None) -> None:
+    assert parse(*words).resume == run
 
 
 @pytest.mark.parametrize("word", ["soon", "0", "-1", "5 parsec", ""])
@@ -188,7 +146,7 @@ def test_every_measuring_command_passes_the_servers_option_on(
 
 def test_a_servers_template_without_host_is_refused() -> None:
     with pytest.raises(click.BadParameter, match=r"it has no \{host\}"):
-        parse("d", "--servers", "ssh mds1")
+        parse("--servers", "ssh mds1")
 
 
 def every_parameter(command: click.Command, name: str) -> Iterator[tuple[str, click.Parameter]]:
@@ -202,7 +160,7 @@ PLACES = [
     (name, parameter)
     for command in COMMANDS
     for name, parameter in every_parameter(_load(command), command)
-    if isinstance(parameter.type, click.Path | DirectoryType | OutputType)
+    if isinstance(parameter.type, PlaceType)
 ]
 
 
@@ -280,7 +238,7 @@ def test_every_refusal_shows_a_valid_value() -> None:
         (["tune", "DIR", "--app", "APP", "--only", "x"], "--only transfer="),
         (["predict", "forecast", "latest", "--at", "x"], "--at clients="),
         (["failover", "drill", "DIR", "--fault", "x"], "One of: "),
-        (["survey", "DIR", "--compare-with", "nosuch"], "--compare-with io500"),
+        (["survey", "DIR", "--compare-with", "nosuch"], "Give io500"),
         (["study", "nosuch", "DIR"], "striping"),
         (["lab", "up", "xfs", "--name", "a b"], "lower-case letters"),
     ],

@@ -22,7 +22,7 @@ def busy_ms(device: str) -> int:
 
 
 def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(labs: Labs) -> None:
-    mount = labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "1", "--osd-size", "2GiB")
+    mount = labs.up("ceph --osds 2 --mds 2 --standby 1 --osd-size 2GiB")
     status = labs.status("ceph")
     assert status["condition"] == "up" and status["ready_after_s"] < 60
     roles = ["mon.a", "osd.0", "osd.1", "mds.a", "mds.b", "mds.c", "mgr.x", "client"]
@@ -40,7 +40,7 @@ def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(la
     with Monitors(Path(status["facts"]["ceph_conf"])) as monitors:
         assert monitors.command("health")["status"] == "HEALTH_OK"
 
-    again = labs.run("up", "ceph", "--osds", "2", "--mds", "2", "--standby", "1", "--osd-size", "2GiB")
+    again = labs.start("ceph --osds 2 --mds 2 --standby 1 --osd-size 2GiB")
     assert again.returncode == 0 and again.stdout.strip() == str(mount) and (mount / "file").exists()
     used = labs.footprint()
     assert len(used.pids) == len(roles)
@@ -49,7 +49,7 @@ def test_it_comes_up_with_all_requested_servers_and_goes_down_without_a_trace(la
 
 
 def test_a_standby_takes_over_and_status_names_the_killed_server(labs: Labs) -> None:
-    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "1", "--standby-replay", "--osd-size", "2GiB")
+    mount = labs.up("ceph --osds 1 --mds 1 --standby 1 --standby-replay --osd-size 2GiB")
     with Monitors(Path(labs.status("ceph")["facts"]["ceph_conf"])) as monitors:
         info = monitors.command("fs dump")["filesystems"][0]["mdsmap"]["info"].values()
     active = next(one["name"] for one in info if one["state"] == "up:active")
@@ -58,30 +58,14 @@ def test_a_standby_takes_over_and_status_names_the_killed_server(labs: Labs) -> 
     assert created.returncode == 0 and (mount / "after").exists()
     status = labs.status("ceph")
     assert status["condition"] == "degraded" and status["detail"] == f"ended: mds.{active}"
-    again = labs.run(
-        "up", "ceph", "--osds", "1", "--mds", "1", "--standby", "1", "--standby-replay", "--osd-size", "2GiB"
-    )
+    again = labs.start("ceph --osds 1 --mds 1 --standby 1 --standby-replay --osd-size 2GiB")
     assert again.returncode == 0 and f"mds.{active}" in again.stderr and again.stdout.strip() == str(mount)
 
 
 def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_no_trace(labs: Labs) -> None:
     if hierarchy_of("blkio") is None or hierarchy_of("cpu") is None or os.geteuid() != 0:
         pytest.skip("control groups cannot be written here")
-    mount = labs.up(
-        "ceph",
-        "--osds",
-        "1",
-        "--mds",
-        "1",
-        "--standby",
-        "0",
-        "--osd-size",
-        "2GiB",
-        "--slow-osd",
-        "0=60",
-        "--mds-cpu",
-        "15",
-    )
+    mount = labs.up("ceph --osds 1 --mds 1 --standby 0 --osd-size 2GiB --slow-osd 0=60 --mds-cpu 15")
     device = labs.status("ceph")["facts"]["slow_devices"]["osd.0"]
     busy, began = busy_ms(device), time.monotonic()
     for _ in range(2):
@@ -99,7 +83,7 @@ def test_slow_stores_and_slow_metadata_servers_are_slow_and_leave_no_trace(labs:
 
 
 def test_down_works_with_stopped_servers_and_a_hanging_writer(labs: Labs) -> None:
-    mount = labs.up("ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB")
+    mount = labs.up("ceph --osds 1 --mds 1 --standby 0 --osd-size 2GiB")
     for pid in labs.pids("ceph", "osd"):
         os.kill(pid, signal.SIGSTOP)
     writer = subprocess.Popen(

@@ -29,9 +29,7 @@ def mount(shared_labs: Labs) -> Path:
     with LocalEngine() as engine:
         if why := engine.start().absent.get("cephfs"):
             pytest.skip(why["why"])
-    return shared_labs.up(
-        "ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--store", "memstore", "--osd-size", "2GiB"
-    )
+    return shared_labs.up("ceph --osds 1 --mds 1 --standby 0 --store memstore --osd-size 2GiB")
 
 
 @pytest.fixture

@@ -36,9 +36,7 @@ while True:
 
 @pytest.fixture(scope="module")
 def mount(shared_labs: Labs) -> Path:
-    return shared_labs.up(
-        "ceph", "--osds", "1", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--store", "memstore"
-    )
+    return shared_labs.up("ceph --osds 1 --mds 1 --standby 0 --osd-size 2GiB --store memstore")
 
 
 @pytest.fixture(scope="module")

@@ -44,9 +44,7 @@ def ask(method: str, path: str) -> str:
 def lab(shared_labs: Labs) -> tuple[Path, dict[str, str]]:
     """Start a lab with a gateway, and return its mount and the environment variables with its keys."""
     need("ceph", "radosgw")
-    mount = shared_labs.up(
-        "ceph", "--s3", "--osds", "1", "--mds", "1", "--standby", "0", "--store", "memstore", "--osd-size", "2GiB"
-    )
+    mount = shared_labs.up("ceph --s3 --osds 1 --mds 1 --standby 0 --store memstore --osd-size 2GiB")
     keys = Path(shared_labs.status("ceph")["facts"]["s3_environment"])
     assert keys.stat().st_mode & 0o777 == 0o600
     return mount, dict(re.findall(r"export (\w+)='(.*)'", keys.read_text()))

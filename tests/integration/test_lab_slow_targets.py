@@ -13,8 +13,8 @@ from lab.running import Labs
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
-FEW = ("ceph", "--osds", "1", "--store", "memstore", "--osd-size", "2GiB", "--mds", "2", "--standby", "0")
-SERVERS = ("ceph", "--osds", "3", "--mds", "3", "--standby", "0", "--pool-per-osd")
+FEW = "ceph --osds 1 --store memstore --osd-size 2GiB --mds 2 --standby 0"
+SERVERS = "ceph --osds 3 --mds 3 --standby 0 --pool-per-osd"
 
 
 def said(strakes: StrakesRunner, mount: Path, budget: str, seed: int) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def slow_ones(findings: dict[str, Any]) -> set[str]:
 
 
 def test_the_slower_of_two_metadata_servers_is_named(labs: Labs, strakes: StrakesRunner) -> None:
-    mount = labs.up(*FEW, "--slow-mds", "1=5")
+    mount = labs.up(FEW, "--slow-mds", "1=5")
     # The amounts of work follow the budget, and each cell ends once further runs cannot change its verdict.
     findings = said(strakes, mount, "60s", seed=1)
     assert slow_ones(findings) == {"metadata-cephfs:1"}
@@ -56,7 +56,7 @@ def test_the_slower_of_two_metadata_servers_is_named(labs: Labs, strakes: Strake
 def test_the_slow_target_of_three_is_named(
     labs: Labs, strakes: StrakesRunner, option: str, kind: str, slow: str
 ) -> None:
-    mount = labs.up(*SERVERS, option)
+    mount = labs.up(SERVERS, option)
     assert labs.status("ceph")["facts"]["pools_by_store"] == {
         f"osd.{number}": f"cephfs_data.osd{number}" for number in range(3)
     }
@@ -68,6 +68,6 @@ def test_the_slow_target_of_three_is_named(
 
 @pytest.mark.long
 def test_no_equal_target_is_called_slow_in_ten_runs(labs: Labs, strakes: StrakesRunner) -> None:
-    mount = labs.up(*SERVERS)
+    mount = labs.up(SERVERS)
     alarms = [slow_ones(said(strakes, mount, "60s", seed)) for seed in range(10)]
     assert not any(alarms), alarms

@@ -24,7 +24,7 @@ MOST_AFTER_MESSAGE_S = 30.0
 @pytest.fixture(scope="module")
 def labs(shared_labs: Labs) -> Labs:
     # With a shorter grace a metadata server that is late on a busy machine is replaced, and the mount evicted.
-    shared_labs.up("ceph", "--osds", "2", "--mds", "1", "--standby", "0", "--osd-size", "2GiB", "--beacon-grace", "60s")
+    shared_labs.up("ceph --osds 2 --mds 1 --standby 0 --osd-size 2GiB --beacon-grace 60s")
     return shared_labs
 
 

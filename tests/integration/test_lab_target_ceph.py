@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.more]
 
 @pytest.fixture(scope="module")
 def ceph(shared_labs: Labs) -> Path:
-    return shared_labs.up("ceph", "--osds", "2", "--mds", "2", "--standby", "0", "--osd-size", "2GiB")
+    return shared_labs.up("ceph --osds 2 --mds 2 --standby 0 --osd-size 2GiB")
 
 
 class TestCephFs(TargetConformance):

@@ -21,7 +21,7 @@ APPS = ROOT / "examples" / "apps"
 
 @pytest.fixture(scope="module")
 def mount(shared_labs: Labs) -> Path:
-    return shared_labs.up("ceph", "--osds", "3", "--slow-osd", "0=200", "--slow-osd", "1=200", "--slow-osd", "2=200")
+    return shared_labs.up("ceph --osds 3 --slow-osd 0=200 --slow-osd 1=200 --slow-osd 2=200")
 
 
 def pasted(text: str, directory: Path) -> subprocess.CompletedProcess[str]:

@@ -68,10 +68,14 @@ class Labs:
             text=True,
         )
 
+    def start(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        """Start a lab; options may be in one string, separated by blanks."""
+        return self.run("up", *(part for word in words for part in str(word).split()), timeout_s=_UP_S)
+
     def up(self, *words: str | Path) -> Path:
         """Start a lab and return its mount point. Skip the test if the lab cannot run here."""
-        need(str(words[0]))
-        done = self.run("up", *words, timeout_s=_UP_S)
+        need(str(words[0]).split(maxsplit=1)[0])
+        done = self.start(*words)
         assert done.returncode == 0, done.stderr
         return Path(done.stdout.strip())
 

@@ -25,7 +25,7 @@ def test_every_kind_names_its_packages(kind: str) -> None:
 
 
 def test_the_help_lists_kinds_and_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["lab"]) == 0 and run(["lab", "up"]) == 0
+    assert run(["lab", "--help"]) == 0 and run(["lab", "up", "--help"]) == 0
     text = capsys.readouterr().out
     assert all(word in text for word in (*KINDS, "status", "mount", "down"))
 

@@ -305,7 +305,7 @@ def test_sizes_given_by_two_options_count_both(small_files: Run, tmp_path: Path)
 
 
 def test_without_arguments_the_command_explains_itself() -> None:
-    assert call().startswith("Usage: ") and "score" in call()
+    assert call("--help").startswith("Usage: ") and "score" in call("--help")
 
 
 @given(st.text(max_size=40))

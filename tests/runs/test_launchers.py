@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.cli.options import launch_from
+from strakes.cli.options import Launching
 from strakes.runs.choice import Launch, processes
 from strakes.runs.slurm import SlurmEngine, allocation
 from strakes.runs.template import TemplateEngine, filled
@@ -34,12 +34,6 @@ def in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tool(directory: Path, name: str, body: str) -> None:
     (directory / name).write_text(f"#!/bin/sh\n{body}\n")
     (directory / name).chmod(0o755)
-
-
-def launched(**given: object) -> Launch:
-    names = ("ranks", "hosts", "ranks_per_node", "mpiexec", "launcher_options", "launcher_command")
-    nothing = dict.fromkeys(names)
-    return launch_from(**{"launcher": "local", **nothing, **given})  # type: ignore[arg-type]
 
 
 def test_srun_gets_the_process_manager_interface_of_the_engines_mpi(in_a_job: Path) -> None:
@@ -103,22 +97,29 @@ def test_a_template_that_cannot_do_it_is_refused(template: str, hosts: tuple[str
 
 
 def test_a_command_alone_chooses_its_launcher() -> None:
-    assert launched(launcher_command="jsrun {engine}").launcher == "command"
-    assert launched(launcher="slurm", launcher_options="-p main --mpi=pmix").options == ("-p", "main", "--mpi=pmix")
+    assert Launching(launcher="local", launcher_command="jsrun {engine}").launch.launcher == "command"
+    assert Launching(launcher="slurm", launcher_options="-p main --mpi=pmix").launch.options == (
+        "-p",
+        "main",
+        "--mpi=pmix",
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "name"),
     [
-        ({"hosts": ("a",)}, "--hosts"),
-        ({"launcher": "slurm", "mpiexec": Path("x")}, "--mpiexec"),
-        ({"launcher": "mpi", "launcher_command": "x {engine}"}, "--launcher-command"),
-        ({"launcher": "command", "launcher_command": "x {engine}", "launcher_options": "-v"}, "--launcher-options"),
-        ({"launcher": "command"}, "--launcher command"),
-        ({"launcher": "mpi", "launcher_options": "'"}, "--launcher-options"),
+        (Launching(launcher="local", hosts=("a",)), "--hosts"),
+        (Launching(launcher="slurm", mpiexec=Path("x")), "--mpiexec"),
+        (Launching(launcher="mpi", launcher_command="x {engine}"), "--launcher-command"),
+        (
+            Launching(launcher="command", launcher_command="x {engine}", launcher_options="-v"),
+            "--launcher-options",
+        ),
+        (Launching(launcher="command"), "--launcher command"),
+        (Launching(launcher="mpi", launcher_options="'"), "--launcher-options"),
     ],
 )
-def test_options_that_contradict_each_other_are_refused(given: dict[str, object], name: str) -> None:
+def test_options_that_contradict_each_other_are_refused(given: Launching, name: str) -> None:
     with pytest.raises(BadInputError) as caught:
-        launched(**given)
+        _ = given.launch
     assert name in caught.value.what

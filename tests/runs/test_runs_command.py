@@ -51,14 +51,6 @@ def test_json_is_a_list_oldest_first(ids: list[str], capsys: pytest.CaptureFixtu
     assert Path(listed[0]["path"]).is_dir()
 
 
-def test_a_limit_shows_the_newest(ids: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["runs", "--json", "--limit", "2"]) == 0
-    assert [one["id"] for one in json.loads(capsys.readouterr().out)] == ids[1:]
-    assert run(["runs", "--limit", "1"]) == 0
-    assert "2 older runs" in capsys.readouterr().out
-    assert run(["runs", "--limit", "0"]) == 2
-
-
 def test_an_empty_store_says_how_to_begin(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["runs"]) == 0
     assert "strakes survey DIR" in capsys.readouterr().out

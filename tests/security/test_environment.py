@@ -12,8 +12,7 @@ import click
 import pytest
 
 from strakes.base.processes import python_module
-from strakes.cli.numbers import NumberRange
-from strakes.cli.options import HOSTS
+from strakes.cli.options import HOSTS, NumberRange
 from strakes.cli.say import local_time
 
 ROOT = Path(__file__).parents[2]

@@ -133,7 +133,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("failover.py", "lines_past_the_filter"): "names of descriptions are printable: strakes.failover.description",
     ("failover_text.py", "lines_past_the_filter"): "its rules are our own words",
     ("fault_options.py", "lines_past_the_filter"): "its faults are our own words",
-    ("figure.py", "lines_past_the_filter"): "its figures are our own words",
+    ("report.py", "lines_past_the_filter"): "its figures are our own words",
     ("files.py", "writers_by_path"): "here it is done: a pipe or device that the user names",
     ("child.py", "writers_by_path"): "paths are below the open directory that --inside names",
     ("drill_journal.py", "writers_by_path"): "a descriptor that files.py opened",

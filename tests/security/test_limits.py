@@ -30,7 +30,7 @@ def test_too_little_address_space_is_refused_at_once() -> None:
 def test_too_few_descriptors_for_the_process_itself_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(*_: object) -> int:
+    def fail(*_: object, **_named: object) -> int:
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr("sys.argv", ["strakes", "run", "missing.toml", "missing"])

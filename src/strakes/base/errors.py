@@ -37,11 +37,15 @@ class StrakesError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        parts = [self.what]
-        for label, text in (("where", self.where), ("why", self.why), ("next", self.remedy)):
-            if text:
-                parts.append(f"{label}: {text}")
-        return "; ".join(parts)
+        return "; ".join([self.what, *self._reasons()])
+
+    def lines(self) -> list[str]:
+        """Return the lines to print."""
+        return [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
+
+    def _reasons(self) -> list[str]:
+        labelled = (("where", self.where), ("why", self.why), ("next", self.remedy))
+        return [f"{label}: {text}" for label, text in labelled if text]
 
 
 class MeasurementError(StrakesError):

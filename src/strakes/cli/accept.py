@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,23 +11,26 @@ import click
 
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.language import english
-from strakes.cli.options import DIRECTORY, PATH, Sampling, measuring_options, write_json
+from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, option, takes, write_json
 from strakes.cli.say import say
 
 if TYPE_CHECKING:
     from strakes.runs.run import Run
     from strakes.watch.ring import RingRow
 
-FAILED_STATUS = 1
+_WATCHED_S = 30 * 86400  # needs for service levels are judged over a month
 
 
 @click.command("accept")
-@click.argument("needs", metavar="NEEDS.toml", type=PATH)
-@click.argument("directory", metavar="[DIR]", required=False, type=DIRECTORY)
-@click.option("--from", "from_run", metavar="RUN", help="Answer from the stored run RUN; measure nothing.")
-@measuring_options("3m")
+@takes(budget_s="3m")
 @english()
-def command(needs: Path, directory: Path | None, from_run: str | None, options: Sampling) -> int:
+def command(
+    *,
+    needs: Path = argument("NEEDS.toml", type=PATH),
+    directory: Path | None = argument("[DIR]", required=False, type=DIRECTORY),
+    from_run: str | None = option("Answer from the stored run RUN; measure nothing.", "--from", metavar="RUN"),
+    sampling: Sampling,
+) -> int:
     """Check every need in NEEDS.toml for the file system under DIR: PASS, FAIL, a forecast or UNKNOWN.
 
     A need for a number of clients that was not measured is answered by a forecast: PREDICTED PASS or PREDICTED FAIL.
@@ -43,57 +48,54 @@ def command(needs: Path, directory: Path | None, from_run: str | None, options: 
     from strakes.tuning.accept_needs import needs_from_toml
 
     title, wanted = needs_from_toml(needs)
-    watched = any(need.level for need in wanted)
     run: Run | None = None
-    if from_run is None and directory is None:
+    if from_run is not None:
+        run = Store().open(from_run)
+    elif directory is None:
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
-    if from_run is None and directory is not None and options.html is None and all(need.level for need in wanted):
+    elif sampling.html is not None or not all(need.level for need in wanted):
+        # Measure the studies of all needs in one interleaved run. For capacity alone, any short study will do.
+        names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
+        studies = tuple(study_named(name) for name in names)
+        request = request_from(sampling, "accept", title, directory, studies)
+        run = perform(replace(request, full=False), sampling)
+    if run is None:
         # A watch answers needs for service levels without a measurement. The page would require one.
-        path = str(detect(directory, options.servers).path)
-        answers = judge(wanted, {}, Results((), options.confidence, {}), (), _watched_minutes(path))
+        assert directory is not None
+        path = str(detect(directory, sampling.servers).path)
+        answers = judge(wanted, {}, Results((), sampling.confidence, {}), (), _watched_minutes(path))
+    elif "total_bytes" not in run.facts:  # imported runs have no more than a path
+        remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
+        raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
     else:
-        if from_run is None:
-            assert directory is not None
-            # Measure the studies of all needs in one interleaved run. For capacity alone, any short study will do.
-            names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
-            studies = tuple(study_named(name) for name in names)
-            run = perform(request_from(options, "accept", title, directory, studies, full=False), options)
-        else:
-            run = Store().open(from_run)
-        if "total_bytes" not in run.facts:  # imported runs have no more than a path
-            remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
-            raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
-        minutes = _watched_minutes(str(run.facts.get("path", ""))) if watched else []
+        levels = any(need.level for need in wanted)
+        minutes = _watched_minutes(str(run.facts.get("path", ""))) if levels else []
         with told_as_damage(run):
             figures = figures_of([run]) if any(need.study for need in wanted) else ()
             answers = judge(wanted, run.facts, results_of(run), figures, minutes)
-    document = to_document(title, run.id if run else "", answers)
-    if run is not None and from_run is None:
-        run.write_answers(document)
-    if write_json(options.json, document):
-        click.echo(render(title, run.id if run else "", answers))
-    status = FAILED_STATUS if any(answer.verdict == FAIL for answer in answers) else 0
-    if run is not None and from_run is None:
+    name = run.id if run else ""
+    document = to_document(title, name, answers)
+    measured = run if from_run is None else None
+    if measured is not None:
+        measured.write_answers(document)
+    if write_json(sampling.json, document):
+        click.echo(render(title, name, answers))
+    if measured is not None:
         try:
-            write_report(analyse(run), run, options.html)
+            write_report(analyse(measured), measured, sampling.html)
         except StrakesError as error:  # the verdicts hold without a report
-            say(f"strakes: the report could not be written: {error} Later: strakes report {run.id}", err=True)
-    return status
+            say(f"strakes: the report could not be written: {error} Later: strakes report {name}", err=True)
+    return 1 if any(answer.verdict == FAIL for answer in answers) else 0
 
 
 def _watched_minutes(directory: str) -> list[RingRow]:
     """Return the rows that ``strakes watch`` recorded for this directory in the last 30 days."""
-    import time
-    from dataclasses import replace
-
     from strakes.base.files import default_root
     from strakes.watch.ring import Ring
 
     ring = default_root() / "watch"
-    if not ring.is_dir():
-        return []
-    rows = Ring(ring, to_read=True).rows(time.time() - 30 * 86400)
+    rows = Ring(ring, to_read=True).rows(time.time() - _WATCHED_S) if ring.is_dir() else []
     beginning = f"{directory} probe "
     return [
         replace(row, figures={name: seen for name, seen in row.figures.items() if name.startswith(beginning)})

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError
+from strakes.base.errors import BROKEN_PIPE_STATUS, InterruptedByUser, MeasurementError, StrakesError
 from strakes.base.processes import descendants_of, kernel_waits, wait_in_words
 from strakes.runs.watchdog import set_last_resort
 
@@ -30,26 +30,21 @@ _WATCHED = _FORWARDED | {_DONE, signal.SIGCHLD, signal.SIGTSTP, signal.SIGCONT}
 # process takes far less.
 PATIENCE_S = 5.0
 _BUSY_PATIENCE_S = 30.0
-# After an interrupt while a file system hangs: interrupt the child again, then kill it. Both within half a minute.
-_PRESS_AFTER_S = 15.0
-_GIVE_UP_AFTER_S = 24.0
+_GIVE_UP_AFTER_S = 24.0  # from an interrupt while a file system hangs to the end, which users get within 30 s
 # A thread that waits more often makes progress. Lustre checks about once a second whether a dead server is back.
 _MOST_WAITS_PER_S = 2
 _HANGS_AFTER_S = 10.0
 # Other processes make the calls that may block. If one of the child's own calls takes this long, its server is dead.
 _DEAD_AFTER_S = 30.0
-_LOOK_FOR_DEAD_EVERY_S = 2.0
-_LAST_S = 1.0
+_LOOK_EVERY_S = 2.0
+_LAST_S = 1.0  # for output in flight, and for a killed child
 _PIPE_BYTES = 1 << 16
-_LOOK_EVERY_S = 0.5
-_TICK_S = 0.1
+_TICK_S = 0.1  # between looks at what remains after the work; longer delays every command that leaves a process
 _PR_SET_PDEATHSIG = 1  # from the manual page prctl(2)
 _PR_SET_CHILD_SUBREAPER = 36  # from the manual page prctl(2)
 
 
-def run_apart(
-    work: Callable[[], int], patience_s: float = PATIENCE_S, name_trouble: Callable[[], str] | None = None
-) -> int:
+def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trouble: Callable[[], str] = str) -> int:
     """Run ``work`` in a child process and return its exit status. The child is killed if this process ends.
 
     Signals are passed on, and a signal that ends the child ends this process as well. A child that does not exit within
@@ -68,8 +63,8 @@ def run_apart(
         for relay in relays:
             relay.start()
         status = _Watch(child, status_of_child, patience_s, name_trouble).wait()
-        lost = [relay.finish() for relay in relays]
         # The child does not notice that nobody read its last output.
+        lost = [relay.finish() for relay in relays]
         if status == 0 and any(lost):
             return BROKEN_PIPE_STATUS
         return _end_alike(-status) if status < 0 else status
@@ -104,9 +99,7 @@ def run_apart(
 class _Watch:
     """The parent's supervision of the child."""
 
-    def __init__(
-        self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str] | None
-    ) -> None:
+    def __init__(self, child: int, status_of_child: int, patience_s: float, name_trouble: Callable[[], str]) -> None:
         self._child = child
         self._name_trouble = name_trouble
         self._status_of_child = status_of_child
@@ -126,53 +119,35 @@ class _Watch:
 
     def _wait_for_the_work(self) -> int:
         """Return the status that the child reported or ended with; if it hangs, the status of an error."""
-        interrupted_s, pressed = 0.0, False
-        while not self._has_ended():
-            signalled = signal.sigtimedwait(_WATCHED, _LOOK_EVERY_S if interrupted_s else _LOOK_FOR_DEAD_EVERY_S)
-            if signalled is not None:
+        interrupted_s = 0.0
+        while self._status is None:
+            if signalled := signal.sigtimedwait(_WATCHED, _LOOK_EVERY_S):
                 if signalled.si_signo == _DONE:
                     return os.read(self._status_of_child, 1)[0]
-                if signalled.si_signo in _FORWARDED and not interrupted_s:
-                    interrupted_s = time.monotonic()
+                if signalled.si_signo in _FORWARDED:
+                    interrupted_s = interrupted_s or time.monotonic()
                 self._take(signalled.si_signo)
-            if not interrupted_s and self._still_s((self._child,)) > _DEAD_AFTER_S:
-                return self._leave_dead()
-            hangs = bool(interrupted_s) and self._still_s(descendants_of(os.getpid())) > _HANGS_AFTER_S
-            if self._has_ended() or not hangs:
-                continue
-            since_s = time.monotonic() - interrupted_s
-            if since_s > _PRESS_AFTER_S and not pressed:
-                pressed = True
-                os.kill(self._child, signal.SIGINT)
-            if since_s > _GIVE_UP_AFTER_S:
-                os.write(2, b"strakes: interrupted while the file system does not answer\n")
-                os.write(2, b"  next: Check its servers. When they serve again: strakes clean DIR\n")
-                self._end_child()
-                return InterruptedByUser.exit_status
-        assert self._status is not None
+            elif not interrupted_s and self._still_s((self._child,)) > _DEAD_AFTER_S:
+                error = MeasurementError(
+                    "the file system does not answer",
+                    where=f"a call of strakes itself took more than {_DEAD_AFTER_S:g} s",
+                    why=self._name_trouble(),
+                    remedy="Check its servers. When they serve again: strakes clean DIR",
+                )
+                return self._give_up(error)
+            elif interrupted_s:
+                hangs = self._still_s(descendants_of(os.getpid())) > _HANGS_AFTER_S
+                if hangs and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
+                    remedy = "Check its servers. When they serve again: strakes clean DIR"
+                    what = "interrupted while the file system does not answer"
+                    return self._give_up(InterruptedByUser(what, remedy=remedy))
         return self._status
 
-    def _has_ended(self) -> bool:
-        return self._status is not None
-
-    def _end_child(self) -> None:
+    def _give_up(self, error: StrakesError) -> int:
+        """Print the error and kill the child; return the status of the error."""
+        os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
         os.kill(self._child, signal.SIGKILL)
         self._patience_s = min(self._patience_s, _LAST_S)
-
-    def _leave_dead(self) -> int:
-        """Print the error about the dead server and kill the child; return the status of the error."""
-        error = MeasurementError(
-            "the file system does not answer",
-            where=f"a call of strakes itself took more than {_DEAD_AFTER_S:g} s",
-            why=self._name_trouble() if self._name_trouble else "",
-            remedy="Check its servers. When they serve again: strakes clean DIR",
-        )
-        lines = [("error", error.what), ("where", error.where), ("why", error.why), ("next", error.remedy)]
-        words = [
-            f"strakes: {label}: {text}" if label == "error" else f"  {label}: {text}" for label, text in lines if text
-        ]
-        os.write(2, "".join(f"{word}\n" for word in words).encode())
-        self._end_child()
         return error.exit_status
 
     def _still_s(self, processes: Iterable[int]) -> float:
@@ -191,12 +166,10 @@ class _Watch:
         left = self._left()
         while left:
             # A process that does not wait in the kernel only needs a processor.
-            waits = any(kernel_waits(process) for process in left)
-            left_s = begun_s + (self._patience_s if waits else _BUSY_PATIENCE_S) - time.monotonic()
-            if left_s <= 0:
+            waits = any(map(kernel_waits, left))
+            if time.monotonic() - begun_s > (self._patience_s if waits else _BUSY_PATIENCE_S):
                 break
-            signalled = signal.sigtimedwait(_WATCHED, min(left_s, _TICK_S))
-            if signalled is not None:
+            if signalled := signal.sigtimedwait(_WATCHED, _TICK_S):
                 self._take(signalled.si_signo)
             left = {process: thread for process, thread in self._left().items() if process in left}
         for process, thread in left.items():
@@ -212,21 +185,15 @@ class _Watch:
     def _take(self, number: int) -> None:
         """Handle a signal: reap children, stop, or pass it on."""
         if number == signal.SIGCHLD:
-            self._reap()
-        elif self._status is not None:
-            return
-        elif number == signal.SIGTSTP:
+            with suppress(ChildProcessError):
+                while (ended := os.waitpid(-1, os.WNOHANG))[0]:  # the child and its orphans
+                    if ended[0] == self._child:
+                        self._status = os.waitstatus_to_exitcode(ended[1])
+        elif self._status is None and number == signal.SIGTSTP:
             os.kill(self._child, signal.SIGSTOP)
             os.kill(os.getpid(), signal.SIGSTOP)
-        elif number == signal.SIGCONT or number in _FORWARDED:
+        elif self._status is None and number != _DONE:
             os.kill(self._child, number)
-
-    def _reap(self) -> None:
-        """Reap ended processes and record the status of the child. The others are its orphans."""
-        with suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == self._child:
-                    self._status = os.waitstatus_to_exitcode(ended[1])
 
 
 def _waits(processes: Iterable[int]) -> list[tuple[int, int, int]]:
@@ -255,7 +222,7 @@ class _Relay:
         self._numbers = numbers
         self._ours, self._of_child = os.pipe()
         self._unread = False
-        self._thread = threading.Thread(target=self._hand_on, daemon=True)
+        self._thread = threading.Thread(target=self._forward, daemon=True)
 
     def enter(self) -> None:
         """In the child, redirect output to the pipe."""
@@ -274,7 +241,7 @@ class _Relay:
         self._thread.join(_LAST_S)
         return self._unread and 1 in self._numbers
 
-    def _hand_on(self) -> None:
+    def _forward(self) -> None:
         try:
             while data := os.read(self._ours, _PIPE_BYTES):
                 rest = memoryview(data)

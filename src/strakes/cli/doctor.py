@@ -1,170 +1,167 @@
-"""``strakes doctor``: check the engines, packages, kernel, limits and tools of this machine."""
+"""``strakes doctor``: check the engines, packages, kernel, limits and tools of this machine, or nodes."""
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import os
+import platform
 import re
+import resource
+import secrets
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.base.foreign_text import for_terminal
-from strakes.base.units import counted
-from strakes.cli.machine import MachineCheck, kernel, limits, tools
-from strakes.cli.options import DIRECTORY, Output, json_option, launch_from, launch_options, write_json
-from strakes.cli.say import say_sentence
-from strakes.runs.choice import Launcher, with_launcher
+from strakes.base.units import GIB, counted, format_bytes
+from strakes.cli.options import DIRECTORY, Json, Launching, Output, argument, takes, write_json
+from strakes.cli.say import print_table, say, say_sentence
+from strakes.runs.choice import Launch, with_launcher
 
 if TYPE_CHECKING:
     from strakes.runs.messages import Hello
+    from strakes.runs.node_facts import CheckedNode
 
 _PACKAGE = "python package "
 # In the order of mpi_engines().
 _MPI_ENGINES = ("engine for MPI", "engine for the site's MPI")
+_TOKEN = "token"
+# System calls newer than 424 have one number on every architecture.
+_IO_URING_SETUP = 425  # syscalls(2) of the manual
+_CACHESTAT = 451  # syscalls(2) of the manual
+
+_TOOLS = {
+    "lfs": "Lustre needs the package lustre-client of your file system's vendor",
+    "ceph": "For CephFS: apt install ceph-common, or dnf install ceph-common",
+    "srun": "Batch jobs need the Slurm client of your site",
+}
+
+
+@dataclass(frozen=True)
+class MachineCheck:
+    """Result of one check. ``required``: strakes cannot work without it. ``remedy``: how to get it."""
+
+    name: str
+    state: Literal["ok", "limited", "missing"]
+    detail: str
+    remedy: str = ""
+    required: bool = False
 
 
 @click.command()
-@click.argument("directory", metavar="[DIR]", type=DIRECTORY, required=False)
-@launch_options
-@json_option
+@takes()
 def command(
-    directory: Path | None, json: Output | None, launcher: Launcher, hosts: tuple[str, ...] | None, **options: Any
+    *,
+    directory: Path | None = argument("[DIR]", type=DIRECTORY, required=False),
+    launching: Launching,
+    json: Json,
 ) -> int:
     """Check what this machine has and lacks; with --hosts (or --launcher slurm), check that the nodes are alike.
 
     On each node this checks the version of strakes, the wall clock, processors and free memory; with DIR also
     whether all nodes see DIR. Exits with status 3 if something is missing that strakes needs.
     """
-    if hosts is not None and launcher == "local" and options["launcher_command"] is None:
-        launcher = "mpi"
-    launch = launch_from(launcher=launcher, hosts=hosts, **options)
+    if launching.hosts is not None and launching.launcher == "local" and launching.launcher_command is None:
+        launching = replace(launching, launcher="mpi")
+    launch = launching.launch
+    if launch.launcher == "mpi" and not launch.hosts:
+        raise BadInputError("no hosts to check were given", remedy="Add --hosts A,B.")
     if launch.launcher != "local":
-        from strakes.cli.doctor_nodes import examine_nodes
-
-        if launch.launcher == "mpi" and not launch.hosts:
-            raise BadInputError("no hosts to check were given", remedy="Add --hosts A,B.")
-        return examine_nodes(launch, directory, json)
+        return _examine_nodes(launch, directory, json)
     if directory is not None:
         remedy = "Add --hosts A,B, or look at it from this host: strakes target DIR"
         raise BadInputError("DIR is checked only together with the nodes", remedy=remedy)
     checks = examine()
-    if write_json(json, {"schema": 1, "ok": not _lacking(checks), "checks": [asdict(check) for check in checks]}):
+    lacking = [check.name for check in checks if check.required and check.state == "missing"]
+    if write_json(json, {"schema": 1, "ok": not lacking, "checks": list(map(asdict, checks))}):
+        say_sentence(
+            f"strakes cannot work here: {', '.join(lacking)} missing." if lacking else "strakes can work here."
+        )
         _print(checks)
-    return EnvironmentLacksError.exit_status if _lacking(checks) else 0
+    return EnvironmentLacksError.exit_status if lacking else 0
 
 
 def examine() -> list[MachineCheck]:
     """Return all checks in display order."""
-    return [*_engine(), *_packages(), *kernel(), *limits(), *tools()]
+    return [*_engines(), *_packages(), *kernel(), *limits(), *tools()]
 
 
-def _lacking(checks: Iterable[MachineCheck]) -> list[MachineCheck]:
-    return [check for check in checks if check.required and check.state == "missing"]
-
-
-def _engine() -> list[MachineCheck]:
+def _engines() -> Iterator[MachineCheck]:
+    """Yield the checks of the engines, of the mpiexec, and of each backend that every engine lacks."""
     from strakes.runs.engine import LocalEngine
-    from strakes.runs.messages import Hello
-    from strakes.runs.mpi_family import mpi_engines
+    from strakes.runs.mpi import find_mpiexec
+    from strakes.runs.mpi_family import find_mpi_engine, mpi_engines
 
     try:
         with LocalEngine() as engine:
             hello = engine.start()
     except StrakesError as error:
-        return [
-            MachineCheck(
-                "engine",
-                "missing",
-                f"{error.what} {error.why}".strip(),
-                error.remedy or "Install strakes again.",
-                required=True,
-            )
-        ]
-    engine_check = MachineCheck(
-        "engine", "ok", f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}", required=True
-    )
-    by_mpi = [(name, _said_by(path)) for name, path in zip(_MPI_ENGINES, mpi_engines(), strict=True)]
-    hellos = [hello, *(reply for _, reply in by_mpi if isinstance(reply, Hello))]
-    return [engine_check, *(_of_mpi(name, reply) for name, reply in by_mpi), _mpiexec(), *_backends(hellos)]
-
-
-def _said_by(path: Path) -> Hello | EnvironmentLacksError:
-    """Start an MPI engine without mpiexec, as a team of one rank; return its Hello, or why it does not start."""
-    from strakes.runs.engine import LocalEngine
-    from strakes.runs.mpi_family import GET_MPI
-
-    if not path.is_file():
-        return EnvironmentLacksError("it is not built", remedy=GET_MPI)
-    try:
-        with LocalEngine(path) as engine:
-            return engine.start()
-    except EnvironmentLacksError as error:
-        return error
-
-
-def _of_mpi(name: str, reply: Hello | EnvironmentLacksError) -> MachineCheck:
-    """Return the check of an optional MPI engine. --launcher mpi needs one of them."""
-    if isinstance(reply, EnvironmentLacksError):
-        return MachineCheck(name, "missing", f"{reply.what}: {reply.why}".strip(": "), reply.remedy)
-    return MachineCheck(name, "ok", f"{reply.engine}, {reply.mpi}, backends {', '.join(reply.backends)}")
-
-
-def _mpiexec() -> MachineCheck:
-    """Check the mpiexec that --launcher mpi uses, and the engine that it starts."""
-    from strakes.runs.mpi import find_mpiexec
-    from strakes.runs.mpi_family import find_mpi_engine
-
+        remedy = error.remedy or "Install strakes again."
+        yield MachineCheck("engine", "missing", f"{error.what} {error.why}".strip(), remedy, required=True)
+        return
+    detail = f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}"
+    yield MachineCheck("engine", "ok", detail, required=True)
+    hellos = [hello]
+    for name, path in zip(_MPI_ENGINES, mpi_engines(), strict=True):
+        try:
+            hellos.append(by_mpi := _hello_of(path))
+            yield MachineCheck(name, "ok", f"{by_mpi.engine}, {by_mpi.mpi}, backends {', '.join(by_mpi.backends)}")
+        except EnvironmentLacksError as error:
+            yield _missing(name, error)
     try:
         mpiexec = find_mpiexec()
-        return MachineCheck("launcher mpi", "ok", f"{mpiexec}, for {find_mpi_engine(mpiexec).name}")
+        yield MachineCheck("launcher mpi", "ok", f"{mpiexec}, for {find_mpi_engine(mpiexec).name}")
     except EnvironmentLacksError as error:
-        return MachineCheck("launcher mpi", "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
-
-
-def _backends(hellos: Sequence[Hello]) -> Iterator[MachineCheck]:
-    """Yield a check for each backend that every engine lacks, with the remedy of the last engine."""
+        yield _missing("launcher mpi", error)
     present = {name for hello in hellos for name in hello.backends}
     absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in present}
     for name, reason in absent.items():
         yield MachineCheck(f"backend {name}", "missing", reason["why"], with_launcher(reason["remedy"]))
 
 
-def _packages() -> list[MachineCheck]:
+def _hello_of(path: Path) -> Hello:
+    """Start an MPI engine without mpiexec, as a team of one rank. Raises EnvironmentLacksError."""
+    from strakes.runs.engine import LocalEngine
+    from strakes.runs.mpi_family import GET_MPI
+
+    if not path.is_file():
+        raise EnvironmentLacksError("it is not built", remedy=GET_MPI)
+    with LocalEngine(path) as engine:
+        return engine.start()
+
+
+def _missing(name: str, error: EnvironmentLacksError) -> MachineCheck:
+    return MachineCheck(name, "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
+
+
+def _packages() -> Iterator[MachineCheck]:
     """Check the distributions that strakes itself declares, without its optional ones."""
     from importlib import metadata
 
     try:
         declared = metadata.requires("strakes") or []
     except metadata.PackageNotFoundError:
-        return [
-            MachineCheck(
-                f"{_PACKAGE}strakes",
-                "limited",
-                "runs from its sources, not installed",
-                "Use ./strakes or pip install .",
-            )
-        ]
-    checks = []
+        remedy = "Use ./strakes or pip install ."
+        yield MachineCheck(f"{_PACKAGE}strakes", "limited", "runs from its sources, not installed", remedy)
+        return
     for line in declared:
+        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
         if "extra ==" in line:
             continue
-        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
         try:
-            checks.append(MachineCheck(f"{_PACKAGE}{name}", "ok", metadata.version(name), required=True))
+            yield MachineCheck(f"{_PACKAGE}{name}", "ok", metadata.version(name), required=True)
         except metadata.PackageNotFoundError:
-            checks.append(
-                MachineCheck(f"{_PACKAGE}{name}", "missing", "not installed", f"pip install '{line}'", required=True)
-            )
-    return checks
+            yield MachineCheck(f"{_PACKAGE}{name}", "missing", "not installed", f"pip install '{line}'", required=True)
 
 
 def _print(checks: Sequence[MachineCheck]) -> None:
-    """Print the result, the missing and limited items grouped by reason, and the names of the others."""
-    names = ", ".join(check.name for check in _lacking(checks))
-    say_sentence(f"strakes cannot work here: {names} missing." if names else "strakes can work here.")
+    """Print the missing and limited items grouped by reason, and the names of the others."""
     reasons: dict[tuple[str, str, str], list[str]] = {}
     for check in sorted(checks, key=lambda check: (not check.required, check.state != "limited")):
         state = check.state if check.required or check.state != "missing" else "absent"
@@ -173,8 +170,134 @@ def _print(checks: Sequence[MachineCheck]) -> None:
     present = reasons.pop(("ok", "", ""), [])
     fine = [name for name in present if not name.startswith(_PACKAGE)]
     fine += [counted(len(present) - len(fine), "Python package")] if len(fine) < len(present) else []
-    for (label, detail, remedy), alike in [*reasons.items(), *([(("ok", "", ""), fine)] if fine else [])]:
-        text = ". ".join(for_terminal(part).rstrip(".") for part in (detail, remedy) if part)
+    if fine:
+        reasons["ok", "", ""] = fine
+    for (label, detail, remedy), alike in reasons.items():
+        text = ". ".join(part.rstrip(".") for part in (detail, remedy) if part)
         begin = f"{label:<8} "
         say_sentence(f"{begin}{', '.join(alike)}{': ' if text else ''}{text}", indent=len(begin))
     say_sentence("Details: strakes doctor --json -")
+
+
+def _examine_nodes(launch: Launch, directory: Path | None, json: Output | None) -> int:
+    """Print the properties of the nodes and their differences; return the exit status."""
+    from strakes.base.interrupts import interrupts_deferred
+    from strakes.runs.node_facts import examine
+    from strakes.targets.directory import require_directory
+    from strakes.targets.workspace import Workspace
+
+    with ExitStack() as stack:
+        if directory is None:
+            nodes, differences = examine(launch)
+        else:
+            directory = require_directory(directory)
+            with interrupts_deferred():
+                workspace = stack.enter_context(Workspace.create(directory, f"doctor-{secrets.token_hex(4)}"))
+            token = secrets.token_hex(8)
+            workspace.write_file(_TOKEN, token)
+            nodes, differences = examine(launch, str(directory), f"{workspace.path.name}/{_TOKEN}", token)
+    wrong = dict.fromkeys(difference.host for difference in differences if difference.wrong)
+    found = {"nodes": list(map(asdict, nodes)), "differences": list(map(asdict, differences))}
+    if write_json(json, {"schema": 1, "ok": not wrong, **found}):
+        _print_nodes(nodes, directory)
+        for difference in differences:
+            remedy = f". {difference.remedy}" if difference.remedy else ""
+            label = "wrong" if difference.wrong else "note "
+            say_sentence(f"{label} {difference.host}: {difference.what}{remedy}")
+        say()
+        good = f"{counted(len(nodes), 'node')} {'can be measured together' if differences else 'are alike'}."
+        say(f"{', '.join(wrong)}: do not measure with these nodes." if wrong else good)
+    return EnvironmentLacksError.exit_status if wrong else 0
+
+
+def _print_nodes(nodes: Iterable[CheckedNode], directory: Path | None) -> None:
+    rows = []
+    for node in nodes:
+        seen = node.seen or {"why": "not checked"}
+        where = seen.get("why") or f"{seen['file_system']} {seen['source']}"
+        clock = f"{node.clock_ahead_s:+.1f} s" if node.clock_ahead_s else "agrees"
+        memory = format_bytes(node.memory_available_bytes)
+        rows.append((node.host, node.strakes, clock, str(node.cpus), memory, str(where)))
+    print_table(("host", "strakes", "clock", "processors", "free memory", "directory"), rows)
+    say()
+    say_sentence("clock: its wall clock, compared with this host's while the launcher ran")
+    if directory is None:
+        say_sentence("add DIR to check whether all nodes see it")
+
+
+def kernel() -> list[MachineCheck]:
+    """Check the kernel's release, cachestat, io_uring and O_DIRECT on tmpfs."""
+    release = platform.release()
+    # A kernel with cachestat fails with EBADF for an invalid descriptor; one that allows io_uring with EINVAL or EFAULT
+    # for zero entries.
+    cachestat = _errno_of(_CACHESTAT, -1, None, None, 0) == errno.EBADF
+    io_uring = _errno_of(_IO_URING_SETUP, 0, None)
+    return [
+        MachineCheck("kernel", "ok", f"{platform.system()} {release} {platform.machine()}"),
+        _check(
+            "cachestat",
+            cachestat,
+            "shows how much of a file is in the page cache" if cachestat else "not in this kernel",
+            "Linux 6.5 and later have it; strakes uses mincore instead, which sees less.",
+        ),
+        _check(
+            "io_uring",
+            io_uring in (errno.EINVAL, errno.EFAULT),
+            {errno.EINVAL: "allowed", errno.EFAULT: "allowed", errno.ENOSYS: "not in this kernel"}.get(
+                io_uring, "not allowed here"
+            ),
+            "Allow it with sysctl kernel.io_uring_disabled=0; in a container, also in its seccomp profile.",
+        ),
+        tmpfs_direct_io(release),
+    ]
+
+
+def tmpfs_direct_io(release: str) -> MachineCheck:
+    """Check whether tmpfs supports O_DIRECT: it does since Linux 6.6.
+
+    >>> tmpfs_direct_io("6.1.0-13-amd64").state, tmpfs_direct_io("6.18.3").state
+    ('limited', 'ok')
+    """
+    match = re.match(r"(\d+)\.(\d+)", release)
+    new = match is not None and (int(match[1]), int(match[2])) >= (6, 6)
+    detail = "supported since Linux 6.6" if new else "not supported before Linux 6.6"
+    return _check("O_DIRECT on tmpfs", new, detail, "Reads on tmpfs cannot be cross-checked without the cache.")
+
+
+def limits() -> list[MachineCheck]:
+    """Check memory, open files and processes."""
+    from strakes.base.memory import memory_sizes
+
+    memory = memory_sizes().get("MemAvailable", os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    too_little = "Studies whose data must exceed the page cache measure less."
+    checks = [_check("memory available", memory >= 2 * GIB, format_bytes(memory), too_little)]
+    # An engine has a descriptor for each rank and file, and a thread for each rank: enough for a thousand ranks.
+    for name, limit, letter, enough in (
+        ("open files", resource.RLIMIT_NOFILE, "n", 4096),
+        ("processes", resource.RLIMIT_NPROC, "u", 1024),
+    ):
+        soft = resource.getrlimit(limit)[0]
+        unlimited = soft == resource.RLIM_INFINITY
+        detail = "unlimited" if unlimited else f"{soft:,}"
+        checks.append(_check(name, unlimited or soft >= enough, detail, f"ulimit -{letter} {enough}"))
+    return checks
+
+
+def tools() -> list[MachineCheck]:
+    """Check the programs that strakes can use but does not need."""
+    found = {name: shutil.which(name) for name in _TOOLS}
+    return [
+        MachineCheck(name, "ok", path) if path else MachineCheck(name, "missing", "not found", _TOOLS[name])
+        for name, path in found.items()
+    ]
+
+
+def _check(name: str, good: bool, detail: str, remedy: str) -> MachineCheck:
+    """Return a check of what strakes works better with."""
+    return MachineCheck(name, "ok", detail) if good else MachineCheck(name, "limited", detail, remedy)
+
+
+def _errno_of(number: int, *arguments: int | None) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    wide = [ctypes.c_long(argument) if argument is not None else ctypes.c_void_p(None) for argument in arguments]
+    return ctypes.get_errno() if libc.syscall(ctypes.c_long(number), *wide) < 0 else 0

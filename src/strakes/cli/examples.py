@@ -6,14 +6,17 @@ import click
 
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.schemas import shipped
-from strakes.cli.options import OUTPUT, Output
+from strakes.cli.options import TextOutput, argument, takes
 from strakes.cli.say import say_sentence
 
 
 @click.command("examples")
-@click.argument("name", metavar="[NAME]", required=False)
-@click.option("-o", "--output", type=OUTPUT, default="-", help="Write to FILE.  [default: standard output]")
-def command(name: str | None, output: Output) -> int:
+@takes()
+def command(
+    *,
+    output: TextOutput,
+    name: str | None = argument("[NAME]", required=False),
+) -> int:
     """Print the example NAME. Without NAME, list the examples: plans, applications, needs and pairs of servers.
 
     For instance: strakes examples metadata.toml -o plan.toml, then strakes run plan.toml DIR.
@@ -33,10 +36,8 @@ def example(name: str) -> str:
     known = _names()
     if name not in known:
         near = nearest_word(name, known)
-        raise BadInputError(
-            f"no example is named {name!r}{f'; did you mean {near}?' if near else ''}",
-            remedy="strakes examples lists the examples.",
-        )
+        what = f"no example is named {name!r}{f'; did you mean {near}?' if near else ''}"
+        raise BadInputError(what, remedy="strakes examples lists the examples.")
     return (shipped("examples") / name).read_text(encoding="utf-8")
 
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import counted
-from strakes.cli.fault_options import AskedFault, fault_options, has_sessions, require_consent
-from strakes.cli.numbers import NumberRange, WholeNumber
+from strakes.cli.fault_options import FaultOptions, has_sessions
 from strakes.cli.options import (
     DIRECTORY,
     PATH,
     SECONDS,
-    Command,
-    Output,
-    PathType,
-    json_option,
-    servers_option,
+    AtServers,
+    Json,
+    NumberRange,
+    WholeNumber,
+    argument,
+    option,
+    takes,
     write_document,
 )
 from strakes.cli.say import say
@@ -31,70 +32,61 @@ if TYPE_CHECKING:
     from strakes.targets.command import Servers
 
 
-def clients_option(usual: int, most: int, text: str) -> Callable[[Command], Command]:
-    """Return the option ``--clients``, the number of clients."""
-    numbers = WholeNumber(1, most)
-    return click.option("-n", "--clients", type=numbers, default=usual, show_default=True, help=text)
+def _clients(usual: int, most: int, text: str) -> Any:
+    return option(text, "-n", "--clients", type=WholeNumber(1, most), default=usual)
 
 
-def rate_option(most: int, text: str) -> Callable[[Command], Command]:
-    """Return the option ``--rate``, the operations of each client per second."""
-    numbers = NumberRange(0.1, most)
-    return click.option("--rate", type=numbers, default=10.0, show_default=True, help=text)
+def _rate(most: int, text: str) -> Any:
+    return option(text, type=NumberRange(0.1, most), default=10.0)
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def command(ctx: click.Context) -> None:
+def _moments() -> Any:
+    return option("Print every event with its time.", default=False)
+
+
+@click.group()
+def command() -> None:
     """Keep a metadata service, or another service, running on a pair of servers.
 
     The pair is built with DRBD, Corosync and Pacemaker. strakes writes their configuration, checks it and predicts
     what each failure will do. strakes is never in the data path.
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 @command.command("plan")
-@click.argument("description", metavar="CLUSTER.toml", type=PATH)
-@click.option(
-    "-o",
-    "--output",
-    "directory",
-    metavar="DIR",
-    required=True,
-    type=PATH,
-    help="Directory to write the plan to.",
-)
-@click.option("--replace", is_flag=True, help="Overwrite an earlier plan.")
-def plan_command(description: Path, directory: Path, replace: bool) -> None:
+@takes()
+def plan_command(
+    *,
+    description: Path = argument("CLUSTER.toml", type=PATH),
+    output: Path = option("Directory to write the plan to.", "-o", "--output", type=PATH, required=True, metavar="DIR"),
+    replace: bool = option("Overwrite an earlier plan.", default=False),
+) -> None:
     """Write the whole configuration of a pair, and a run-book in plain words.
 
     examples/failover has descriptions to start from.
     """
     from strakes.failover.plan import write_plan
 
-    cluster, files = write_plan(description, directory, replace=replace)
+    cluster, files = write_plan(description, output, replace=replace)
     width = max(len(file.path) for file in files)
     for file in files:
         lines = f"{counted(len(file.lines), 'line')} explained" if file.lines else ""
         click.echo(f"{file.path:<{width}}  {lines}".rstrip())
     nodes = " and ".join(node.name for node in cluster.nodes)
     say()
-    say(f"{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {directory / 'RUNBOOK.md'} first; then:")
-    click.echo(f"  strakes failover check {directory}\n  strakes failover rehearse {directory}")
+    say(f"{cluster.name}: {cluster.file_system.kind} on {nodes}. Read {output / 'RUNBOOK.md'} first; then:")
+    click.echo(f"  strakes failover check {output}\n  strakes failover rehearse {output}")
 
 
 @command.command("check")
-@click.argument("directory", metavar="[DIR|FILE]", required=False, type=PATH)
-@click.option(
-    "--live", is_flag=True, help="Check the running cluster that this machine is a node of, instead of a plan."
-)
-@click.option(
-    "--rules", "list_rules", is_flag=True, help="List the rules with their reasons and sources, and check nothing."
-)
-@json_option
-def check_command(directory: Path | None, live: bool, list_rules: bool, json: Output | None) -> int:
+@takes()
+def check_command(
+    *,
+    directory: Path | None = argument("[DIR|FILE]", required=False, type=PATH),
+    live: bool = option("Check the running cluster that this machine is a node of, instead of a plan.", default=False),
+    rules: bool = option("List the rules with their reasons and sources, and check nothing.", default=False),
+    json: Json,
+) -> int:
     """Find mistakes that have cost others their service or their data.
 
     DIR has any files of a cluster: the configuration of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or pcs
@@ -104,7 +96,7 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
     from strakes.failover.check import check, document
     from strakes.failover.setup import read_live, read_plan
 
-    if list_rules:
+    if rules:
         print_rules()
         return 0
     if (directory is None) == (not live):
@@ -116,13 +108,16 @@ def check_command(directory: Path | None, live: bool, list_rules: bool, json: Ou
 
 
 @command.command("rehearse")
-@click.argument("directory", metavar="DIR|FILE", type=PATH)
-@click.option(
-    "--all", "every", is_flag=True, help="Show every pair of failures, including pairs that the service survives."
-)
-@click.option("--singles", is_flag=True, help="Show single failures only.")
-@json_option
-def rehearse_command(directory: Path, every: bool, singles: bool, json: Output | None) -> int:
+@takes()
+def rehearse_command(
+    *,
+    directory: Path = argument("DIR|FILE", type=PATH),
+    every: bool = option(
+        "Show every pair of failures, including pairs that the service survives.", "--all", default=False
+    ),
+    singles: bool = option("Show single failures only.", default=False),
+    json: Json,
+) -> int:
     """Predict the effect of each failure, and of each pair of failures, on the cluster in DIR.
 
     Pacemaker's own policy engine decides, with this configuration; strakes models cables, switches, power and disks. A
@@ -138,64 +133,49 @@ def rehearse_command(directory: Path, every: bool, singles: bool, json: Output |
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Drilling:
+    """The clients of a drill, and its times."""
+
+    directory: Path = argument("DIR", type=DIRECTORY)
+    clients: int = _clients(10, 1000, "Number of clients that create files.")
+    rate: float = _rate(1000, "Files per second that each client creates.")
+    before: float = option("Time from the first file to the fault.", type=SECONDS, default="5s")
+    after: float = option("Time from the fault to the last file.", type=SECONDS, default="30s")
+    restore_after: float | None = option(
+        "Undo the fault this long after it was caused. Without this option it is undone when the clients end, at most "
+        "60 s after the last file.",
+        type=SECONDS,
+    )
+    on_the_mount: bool = option(
+        "On CephFS, run the clients as threads on the mount. To the servers they are then one client.", default=False
+    )
+    read_on: str | None = option(
+        "Host that reads the files back, reached with --servers.  [default: this machine, through its mount]",
+        metavar="HOST",
+    )
+    read_in: Path | None = option("Path of DIR on that host.  [default: DIR]", type=PATH, metavar="DIR")
+    alerts: Path | None = option("Read alerts from lines that are appended to FILE during the drill.", type=PATH)
+    dry_run: bool = option("Print what would be done, and do nothing.", default=False)
+    moments: bool = _moments()
+
+    def reader(self, servers: Servers | None) -> Reader | None:
+        """Return the host that reads the files back. Raises BadInputError if it cannot be reached."""
+        from strakes.control.drill_contents import Reader
+
+        if self.read_on is None:
+            if self.read_in is not None:
+                raise BadInputError("--read-in needs --read-on", remedy="Name the client that has the files there.")
+            return None
+        if servers is None:
+            remedy = 'Say how it is reached: --servers "ssh {host}".'
+            raise BadInputError("--read-on needs --servers", where=self.read_on, remedy=remedy)
+        return Reader(self.read_on, servers, PurePosixPath(self.read_in or self.directory.absolute()))
+
+
 @command.command("drill")
-@click.argument("directory", metavar="DIR", type=DIRECTORY)
-@fault_options
-@servers_option
-@clients_option(10, 1000, "Number of clients that create files.")
-@rate_option(1000, "Files per second that each client creates.")
-@click.option("--before", type=SECONDS, default="5s", show_default=True, help="Time from the first file to the fault.")
-@click.option("--after", type=SECONDS, default="30s", show_default=True, help="Time from the fault to the last file.")
-@click.option(
-    "--restore-after",
-    type=SECONDS,
-    help="Undo the fault this long after it was caused. Without this option it is undone when the clients end, at most "
-    "60 s after the last file.",
-)
-@click.option(
-    "--on-the-mount",
-    is_flag=True,
-    help="On CephFS, run the clients as threads on the mount. To the servers they are then one client.",
-)
-@click.option(
-    "--read-on",
-    metavar="HOST",
-    help="Host that reads the files back, reached with --servers.  [default: this machine, through its mount]",
-)
-@click.option(
-    "--read-in",
-    type=PathType(path_type=PurePosixPath),
-    metavar="DIR",
-    help="Path of DIR on that host.  [default: DIR]",
-)
-@click.option("--alerts", type=PATH, help="Read alerts from lines that are appended to FILE during the drill.")
-@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
-@click.option(
-    "--yes-this-interrupts-service",
-    "agreed",
-    is_flag=True,
-    help="Confirm that the drill may interrupt the service. Required, except with --dry-run.",
-)
-@click.option("--moments", is_flag=True, help="Print every event with its time.")
-@json_option
-def drill_command(
-    directory: Path,
-    clients: int,
-    rate: float,
-    before: float,
-    after: float,
-    restore_after: float | None,
-    on_the_mount: bool,
-    read_on: str | None,
-    read_in: PurePosixPath | None,
-    alerts: Path | None,
-    dry_run: bool,
-    agreed: bool,
-    moments: bool,
-    json: Output | None,
-    fault: AskedFault,
-    servers: Servers | None,
-) -> int:
+@takes()
+def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json: Json) -> int:
     """Cause a fault on a live system, and measure how long clients wait.
 
     Meanwhile clients write files in DIR, each with fsync; afterwards every acknowledged file must be there, with the
@@ -211,44 +191,28 @@ def drill_command(
     from strakes.control.drill_run import ClientsHang, Drill, play
     from strakes.model.recovery_clients import Timing
 
-    reader = _reader(directory, read_on, read_in, servers)
-    striking = fault.make(directory, servers=servers)
-    sessions = not on_the_mount and has_sessions(directory)
-    drill = Drill(directory, clients, rate, Timing(before, after, restore_after), sessions, servers, reader)
-    say(f"strakes: {drill.text}; after {before:g} s: {striking.text}", err=True)
-    say(
-        f"strakes: {drill.timing.undone_when}: {striking.undo.text}"
-        if striking.undo
-        else "strakes: this fault has no undo",
-        err=True,
-    )
-    if dry_run:
+    directory = asked.directory
+    reader = asked.reader(servers)
+    striking = fault.make(directory, servers)
+    sessions = not asked.on_the_mount and has_sessions(directory)
+    timing = Timing(asked.before, asked.after, asked.restore_after)
+    drill = Drill(directory, asked.clients, asked.rate, timing, sessions, servers, reader)
+    _tell(f"{drill.text}; after {asked.before:g} s: {striking.text}")
+    undone = f"{timing.undone_when}: {striking.undo.text}" if striking.undo else "this fault has no undo"
+    _tell(undone)
+    if asked.dry_run:
         return 0
-    require_consent(directory, agreed)
-    arriving = AlertListener(alerts) if alerts else None
+    fault.require_consent(directory)
+    arriving = AlertListener(asked.alerts) if asked.alerts else None
     try:
         outcome = play(drill, striking, default_root(), _tell, arriving)
     except ClientsHang as error:
         if error.outcome is not None:
-            print_drill(error.outcome, moments=moments)
+            print_drill(error.outcome, moments=asked.moments)
         raise
     if write_document(json, document(outcome)):
-        print_drill(outcome, moments=moments)
+        print_drill(outcome, moments=asked.moments)
     return 1 if outcome.lost or outcome.lacking else 0
-
-
-def _reader(directory: Path, host: str | None, place: PurePosixPath | None, servers: Servers | None) -> Reader | None:
-    from strakes.control.drill_contents import Reader
-
-    if host is None:
-        if place is not None:
-            raise BadInputError("--read-in needs --read-on", remedy="Name the client that has the files there.")
-        return None
-    if servers is None:
-        raise BadInputError(
-            "--read-on needs --servers", where=host, remedy='Say how it is reached: --servers "ssh {host}".'
-        )
-    return Reader(host, servers, place or PurePosixPath(directory.absolute()))
 
 
 @command.command("undo")
@@ -269,33 +233,22 @@ def undo_command() -> int:
 
 
 @command.command("pair")
-@click.argument("name", default="ha")
-@click.option(
-    "--fault",
-    "faults",
-    type=click.Choice(["power-off", "cut-one", "cut-all", "service-hung"]),
-    multiple=True,
-    help="Cause only this fault. May be repeated.",
-)
-@click.option(
-    "--repeat",
-    type=WholeNumber(1, 100),
-    default=5,
-    show_default=True,
-    help="Cause each fault N times. An interval needs at least 5.",
-)
-@clients_option(4, 100, "Number of clients that send records.")
-@rate_option(100, "Records per second that each client sends.")
-@click.option("--moments", is_flag=True, help="Print every event with its time, alerts included.")
-@json_option
+@takes()
 def pair_command(
-    name: str,
-    faults: tuple[str, ...],
-    repeat: int,
-    clients: int,
-    rate: float,
-    moments: bool,
-    json: Output | None,
+    *,
+    name: str = argument("[NAME]", default="ha"),
+    fault: tuple[str, ...] = option(
+        "Cause only this fault. May be repeated.",
+        type=click.Choice(["power-off", "cut-one", "cut-all", "service-hung"]),
+        default=(),
+    ),
+    repeat: int = option(
+        "Cause each fault N times. An interval needs at least 5.", type=WholeNumber(1, 100), default=5
+    ),
+    clients: int = _clients(4, 100, "Number of clients that send records."),
+    rate: float = _rate(100, "Records per second that each client sends."),
+    moments: bool = _moments(),
+    json: Json,
 ) -> int:
     """Test the pair of the lab NAME (strakes lab up ha) with real faults.
 
@@ -313,15 +266,8 @@ def pair_command(
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"no pair {name} is running", remedy="Start one: strakes lab up ha")
-    trials = run_trials(
-        name,
-        Pair(lab.facts),
-        faults or tuple(PAIR_FAULTS),
-        repeat,
-        Pace(clients, rate),
-        default_root(),
-        _tell,
-    )
+    faults, pace = fault or tuple(PAIR_FAULTS), Pace(clients, rate)
+    trials = run_trials(name, Pair(lab.facts), faults, repeat, pace, default_root(), _tell)
     if write_document(json, document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)
@@ -335,5 +281,5 @@ def _tell(text: str) -> None:
 
 def _show_progress(done: int, total: int) -> None:
     if sys.stderr.isatty():
-        told = f"{done} of {counted(total, 'failure')}"
-        click.echo(f"\r{told}" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)
+        text = f"{done} of {counted(total, 'failure')}"
+        click.echo(f"\r{text}" if done < total else "\r" + " " * 40 + "\r", nl=False, err=True)

@@ -6,19 +6,21 @@ from pathlib import Path
 
 import click
 
-from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
-from strakes.cli.options import DIRECTORY, PATH
+from strakes.cli.options import DIRECTORY, PATH, AsJson, argument, option, takes
 from strakes.cli.say import print_json, say
 
 
 @click.command("import")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=PATH)
-@click.option(
-    "--target", metavar="DIR", type=DIRECTORY, help="Directory that was measured.  [default: as named in the file]"
-)
-@click.option("--json", "as_json", is_flag=True, help="Write the new runs as a JSON list, each with its id.")
-def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None:
+@takes()
+def command(
+    *,
+    as_json: AsJson,
+    files: tuple[Path, ...] = argument("FILE...", nargs=-1, required=True, type=PATH),
+    target: Path | None = option(
+        "Directory that was measured.  [default: as named in the file]", type=DIRECTORY, metavar="DIR"
+    ),
+) -> None:
     """Import results of IOR, mdtest, elbencho, IO500 and fio into the store, each test of a file as one run.
 
     Imported figures are single points without an interval, and are marked as imported wherever they are shown. All
@@ -33,12 +35,12 @@ def command(files: tuple[Path, ...], target: Path | None, as_json: bool) -> None
     runs = [(file, run) for file, read in results for run in keep(file, read, store, str(target or ""))]
     for file, read in results:
         if left_out := read.left_out():
-            say(for_terminal(f"{file}: {left_out}"), err=True)
+            say(f"{file}: {left_out}", err=True)
     if as_json:
         print_json([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for _, run in runs])
         return
     for file, run in runs:
         made = run.manifest["options"]["imported"]
         tool = " ".join(filter(None, [made["tool"], made["version"]]))
-        say(f"{run.id}  {counted(len(run.cells), 'figure')} of {for_terminal(tool)} from {for_terminal(file)}")
+        say(f"{run.id}  {counted(len(run.cells), 'figure')} of {tool} from {file}")
     say(f"See them: strakes report {runs[-1][1].id}")

@@ -2,120 +2,133 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from strakes.base.errors import BadInputError
-from strakes.base.foreign_text import for_terminal
-from strakes.cli.options import DIRECTORY, as_json_option, servers_option
-from strakes.cli.say import local_time, print_json, say
+from strakes.cli.options import AsJson, AtServers, Directory, MaybeDirectory, argument, option, takes
+from strakes.cli.say import local_time, print_json, print_table, say
 
 if TYPE_CHECKING:
     from strakes.control.knob import Knob
     from strakes.control.knob_change import Reading
     from strakes.control.knob_journal import JournalState
-    from strakes.targets.command import Servers
-    from strakes.targets.target import Target
-
-_DIR = click.argument("directory", metavar="DIR", type=DIRECTORY)
-_MAY_DIR = click.argument("directory", metavar="[DIR]", required=False, type=DIRECTORY)
 
 
-@click.group(invoke_without_command=True)
-@click.pass_context
-def command(ctx: click.Context) -> None:
+@click.group()
+def command() -> None:
     """Read and change settings of a file system, its servers and the kernel, and put them back.
 
     Every change is written to a journal in the store before it is made. A value is put back only if it is still the one
     that strakes set; a value that somebody else has changed since is reported and left alone.
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 @command.command("list")
-@_MAY_DIR
-@servers_option
-@as_json_option
-def list_command(directory: Path | None, servers: Servers | None, as_json: bool) -> None:
+@takes()
+def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson) -> None:
     """List the settings of the file system under DIR with their values.
 
     Without DIR, list all settings that strakes knows, without values.
     """
     from strakes.control.knob_change import Reading, in_force, read
     from strakes.control.knob_loader import catalogue
+    from strakes.targets.registry import detect
 
+    used: dict[str, Mapping[str, str]] = {}
     if directory is None:
-        readings, used = tuple(Reading(knob) for knob in catalogue()), {}
+        readings = tuple(Reading(knob) for knob in catalogue())
     else:
-        target = _target(directory, servers)
+        target = detect(directory, servers)
         readings = read(target)
         # The servers report the values in force, which an unset setting lacks.
         used = {reading.knob.name: in_force(target, reading.knob) for reading in readings if not reading.why}
     if as_json:
-        print_json([{**_document(reading), "in_force": dict(used.get(reading.knob.name, {}))} for reading in readings])
-    else:
-        _print_list(readings, with_values=directory is not None, used=used)
+        print_json([_document(reading, used.get(reading.knob.name, {})) for reading in readings])
+        return
+    rows = []
+    for knob, reading in ((reading.knob, reading) for reading in readings if reading.knob.changeable):
+        if directory is None:
+            second = knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
+        elif reading.why:
+            continue
+        else:
+            second = effective_text(reading, used.get(knob.name, {}))
+        rows.append((knob.name, second, f"{knob.range_text} {knob.unit}".strip(), _meaning(knob)))
+    if rows:
+        print_table(("setting", "value" if directory else "of", "takes", "meaning"), rows)
+    absent = {reading.knob.name: reading.why for reading in readings if reading.knob.changeable and reading.why}
+    by_hand = {reading.knob.name: _by_hand(reading.knob) for reading in readings if not reading.knob.changeable}
+    for title, texts in (
+        ("Not available here", absent if directory else {}),
+        ("Only changeable by hand", by_hand),
+    ):
+        if texts:
+            say()
+            say(f"{title}:")
+        for name, text in texts.items():
+            say(f"  {name}: {text}")
 
 
 @command.command("get")
-@_DIR
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@servers_option
-@as_json_option
-def get_command(directory: Path, names: Sequence[str], servers: Servers | None, as_json: bool) -> int:
+@takes()
+def get_command(
+    *,
+    directory: Directory,
+    names: tuple[str, ...] = argument("NAME...", nargs=-1, required=True),
+    servers: AtServers,
+    as_json: AsJson,
+) -> int:
     """Show the value of each setting, in every place that has one.
 
     Exits with status 1 if a setting has no value here.
     """
     from strakes.control.knob_change import in_force, read
+    from strakes.targets.registry import detect
 
-    target = _target(directory, servers)
+    target = detect(directory, servers)
     readings = [(reading, in_force(target, reading.knob)) for reading in read(target, names)]
     if as_json:
-        print_json([{**_document(reading), "in_force": dict(used)} for reading, used in readings])
-    else:
-        for reading, used in readings:
-            say(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
-            places = [
-                f"{place}: {reading.knob.shown(value)}"
-                for place, value in reading.values.items()
-                if len(reading.values) > 1
-            ]
-            places += [f"{daemon} uses {reading.knob.shown(value)}" for daemon, value in used.items()]
-            for line in places:
-                say(f"  {line}")
+        print_json([_document(reading, used) for reading, used in readings])
+    for reading, used in readings if not as_json else ():
+        shown = reading.knob.shown
+        say(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
+        if len(reading.values) > 1:
+            for place, value in reading.values.items():
+                say(f"  {place}: {shown(value)}")
+        for daemon, value in used.items():
+            say(f"  {daemon} uses {shown(value)}")
     return 1 if any(reading.why for reading, _ in readings) else 0
 
 
 @command.command("set")
-@_DIR
-@click.argument("values", metavar="NAME=VALUE...", nargs=-1, required=True)
-@click.option("--keep", is_flag=True, help="Keep the new values for good: nothing puts the old values back.")
-@servers_option
-@as_json_option
-def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Servers | None, as_json: bool) -> int:
+@takes()
+def set_command(
+    *,
+    directory: Directory,
+    values: tuple[str, ...] = argument("NAME=VALUE...", nargs=-1, required=True),
+    keep: bool = option("Keep the new values for good: nothing puts the old values back.", default=False),
+    servers: AtServers,
+    as_json: AsJson,
+) -> int:
     """Change settings until strakes knobs restore puts the old values back.
 
     Shows the value that is really in force, because some systems silently adjust a value. If one setting is refused,
     the earlier ones are put back. Exits with status 1 if a value in force is not the one you gave.
     """
     from strakes.control.knob_change import set_values
+    from strakes.targets.registry import detect
 
-    change = set_values(_target(directory, servers), _pairs(values), keep=keep)
+    change = set_values(detect(directory, servers), _pairs(values), keep=keep)
     if as_json:
-        effective = {
-            name: {
-                "wanted": effective.wanted,
-                "values": dict(effective.values),
-                "in_force": dict(effective.in_force),
-                "as_wanted": effective.as_wanted,
-            }
-            for name, effective in change.items()
-        }
+        keys = ("wanted", "values", "in_force", "as_wanted")
+        effective = {name: {key: getattr(setting, key) for key in keys} for name, setting in change.items()}
         print_json({"journal": change.journal, "kept": keep, "effective": effective, "remarks": change.remarks})
         return 1 if change.remarks else 0
     for name, setting in change.items():
@@ -128,10 +141,13 @@ def set_command(directory: Path, values: Sequence[str], keep: bool, servers: Ser
 
 
 @command.command("restore")
-@_MAY_DIR
-@click.option("--keep", is_flag=True, help="Leave the values as they are now and forget the old ones.")
-@as_json_option
-def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
+@takes()
+def restore_command(
+    *,
+    directory: MaybeDirectory,
+    keep: bool = option("Leave the values as they are now and forget the old ones.", default=False),
+    as_json: AsJson,
+) -> int:
     """Put back the settings that strakes knobs set or a killed command changed.
 
     With DIR, put back only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value
@@ -140,14 +156,11 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
     from strakes.base.files import default_root
     from strakes.control.knob_restore import restore
 
-    done = restore(default_root(), target=_plain_path(directory), keep=keep)
+    done = restore(default_root(), target=_name(directory), keep=keep)
     if as_json:
-        from dataclasses import asdict
-
         print_json([asdict(restored) for restored in done])
-    else:
-        for restored in done:
-            say(str(restored))
+    for restored in done if not as_json else ():
+        say(restored)
     damaged = _print_damaged()
     if not done and not damaged and not as_json:
         say("No settings to put back.")
@@ -155,9 +168,12 @@ def restore_command(directory: Path | None, keep: bool, as_json: bool) -> int:
 
 
 @command.command("journal")
-@_MAY_DIR
-@as_json_option
-def journal_command(directory: Path | None, as_json: bool) -> None:
+@takes()
+def journal_command(
+    *,
+    directory: MaybeDirectory,
+    as_json: AsJson,
+) -> None:
     """Show the settings that strakes has changed and not yet put back.
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
@@ -166,193 +182,113 @@ def journal_command(directory: Path | None, as_json: bool) -> None:
     from strakes.control.knob_journal import open_journals
 
     states, _ = open_journals(default_root())
-    chosen = [state for state in states if directory is None or state.target == _plain_path(directory)]
+    chosen = [state for state in states if directory is None or state.target == _name(directory)]
     if as_json:
         print_json([_state_document(state) for state in chosen])
         return
     for state in chosen:
         _print_state(state)
     if not chosen:
-        say("strakes has no changed settings to put back.")
+        say("No settings to put back.")
     _print_damaged()
 
 
-def _target(directory: Path, servers: Servers | None) -> Target:
-    from strakes.targets.registry import detect
-
-    return detect(directory, servers)
-
-
-def _plain_path(directory: Path | None) -> str | None:
-    """Return the resolved path, as journals name the target."""
-    import os
-
+def _name(directory: Path | None) -> str | None:
+    """Return the path as journals name the target."""
     return None if directory is None else os.path.realpath(directory)
 
 
 def _pairs(words: Sequence[str]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name or not value:
-            raise BadInputError(
-                f"expected NAME=VALUE, not {word!r}", remedy="Write, for example, osc.max_rpcs_in_flight=16."
-            )
+        name, _, value = word.partition("=")
+        if not name or not value:
+            remedy = "Write, for example, osc.max_rpcs_in_flight=16."
+            raise BadInputError(f"expected NAME=VALUE, not {word!r}", remedy=remedy)
         if name in pairs:
             raise BadInputError(f"{name} is given twice", remedy="Give it one value.")
         pairs[name] = value
     return pairs
 
 
-def _document(reading: Reading) -> dict[str, object]:
+def _document(reading: Reading, in_force: Mapping[str, str]) -> dict[str, object]:
     knob = reading.knob
+    keys = "name meaning kind unit least most choices where changeable restart how_to_set adjusts counterpart "
+    keys += "file_systems source"
     read = f"read {knob.file}" if knob.file else " ".join(knob.read)
     return {
-        "name": knob.name,
-        "meaning": knob.meaning,
-        "kind": knob.kind,
-        "unit": knob.unit,
-        "least": knob.least,
-        "most": knob.most,
-        "choices": list(knob.choices),
-        "where": knob.where,
-        "changeable": knob.changeable,
+        **{key: getattr(knob, key) for key in keys.split()},
         "needs_root": knob.root,
-        "restart": knob.restart,
         "how_to_read": "" if knob.by_hand else read,
-        "how_to_set": knob.how_to_set,
-        "adjusts": knob.adjusts,
-        "counterpart": knob.counterpart,
-        "file_systems": list(knob.file_systems),
-        "source": knob.source,
         "values": dict(reading.values),
         "why_no_value": reading.why,
+        "in_force": dict(in_force),
     }
 
 
 def _value_text(reading: Reading) -> str:
     """Return the value, or the first four values if places differ."""
-    values = list(dict.fromkeys(reading.values.values()))
-    if not values:
-        return ""
-    if len(values) == 1:
-        return reading.knob.shown(values[0])
-    return f"{len(values)} different values: " + ", ".join(reading.knob.shown(value) for value in values[:4])
+    values = [reading.knob.shown(value) for value in dict.fromkeys(reading.values.values())]
+    return f"{len(values)} different values: {', '.join(values[:4])}" if len(values) > 1 else "".join(values)
 
 
-def _effective_text(reading: Reading, used: Mapping[str, str]) -> str:
+def effective_text(reading: Reading, used: Mapping[str, str]) -> str:
     """Return the configured value, or the value that the servers use if none is configured."""
     own = any(value is not None for value in reading.values.values())
     values = dict.fromkeys(reading.knob.shown(value) for value in used.values())
     return _value_text(reading) if own or not values else f"{', '.join(values)} (not set; in use by the daemons)"
 
 
-def _print_list(readings: Sequence[Reading], *, with_values: bool, used: Mapping[str, Mapping[str, str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    columns = ("setting", "value", "takes", "meaning") if with_values else ("setting", "of", "takes", "meaning")
-    table = Table(*columns, box=box.SIMPLE_HEAD, show_edge=False)
-    table.columns[0].no_wrap = True
-    by_hand: list[Reading] = []
-    absent: list[Reading] = []
-    for reading in readings:
-        knob = reading.knob
-        if not knob.changeable:
-            by_hand.append(reading)
-        elif with_values and reading.why:
-            absent.append(reading)
-        else:
-            second = (
-                _effective_text(reading, used.get(knob.name, {}))
-                if with_values
-                else knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
-            )
-            takes = f"{knob.range_text} {knob.unit}".strip()
-            texts = (for_terminal(text) for text in (second, takes, _meaning(knob)))
-            table.add_row(for_terminal(knob.name), *texts)
-    import sys
-
-    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 160)
-    if table.row_count:
-        console.print(table)
-    _print_rest(absent, "Not available here", lambda reading: reading.why)
-    _print_rest(by_hand, "Only changeable by hand", _by_hand)
-
-
 def _meaning(knob: Knob) -> str:
-    counterpart = f" (the {knob.counterpart} of S3)" if knob.counterpart else ""
-    return knob.meaning + counterpart
+    return knob.meaning + (f" (the {knob.counterpart} of S3)" if knob.counterpart else "")
 
 
-def _by_hand(reading: Reading) -> str:
-    restart = f"; takes effect after a restart of {reading.knob.restart}" if reading.knob.restart else ""
-    return f"{_meaning(reading.knob)} {reading.knob.how_to_set}{restart}"
-
-
-def _print_rest(readings: Sequence[Reading], title: str, text: Any) -> None:
-    if readings:
-        say()
-        say(f"{title}:")
-        for reading in readings:
-            say(f"  {reading.knob.name}: {text(reading)}")
+def _by_hand(knob: Knob) -> str:
+    restart = f"; takes effect after a restart of {knob.restart}" if knob.restart else ""
+    return f"{_meaning(knob)} {knob.how_to_set}{restart}"
 
 
 def _state_document(state: JournalState) -> dict[str, object]:
-    from dataclasses import asdict
-
-    entries = [
-        {
-            "knob": entry.place.knob,
-            "place": entry.place.name_with_host,
-            "before": entry.before,
-            "wanted": entry.wanted,
-            "effective": entry.effective,
-            "outcome": entry.outcome,
-            "found": entry.found,
-        }
-        for entry in state.entries
-    ]
+    keys = ("before", "wanted", "effective", "outcome", "found")
     return {
         "id": state.id,
         "path": str(state.path),
         "target": state.target,
         "command": list(state.command),
         "owner": asdict(state.owner),
-        "state": _condition(state),
+        "state": _condition(state)[0],
         "created_unix_s": state.created_unix_s,
-        "entries": entries,
+        "entries": [
+            {
+                "knob": entry.place.knob,
+                "place": entry.place.name_with_host,
+                **{key: getattr(entry, key) for key in keys},
+            }
+            for entry in state.entries
+        ],
     }
 
 
-def _condition(state: JournalState) -> str:
+def _condition(state: JournalState) -> tuple[str, str]:
+    """Return the state of a journal as a word, and its explanation."""
     if state.held:
-        return "held"
-    return {"alive": "in use", "dead": "abandoned", "elsewhere": "elsewhere"}[state.life()]
+        return "held", "changed until put back with: strakes knobs restore"
+    return {
+        "alive": ("in use", f"in use by {state.owner}"),
+        "dead": ("abandoned", "its process has ended; the next strakes command puts it back"),
+        "elsewhere": ("elsewhere", f"in use or to be put back on host {state.owner.host}"),
+    }[state.life()]
 
 
 def _print_state(state: JournalState) -> None:
-    from datetime import UTC, datetime
-
-    explanation = {
-        "held": "changed until put back with: strakes knobs restore",
-        "in use": f"in use by {state.owner}",
-        "abandoned": "its process has ended; the next strakes command puts it back",
-        "elsewhere": f"in use or to be put back on host {state.owner.host}",
-    }[_condition(state)]
+    say(f"{state.id}: {_condition(state)[1]}")
     when = local_time(datetime.fromtimestamp(state.created_unix_s, UTC))
-    say(f"{state.id}: {explanation}")
     say(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
     for entry in state.entries:
-        now = entry.effective if entry.known else entry.wanted
-        change = f"{_or_none(entry.before)} -> {_or_none(now)}"
+        before, now = entry.before, entry.effective if entry.known else entry.wanted
+        change = " -> ".join("default" if value is None else value for value in (before, now))
         outcome = f", {entry.outcome}" if entry.outcome else ""
         say(f"  {entry.place.knob}: {change}{outcome} ({entry.place.name_with_host})")
-
-
-def _or_none(value: str | None) -> str:
-    return "default" if value is None else value
 
 
 def _print_damaged() -> bool:

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from strakes.base.errors import BadInputError
-from strakes.base.foreign_text import for_terminal
-from strakes.cli.numbers import WholeNumber
-from strakes.cli.options import BYTES, SECONDS
-from strakes.cli.say import print_json, say
+from strakes.base.units import format_bytes, typed_bytes, typed_seconds
+from strakes.cli.options import BYTES, SECONDS, AsJson, Parsed, WholeNumber, argument, option, takes
+from strakes.cli.say import print_json, say, say_rows
 from strakes.lab.kind import KINDS, load
 
 if TYPE_CHECKING:
     from strakes.lab.manager import LabStatus
     from strakes.lab.options import LabOption
-
-_METAVARS = {"count": "N", "size": "SIZE", "seconds": "TIME"}
-
-
-class ByIdType(click.ParamType[tuple[int, int]]):
-    """The number of a server and its limit, such as ID=IOPS."""
-
-    def __init__(self, option: LabOption) -> None:
-        self.name = option.metavar
-        self._least, self._most = int(option.least or 0), option.most
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """Return the number of the server and its limit."""
-        if isinstance(value, tuple):
-            return value
-        number, _, limit = str(value).partition("=")
-        if not (number.isdecimal() and limit.isdecimal()):
-            self.fail(f"expected {self.name}, such as 0=100, not {value!r}", param, ctx)
-        if int(limit) < self._least or (self._most is not None and int(limit) > self._most):
-            bounds = f"at least {self._least}" if self._most is None else f"{self._least} to {self._most:g}"
-            self.fail(f"{limit!r} is out of range: {bounds}", param, ctx)
-        return int(number), int(limit)
 
 
 class UpGroup(click.Group):
@@ -49,71 +28,60 @@ class UpGroup(click.Group):
         return list(KINDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of this kind, or None."""
-        return _up_command(cmd_name) if cmd_name in KINDS else None
+        """Return the command of this kind. Raises UsageError that lists the kinds."""
+        if cmd_name not in KINDS:
+            raise click.UsageError(f"no such kind of lab: {cmd_name}; the kinds are {', '.join(KINDS)}", ctx)
+        return _up_command(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of kinds of lab."""
         with formatter.section("Kinds"):
             formatter.write_dl([(name, kind.summary) for name, kind in KINDS.items()])
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command. Raises UsageError that lists the kinds."""
-        if args[0] not in KINDS:
-            raise click.UsageError(f"no such kind of lab: {args[0]}; the kinds are {', '.join(KINDS)}", ctx)
-        return super().resolve_command(ctx, args)
 
-
-@click.group(invoke_without_command=True)
-@click.pass_context
-def command(ctx: click.Context) -> None:
+@click.group()
+def command() -> None:
     """Start a real, disposable file system on this machine, and remove it without a trace.
 
     A lab uses the packages of the distribution, needs no configuration, cannot be reached from outside the machine, and
     keeps its data in one directory that is removed with it.
     """
-    _help_alone(ctx)
 
 
-@command.group(cls=UpGroup, invoke_without_command=True, subcommand_metavar="KIND [OPTIONS]")
-@click.pass_context
-def up(ctx: click.Context) -> None:
+@command.group(cls=UpGroup, subcommand_metavar="KIND [OPTIONS]")
+def up() -> None:
     """Start a lab and print its mount point.
 
     strakes lab up KIND --help lists the options of a kind.
     """
-    _help_alone(ctx)
 
 
 @command.command("status")
-@click.argument("name", required=False)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Write a JSON list that also has processes, options and connection details.",
-)
-def status_command(name: str | None, as_json: bool) -> None:
-    """Show the labs and their state."""
+@takes()
+def status_command(
+    *,
+    name: str | None = argument("[NAME]", required=False),
+    as_json: AsJson,
+) -> None:
+    """Show the labs and their state; JSON also has processes, options and connection details."""
     from strakes.lab.manager import all_labs, status
 
     labs = all_labs() if name is None else tuple(filter(None, [status(name)]))
     if as_json:
-        from dataclasses import asdict
-
         print_json([asdict(lab) for lab in labs])
-    elif labs:
-        for lab in labs:
-            _print_status(lab)
-    else:
+        return
+    for lab in labs:
+        _print_status(lab)
+    if not labs:
         say(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
 
 
 @command.command("mount")
-@click.argument("name")
-def mount_command(name: str) -> None:
+@takes()
+def mount_command(
+    *,
+    name: str = argument("NAME"),
+) -> None:
     """Print the mount point of the lab NAME."""
     from strakes.lab.manager import status
 
@@ -125,17 +93,18 @@ def mount_command(name: str) -> None:
 
 
 @command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.argument("name")
-@click.argument("node")
-@click.argument("words", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
-def exec_command(name: str, node: str, words: tuple[str, ...]) -> int:
+@takes()
+def exec_command(
+    *,
+    name: str = argument("NAME"),
+    node: str = argument("NODE"),
+    words: tuple[str, ...] = argument("COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED),
+) -> int:
     """Run a command on a node of a lab.
 
     For example: strakes lab exec ha mds-a crm_mon -1. Labs of the kinds ha, hosts and slurm have nodes. strakes itself
     is available on every node.
     """
-    import os
-
     from strakes.base.processes import python_module
     from strakes.lab.manager import status
 
@@ -150,132 +119,100 @@ def exec_command(name: str, node: str, words: tuple[str, ...]) -> int:
 
 
 @command.command("down")
-@click.argument("name", required=False)
-@click.option("--all", "every", is_flag=True, help="Remove every lab.")
-@click.option("--force", is_flag=True, help="Remove the lab even if its file system is in use.")
-def down_command(name: str | None, every: bool, force: bool) -> None:
+@takes()
+def down_command(
+    *,
+    name: str | None = argument("[NAME]", required=False),
+    every: bool = option("Remove every lab.", "--all", default=False),
+    force: bool = option("Remove the lab even if its file system is in use.", default=False),
+) -> None:
     """Remove the lab NAME and everything in it.
 
     This removes its processes, mounts, devices, networks, control groups and files. NAME may be left out if there is
     only one lab.
     """
-    from strakes.lab.manager import down
+    from strakes.lab.manager import down, names
 
-    for lab in _chosen(name, every=every):
+    if name is not None and every:
+        raise click.UsageError("give a NAME or --all, not both")
+    labs: Sequence[str] = names() if name is None else (name,)
+    if len(labs) > 1 and not every:
+        remedy = "Give the NAME of one of them, or --all."
+        raise BadInputError("there is more than one lab", why=", ".join(labs), remedy=remedy)
+    for lab in labs:
         say(f"{lab} has been removed." if down(lab, force=force) else f"{lab} was not up.")
-
-
-def _help_alone(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
-
-
-def _chosen(name: str | None, *, every: bool) -> Sequence[str]:
-    from strakes.lab.manager import names
-
-    if name is not None:
-        if every:
-            raise click.UsageError("give a NAME or --all, not both")
-        return (name,)
-    labs = names()
     if not labs:
         say("No lab is up.")
-    elif len(labs) > 1 and not every:
-        raise BadInputError(
-            "there is more than one lab", why=", ".join(labs), remedy="Give the NAME of one of them, or --all."
-        )
-    return labs
 
 
 def _up_command(kind: str) -> click.Command:
     from strakes.lab.options import options_of
 
-    summary = KINDS[kind].summary
+    declared = options_of(load(kind).options_type)
+    named = f"Name of the lab, to run several of one kind.  [default: {kind}]"
     parameters: list[click.Parameter] = [
-        click.Option(["--" + field.replace("_", "-")], default=_written(option, default), **_settings(option))
-        for field, (option, default) in options_of(load(kind).options_type).items()
+        *(_option_of(field, form, default) for field, (form, default) in declared.items()),
+        click.Option(["--install"], is_flag=True, help="Install missing packages with apt-get (as root)."),
+        click.Option(["--name"], metavar="NAME", default=kind, help=named),
     ]
-    made = click.Command(kind, params=parameters, help=summary, callback=_up_callback(kind))
-    for option in (
-        click.option("--install", is_flag=True, help="Install missing packages with apt-get (as root)."),
-        click.option(
-            "--name",
-            metavar="NAME",
-            default=kind,
-            show_default=True,
-            help="Name of the lab, to run several of one kind.",
-        ),
-    ):
-        option(made)
-    return made
 
-
-def _settings(option: LabOption) -> dict[str, Any]:
-    if option.form == "flag":
-        return {"is_flag": True, "help": option.help}
-    common: dict[str, Any] = {
-        "help": option.help,
-        "show_default": option.form != "by-id",
-        "metavar": option.metavar or _METAVARS.get(option.form),
-    }
-    if option.form == "count":
-        return {
-            **common,
-            "type": WholeNumber(int(option.least or 0), int(option.most) if option.most is not None else None),
-        }
-    if option.form == "choice":
-        return {**common, "type": click.Choice(option.choices)}
-    if option.form == "by-id":
-        return {**common, "type": ByIdType(option), "multiple": True}
-    return {**common, "type": BYTES if option.form == "size" else SECONDS}
-
-
-def _written(option: LabOption, default: object) -> object:
-    """Return the default of a size or time as a user writes it, with its unit; other defaults unchanged."""
-    from strakes.base.units import format_bytes
-
-    if option.form == "size" and isinstance(default, int):
-        return format_bytes(default).replace(" ", "")
-    return f"{default:g}s" if option.form == "seconds" else default
-
-
-def _up_callback(kind: str) -> Any:
-    def bring_up(*, name: str, install: bool, **chosen: Any) -> None:
+    def bring_up(*, name: str, install: bool, **chosen: object) -> None:
         from strakes.lab.manager import up as bring
 
-        options = load(kind).options_type(**chosen)
-        lab, already = bring(kind, name, options, install=install, say=lambda text: say(f"strakes: {text}", err=True))
+        def tell(text: str) -> None:
+            say(f"strakes: {text}", err=True)
+
+        lab, already = bring(kind, name, load(kind).options_type(**chosen), install=install, say=tell)
         if already:
-            degraded = f", but {lab.detail}" if lab.detail else ""
-            say(f"strakes: {name} is already running{degraded}", err=True)
+            tell(f"{name} is already running{f', but {lab.detail}' if lab.detail else ''}")
         else:
-            say(
-                f"strakes: {name} is ready after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}",
-                err=True,
-            )
+            tell(f"{name} is ready after {lab.ready_after_s:.1f} s; remove it with: strakes lab down {name}")
         say(lab.mount_point)
 
-    return bring_up
+    return click.Command(kind, params=parameters, help=KINDS[kind].summary, callback=bring_up)
+
+
+def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
+    """Return the option of a field, with its default as a user writes it."""
+    settings: dict[str, Any] = {"show_default": default is not None, "metavar": option.metavar or None}
+    if option.form == "flag":
+        settings = {"is_flag": True}
+    elif option.form == "by-id":
+        settings |= {"multiple": True, "show_default": False, "type": Parsed(option.metavar, _by_id(option))}
+    elif option.form == "choice":
+        settings["type"] = click.Choice(option.choices)
+    elif option.form == "count":
+        settings["type"] = WholeNumber(int(option.least or 0), int(option.most) if option.most is not None else None)
+    elif option.form == "size":
+        settings["type"], default = BYTES, default and typed_bytes(default)
+    else:
+        settings["type"], default = SECONDS, default and typed_seconds(default)
+    return click.Option([f"--{field.replace('_', '-')}"], default=default, help=option.help, **settings)
+
+
+def _by_id(option: LabOption) -> Callable[[str], tuple[int, int]]:
+    """Return a parser of the number of a server and its limit, such as ID=IOPS."""
+
+    def read(text: str) -> tuple[int, int]:
+        number, _, limit = text.partition("=")
+        if not (number.isdecimal() and limit.isdecimal()):
+            raise BadInputError(f"expected {option.metavar}, such as 0=100, not {text!r}")
+        if int(limit) < (option.least or 0) or (option.most is not None and int(limit) > option.most):
+            bounds = f"at least {option.least:g}" if option.most is None else f"{option.least:g} to {option.most:g}"
+            raise BadInputError(f"{limit!r} is out of range: {bounds}")
+        return int(number), int(limit)
+
+    return read
 
 
 def _print_status(lab: LabStatus) -> None:
-    from strakes.base.units import format_bytes
-
     say(f"{lab.name}: {lab.condition}{f' ({lab.detail})' if lab.detail else ''}")
-    rows = (
-        [("kind", lab.kind), ("mounted on", lab.mount_point)]
-        if lab.condition in ("up", "degraded")
-        else [("kind", lab.kind)]
-    )
+    rows = [("kind", lab.kind)]
+    if lab.condition in ("up", "degraded"):
+        rows.append(("mounted on", lab.mount_point))
     if lab.condition == "stale":
         rows += [("left in", lab.directory), ("remove it", f"strakes lab down {lab.name}")]
-    rows += [
-        (
-            process.role,
-            f"process {process.pid}, {format_bytes(process.memory_bytes)}" if process.alive else "not running",
-        )
-        for process in lab.processes
-    ]
-    width = max(len(label) for label, _ in rows)
-    for label, text in rows:
-        click.echo(for_terminal(f"  {label:<{width}}  {text}"))
+    for process in lab.processes:
+        alive = f"process {process.pid}, {format_bytes(process.memory_bytes)}"
+        rows.append((process.role, alive if process.alive else "not running"))
+    say_rows(rows, "  ")

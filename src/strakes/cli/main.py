@@ -8,7 +8,8 @@ import re
 import resource
 import select
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -41,7 +42,7 @@ COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
 
 
 # Help line of each command, so that the main help imports no command. A command is the object ``command`` in the module
-# named after its last word.
+# of its name; one of two words is the object named after the second word in the module of the first.
 COMMANDS = {
     "survey": "Measure the file system under DIR and say how to use it well.",
     "study": "Run one study in full.",
@@ -102,7 +103,9 @@ class LazyGroup(click.Group):
         """Find the command. Raises UsageError that suggests another name."""
         name = _name_of(args)
         if name not in COMMANDS:
-            raise click.UsageError(f"no such command: {args[0]}{_suggestion(args[0])}", ctx)
+            names = {known.split()[-1]: known for known in COMMANDS}
+            near = nearest_word(args[0], names)
+            raise click.UsageError(f"no such command: {args[0]}{f'; did you mean {names[near]}?' if near else ''}", ctx)
         return name, self.get_command(ctx, name), _protect_optional_value(args[len(name.split()) :])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -151,18 +154,18 @@ def main() -> int:
 
         return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
     _open_standard_files()
-    arguments = _take_language(sys.argv[1:])
+    choose(wanted(os.environ))
+    arguments = sys.argv[1:]
     if _name_of(arguments) not in _APART:
         return run(arguments)
-    from strakes.cli.apart import PATIENCE_S, run_apart
+    from strakes.cli.apart import run_apart
 
     try:
-        return run_apart(lambda: run(arguments), PATIENCE_S, lambda: _trouble(arguments))
+        return run_apart(lambda: run(arguments), name_trouble=lambda: _trouble(arguments))
     except OSError as error:
         if (known := _limit_reached(error)) is None:
             raise
-        _complain(known, error)
-        return known.exit_status
+        return _complain(known, error)
 
 
 def _open_standard_files() -> None:
@@ -179,36 +182,21 @@ def _open_standard_files() -> None:
         os.environ.pop(variable, None)
 
 
-def _take_language(arguments: Sequence[str]) -> list[str]:
-    """Set the language from a --language at the head, else from the locale. Return the command line without it."""
-    choose(wanted(os.environ))
-    first, *rest = [*arguments, ""]
-    language, left = (rest[0], rest[1:]) if first == "--language" else (first.removeprefix("--language="), rest)
-    if first.startswith("--language") and language in LANGUAGES:
-        choose(language)
-        return left[:-1]
-    return list(arguments)
-
-
 def _trouble(arguments: Sequence[str]) -> str:
     """Return a text on the mounts in a command line and their servers' trouble, without accessing the mounts."""
-    from pathlib import Path
-
     from strakes.targets.mountinfo import find_mount, read_mounts
     from strakes.targets.registry import target_of_mount
 
     mounts = read_mounts()
-    paths = [os.path.abspath(word) for word in arguments[1:] if not word.startswith("-")]
-    there = {mount.mount_point: mount for path in paths if (mount := find_mount(mounts, path)).mount_point != "/"}
-    named = ", ".join(f"{mount.mount_point} ({mount.file_system})" for mount in there.values())
-    lines = [f"The command line names paths on {named}."]
-    try:
-        lines += [
-            line for mount in there.values() for line in target_of_mount(Path(mount.mount_point), mount).trouble()
-        ]
-    except StrakesError as error:
-        lines.append(str(error))
-    return " ".join(lines if there else ())
+    named = [find_mount(mounts, os.path.abspath(word)) for word in arguments[1:] if not word.startswith("-")]
+    texts = []
+    for mount in {mount.mount_point: mount for mount in named if mount.mount_point != "/"}.values():
+        texts.append(f"The command line names a path on {mount.mount_point} ({mount.file_system}).")
+        try:
+            texts += target_of_mount(Path(mount.mount_point), mount).trouble()
+        except StrakesError as error:
+            texts.append(str(error))
+    return " ".join(texts)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -225,39 +213,30 @@ def run(arguments: Sequence[str]) -> int:
             click.echo(error.format_message(), err=True)
             return USAGE_STATUS
         except click.UsageError as error:
-            command = error.ctx.command_path if error.ctx else _command_of(arguments)
+            command = error.ctx.command_path if error.ctx else f"strakes {_name_of(arguments)}"
             remedy = f"See: {command} --help"
             if isinstance(error, click.NoSuchOption) and error.option_name == "--language":
                 remedy = "Give it before the command: strakes --language zh report."
-            _complain(BadInputError(" ".join(error.format_message().split()), where=command, remedy=remedy))
-            return USAGE_STATUS
+            return _complain(BadInputError(" ".join(error.format_message().split()), where=command, remedy=remedy))
         except click.ClickException as error:
-            _complain(BadInputError(error.format_message()))
-            return USAGE_STATUS
+            return _complain(BadInputError(error.format_message()))
         except (KeyboardInterrupt, click.Abort) as error:
-            _complain(InterruptedByUser("interrupted"), error)
-            return InterruptedByUser.exit_status
+            return _complain(InterruptedByUser("interrupted"), error)
+        except PerhapsDamagedError as error:
+            log = _log(error, arguments)
+            error.remedy = f"{error.remedy} If they are whole, please report this bug with this log: {log}"
+            return _complain(error)
         except StrakesError as error:
-            _complain(_with_log(error, arguments) if isinstance(error, PerhapsDamagedError) else error)
-            return error.exit_status
+            return _complain(error)
         except Exception as error:  # noqa: BLE001 - the outermost place: a bug becomes a message and a log
             if isinstance(error, BrokenPipeError) and _nobody_reads_stdout():
                 _silence_stdout()
                 return BROKEN_PIPE_STATUS
             if known := _limit_reached(error) or (_known_error(error) if isinstance(error, OSError) else None):
-                _complain(known, error)
-                return known.exit_status
-            from strakes.cli.crash import write_crash_log
-
-            _complain(
-                StrakesError(
-                    f"internal error in strakes: {type(error).__name__}",
-                    why=str(error),
-                    remedy=f"Please report this bug with this log: {write_crash_log(error, arguments)}",
-                ),
-                error,
-            )
-            return StrakesError.exit_status
+                return _complain(known, error)
+            what = f"internal error in strakes: {type(error).__name__}"
+            remedy = f"Please report this bug with this log: {_log(error, arguments)}"
+            return _complain(StrakesError(what, why=str(error), remedy=remedy), error)
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -265,8 +244,8 @@ def _invoke(arguments: list[str]) -> int:
     try:
         with cli.make_context("strakes", arguments) as ctx:
             _require_address_space()
-            _put_back_knobs(arguments)
-            _put_right_faults(arguments)
+            if arguments and not {"--help", "-h"} & set(arguments):  # help must change nothing
+                _recover(_name_of(arguments), arguments)
             result = cli.invoke(ctx)
     except click.exceptions.Exit as end:
         return end.exit_code
@@ -284,49 +263,37 @@ def _require_address_space() -> None:
         )
 
 
-def _put_back_knobs(arguments: list[str]) -> None:
-    """Restore the settings that a killed strakes left changed, before the command runs."""
-    # Help must change nothing, and ``strakes knobs`` shows and restores settings itself.
-    if not arguments or arguments[0] in ("knobs", "--help", "-h") or {"--help", "-h"} & set(arguments):
-        return
-    import os
-
+def _recover(name: str, arguments: list[str]) -> None:
+    """Restore the settings and undo the faults of commands that were killed, before a command runs."""
     from strakes.base.files import default_root
 
-    try:
-        journals = [name for name in os.listdir(default_root() / "knobs") if name.endswith(".jsonl")]
-    except (OSError, StrakesError):
-        return
-    if journals:
+    def found(*below: str) -> list[str]:
+        try:
+            return os.listdir(default_root().joinpath(*below))
+        except (OSError, StrakesError):
+            return []
+
+    def attempt(restore: Callable[[Path, Callable[[str], None]], object], failure: str) -> None:
+        try:
+            restore(default_root(), lambda text: say(f"strakes: {text}", err=True))
+        except StrakesError as error:
+            say(f"strakes: {failure}: {error}", err=True)
+
+    # ``strakes knobs`` and ``strakes failover undo`` do this themselves.
+    if name != "knobs" and any(file.endswith(".jsonl") for file in found("knobs")):
         from strakes.control.knob_restore import restore_abandoned
 
-        try:
-            restore_abandoned(default_root(), lambda text: say(f"strakes: {text}", err=True))
-        except StrakesError as error:
-            say(f"strakes: settings changed by a command that was killed could not be put back: {error}", err=True)
+        attempt(restore_abandoned, "settings changed by a command that was killed could not be put back")
+    if found("drills") and arguments[:2] != ["failover", "undo"]:
+        from strakes.control.drill_journal import put_right_abandoned
 
-
-def _put_right_faults(arguments: list[str]) -> None:
-    """Undo the faults of drills that were killed together with their guards."""
-    if arguments[:2] == ["failover", "undo"] or {"--help", "-h"} & set(arguments):
-        return
-    from strakes.base.files import default_root
-
-    try:
-        if not os.listdir(default_root() / "drills"):
-            return
-    except (OSError, StrakesError):
-        return
-    from strakes.control.drill_journal import put_right_abandoned
-
-    try:
-        put_right_abandoned(default_root(), lambda text: say(f"strakes: {text}", err=True))
-    except StrakesError as error:
-        say(f"strakes: the fault of a drill that was killed could not be undone: {error}", err=True)
+        attempt(put_right_abandoned, "the fault of a drill that was killed could not be undone")
 
 
 def _name_of(arguments: Sequence[str]) -> str:
-    """Return the name of the command at the head of a command line; a name has one or two words."""
+    """Return the command of a command line, a name of one or two words, after a --language."""
+    if arguments and arguments[0].startswith("--language"):
+        arguments = arguments[1 if "=" in arguments[0] else 2 :]
     two = " ".join(arguments[:2])
     return two if two in COMMANDS else " ".join(arguments[:1])
 
@@ -334,23 +301,17 @@ def _name_of(arguments: Sequence[str]) -> str:
 def _load(name: str) -> click.Command:
     from importlib import import_module
 
-    module = name.rsplit(maxsplit=1)[-1]
+    module, _, own = name.partition(" ")
     try:
         # "import" is a Python keyword.
-        command = import_module(f"strakes.cli.{module}_" if module == "import" else f"strakes.cli.{module}").command
+        loaded = import_module(f"strakes.cli.{module}_" if module == "import" else f"strakes.cli.{module}")
     except ModuleNotFoundError as error:
         remedy = "Install strakes again with pip install . (in a checkout: rm -r .venv, then ./strakes)."
         raise EnvironmentLacksError(f"the command {name} cannot be loaded", why=str(error), remedy=remedy) from error
-    assert isinstance(command, click.Command)
+    command: click.Command = getattr(loaded, own or "command")
     if parts := [f"strakes {part} --help" for part in COMMANDS if part.startswith(f"{name} ")]:
         command.epilog = f"See also: {', '.join(parts)}"
     return command
-
-
-def _suggestion(word: str) -> str:
-    names = {name.split()[-1]: name for name in COMMANDS}
-    near = nearest_word(word, names)
-    return f"; did you mean {names[near]}?" if near else ""
 
 
 def _protect_optional_value(arguments: list[str]) -> list[str]:
@@ -359,47 +320,24 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
     >>> _protect_optional_value(["--resume", "/scratch"]), _protect_optional_value(["--resume", "20260101-1"])
     (['--resume=', '/scratch'], ['--resume', '20260101-1'])
     """
-    from os.path import isdir
-
-    protected = list(arguments)
-    for index, word in enumerate(arguments[:-1]):
-        following = arguments[index + 1]
-        if word == "--resume" and ("/" in following or isdir(following)):
-            protected[index] = "--resume="
-    return protected
+    return [
+        "--resume=" if word == "--resume" and ("/" in after or os.path.isdir(after)) else word
+        for word, after in zip(arguments, [*arguments[1:], ""], strict=False)
+    ]
 
 
-def _with_log(error: StrakesError, arguments: Sequence[str]) -> StrakesError:
+def _log(error: Exception, arguments: Sequence[str]) -> Path:
     from strakes.cli.crash import write_crash_log
 
-    log = write_crash_log(error, arguments)
-    remedy = f"{error.remedy} If they are whole, please report this bug with this log: {log}"
-    return StrakesError(error.what, where=error.where, why=error.why, remedy=remedy)
+    return write_crash_log(error, arguments)
 
 
-def _command_of(arguments: Sequence[str]) -> str:
-    """Return the command at the head of the arguments, because click does not name the one that lacks a value."""
-    name = _name_of(arguments)
-    command = cli.get_command(click.Context(cli), name)
-    words = ["strakes", *([name] if command else [])]
-    for word in arguments[len(name.split()) :]:
-        if not isinstance(command, click.Group) or not (command := command.get_command(click.Context(command), word)):
-            break
-        words.append(word)
-    return " ".join(words)
-
-
-def _complain(error: StrakesError, cause: BaseException | None = None) -> None:
-    """Print an error, followed by the notes of the original exception ``cause``."""
-    click.echo(_line("strakes: ", "error", error.what), err=True)
-    notes = [("also", note) for note in getattr(cause or error, "__notes__", ())]
-    for label, text in (("where", error.where), ("why", error.why), ("next", error.remedy), *notes):
-        if text:
-            click.echo(_line("  ", label, text), err=True)
-
-
-def _line(begin: str, label: str, text: str) -> str:
-    return broken(f"{begin}{label}: {for_terminal(text)}", sys.stderr)
+def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
+    """Print an error, followed by the notes of the original exception ``cause``; return its exit status."""
+    notes = [f"  also: {note}" for note in getattr(cause or error, "__notes__", ())]
+    for line in (*error.lines(), *notes):
+        click.echo(broken(for_terminal(line), sys.stderr), err=True)
+    return error.exit_status
 
 
 def _limit_reached(error: Exception) -> StrakesError | None:

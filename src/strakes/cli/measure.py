@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +13,7 @@ import click
 from strakes.base.errors import BadInputError, InterruptedByUser
 from strakes.base.language import ENGLISH, current, english, gettext, ngettext
 from strakes.base.text_width import padded
-from strakes.cli.options import Amounts, Measuring, Output, Sampling, write_json
+from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, words_of, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say, say_sentences
 
@@ -31,38 +31,37 @@ Asked = TypeVar("Asked", "Request", "TuningRequest")
 
 
 def request_from(
-    options: Sampling,
+    sampling: Sampling,
     kind: str,
     name: str,
     directory: Path,
     studies: tuple[Study, ...],
-    *,
-    full: bool,
-    amounts: Amounts = Amounts(),  # noqa: B008 - it is frozen
+    amounts: Amounts | None = None,
 ) -> Request:
-    """Return the request for these studies with the options of the command line."""
+    """Return the request for these studies, with every level of their factors, and the options."""
     from strakes.survey.request import Request
 
+    amounts = amounts or Amounts()
     return Request(
         kind=kind,
         name=name,
         directory=directory,
         studies=studies,
-        budget_s=options.budget_s,
-        confidence=options.confidence,
-        relative_half_width=options.relative_half_width,
-        seed=options.seed,
+        budget_s=sampling.budget_s,
+        confidence=sampling.confidence,
+        relative_half_width=sampling.relative_half_width,
+        seed=sampling.seed,
         command=typed_command(),
-        full=full,
-        keep=options.keep,
-        launch=options.launch,
-        resume=options.resume,
+        full=True,
+        keep=sampling.keep,
+        launch=sampling.launch,
+        resume=sampling.resume,
         files=amounts.files,
         data_per_rank=amounts.data_per_rank,
         phase_s=amounts.phase_s,
-        impact=options.impact,
-        neighbour_s=options.neighbour_s,
-        servers=options.servers,
+        impact=sampling.impact,
+        neighbour_s=sampling.neighbour_s,
+        servers=sampling.servers,
     )
 
 
@@ -73,42 +72,39 @@ def measure(request: Request, options: Measuring, *, batch: str | None = None, c
     """
     others = list_of(compare_with)
     if batch is not None:
-        submit(batch, request)
+        _submit(batch, request)
         return 0
     try:
         run = perform(request, options)
     except BadInputError as error:
-        _hint_at_study(error, str(request.directory))
+        from strakes.studies.registry import STUDIES
+
+        name = str(request.directory)
+        if error.where == name and any(study.name == name for study in STUDIES):
+            error.remedy = f"To run the study of this name: strakes study {name} DIR"
         raise
-    conclude(run, options.html, options.json, others)
+    conclude(run, options, others)
     return 0
 
 
-def conclude(
-    run: Run, html: Output | None, json: Output | None, others: tuple[tuple[System, ...], str] | None = None
-) -> None:
+def conclude(run: Run, report: Report, others: tuple[tuple[System, ...], str] | None = None) -> None:
     """Store and print the findings of a run before its report, so that a failing report loses nothing."""
     from strakes.report.findings import to_document
+    from strakes.report.other_systems import render_comparison
     from strakes.tuning.portraits import build_portrait
 
     try:
         with english():  # what programs read
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
-        show(portrait, to_document(in_english), run, html, json)
-        show_beside(portrait, others, html, json)
-        write_report(portrait, run, html)
+        if write_json(report.json, to_document(in_english), report.html):
+            _print_summary(portrait, run, report.html)
+            if others is not None:
+                say_sentences(f"\n{render_comparison(portrait, *others)}")
+        write_report(portrait, run, report.html)
     except KeyboardInterrupt:
         remedy = f"The run is complete; write its report with: strakes report {run.id}"
         raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
-
-
-def _hint_at_study(error: BadInputError, directory: str) -> None:
-    """Add a remedy to the error if the missing directory has the name of a study."""
-    from strakes.studies.registry import STUDIES
-
-    if error.where == directory and directory in [study.name for study in STUDIES]:
-        error.remedy = f"To run the study of this name: strakes study {directory} DIR"
 
 
 def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
@@ -116,16 +112,6 @@ def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
     from strakes.report.other_systems import systems
 
     return None if compare_with is None else systems(compare_with)
-
-
-def show_beside(
-    portrait: Portrait, others: tuple[tuple[System, ...], str] | None, html: Output | None, json: Output | None
-) -> None:
-    """Print the comparison with published systems, unless a document goes to standard output."""
-    from strakes.report.other_systems import render_comparison
-
-    if others is not None and all(one is None or one.path is not None for one in (html, json)):
-        say_sentences(f"\n{render_comparison(portrait, *others)}")
 
 
 def perform(request: Request, options: Measuring) -> Run:
@@ -150,9 +136,8 @@ def typed_command() -> str:
     return shlex.join(["strakes", *sys.argv[1:]])
 
 
-def submit(words: str, request: Request) -> None:
+def _submit(words: str, request: Request) -> None:
     """Submit this command as a batch job; print its number."""
-    from strakes.cli.options import words_of
     from strakes.runs.batch import submit_job, without_batch
     from strakes.runs.choice import offer
     from strakes.runs.jobs import Jobs
@@ -189,24 +174,19 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
         html.write(render_html(portrait))
 
 
-def show(
-    portrait: Portrait, document: Mapping[str, object], run: Run, html: Output | None, json: Output | None
-) -> None:
-    """Print the summary, unless ``--json -`` (the ``document``) or ``--html -`` is on standard output."""
+def _print_summary(portrait: Portrait, run: Run, html: Output | None) -> None:
     from strakes.base.units import format_seconds
     from strakes.report.summary import render_summary
 
-    if write_json(json, document, html):
-        click.echo(render_summary(portrait, report_path(run, html)))
-        if cells := portrait.run.get("cells_settled_early"):
-            saved = format_seconds(float(portrait.run["time_saved_s"]))
-            text = ngettext(
-                "{count} cell was ended early because no further run could change a finding; this saved {time}",
-                "{count} cells were ended early because no further run could change a finding; this saved {time}",
-                cells,
-                time=saved,
-            )
-            say(f"{padded(gettext('Saved'), 8)}{text}")
+    click.echo(render_summary(portrait, report_path(run, html)))
+    if cells := portrait.run.get("cells_settled_early"):
+        text = ngettext(
+            "{count} cell was ended early because no further run could change a finding; this saved {time}",
+            "{count} cells were ended early because no further run could change a finding; this saved {time}",
+            cells,
+            time=format_seconds(float(portrait.run["time_saved_s"])),
+        )
+        say(f"{padded(gettext('Saved'), 8)}{text}")
 
 
 def report_path(run: Run, html: Output | None) -> Path:

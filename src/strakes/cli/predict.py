@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from strakes.base.language import english
-from strakes.cli.numbers import WholeNumber
-from strakes.cli.options import DIRECTORY, PATH, SECONDS, Output, json_option, write_json
+from strakes.cli.options import (
+    PATH,
+    DefaultGroup,
+    Directory,
+    Json,
+    WholeNumber,
+    argument,
+    option,
+    takes,
+    write_json,
+)
 from strakes.cli.say import say, say_lines
 
-
-class _ForecastUnlessNamed(click.Group):
-    """A group that runs ``forecast`` if its first argument is not a subcommand."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in self.commands:
-            return super().resolve_command(ctx, args)
-        return super().resolve_command(ctx, ["forecast", *args])
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
-            args = ["forecast", *args]
-        return super().parse_args(ctx, args)
+_RECENT_S = 7 * 86400.0  # directories are weighed by the changes of a week
+_WALK_S = 300.0  # a larger tree is estimated from the part that was counted by then
 
 
-@click.group("predict", cls=_ForecastUnlessNamed, invoke_without_command=True)
-@click.pass_context
-def command(ctx: click.Context) -> None:
+@click.group("predict", cls=DefaultGroup)
+def command() -> None:
     """Forecast how large systems will do, from runs on small ones; score sealed forecasts.
 
     strakes predict RUN... --at clients=2000,mdts=5 is short for strakes predict forecast RUN... --at ...
@@ -39,30 +35,29 @@ def command(ctx: click.Context) -> None:
     namespace-scaling DIR. The forecast gives each figure a median and an interval that holds the truth in 8 of 10
     cases, names what saturates first, and says UNKNOWN if the runs do not suffice.
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 @command.command("forecast")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True)
-@click.option(
-    "--at",
-    "at",
-    required=True,
-    multiple=True,
-    metavar="SCALE",
-    help="Forecast for this size, such as clients=2000,mdts=5: clients (nodes that use the file system), ranks (their "
-    "processes together), mdts (metadata targets), osts (data targets), files (how many there are already).",
-)
-@click.option(
-    "--system", type=PATH, help="Use limits from data sheets, written in this TOML file (docs/guide/predict.md)."
-)
-@click.option(
-    "--seal", is_flag=True, help="Store the forecast under a hash, to score it when the large system is measured."
-)
-@json_option
+@takes()
 @english()
-def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, seal: bool, json: Output | None) -> None:
+def forecast(
+    *,
+    runs: tuple[str, ...] = argument("RUN...", nargs=-1, required=True),
+    at: tuple[str, ...] = option(
+        "Forecast for this size, such as clients=2000,mdts=5: clients (nodes that use the file system), ranks (their "
+        "processes together), mdts (metadata targets), osts (data targets), files (how many there are already).",
+        default=(),
+        required=True,
+        metavar="SCALE",
+    ),
+    system: Path | None = option(
+        "Use limits from data sheets, written in this TOML file (docs/guide/predict.md).", type=PATH
+    ),
+    seal: bool = option(
+        "Store the forecast under a hash, to score it when the large system is measured.", default=False
+    ),
+    json: Json,
+) -> None:
     """Forecast every figure of the runs for a larger system."""
     from strakes.predict.asked import Stated, parse_asked, read_stated
     from strakes.predict.forecast_text import render
@@ -73,77 +68,72 @@ def forecast(runs: tuple[str, ...], at: tuple[str, ...], system: Path | None, se
     from strakes.predict.sealed import seal as keep
     from strakes.runs.store import Store
 
-    asked = parse_asked(",".join(at))
+    scale = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
     store = Store()
     inputs, cautions = inputs_of([store.open(name) for name in runs])
-    forecasts = forecast_figures(figures_of(inputs), asked, stated)
-    document = forecast_document(inputs, asked, stated, forecasts)
+    forecasts = forecast_figures(figures_of(inputs), scale, stated)
+    result = forecast_document(inputs, scale, stated, forecasts)
     for caution in cautions:
         say(caution, err=True)
-    if write_json(json, document):
+    if write_json(json, result):
         say_lines(render(forecasts) + "\n")
     if seal:
-        sealed = keep(document, store.root)
+        sealed = keep(result, store.root)
         say(f"Sealed as {sealed}. Score it later: strakes predict score {sealed} RUN", err=True)
-        say(f"To prove the date to others, send them this hash today: SHA-256 {digest(document)}", err=True)
+        say(f"To prove the date to others, send them this hash today: SHA-256 {digest(result)}", err=True)
 
 
 @command.command("score")
-@click.argument("name", metavar="FORECAST")
-@click.argument("run", metavar="RUN")
-@json_option
+@takes()
 @english()
-def score_command(name: str, run: str, json: Output | None) -> None:
+def score_command(
+    *,
+    name: str = argument("FORECAST"),
+    run: str = argument("RUN"),
+    json: Json,
+) -> None:
     """Score a sealed forecast by RUN.
 
     RUN is a measurement of the large system, begun after the forecast was sealed. FORECAST is the id that strakes
     predict --seal printed, the beginning of it, or its file.
     """
-    from dataclasses import asdict
-
     from strakes.predict.forecast_text import say_score
     from strakes.predict.gather import figures_of
     from strakes.predict.sealed import open_sealed, require_later, score
     from strakes.runs.store import Store
 
     store = Store()
-    document = open_sealed(name, store.root)
+    sealed = open_sealed(name, store.root)
     measured = store.open(run)
-    require_later(document, measured)
-    scores = score(document, figures_of([measured]))
+    require_later(sealed, measured)
+    scores = score(sealed, figures_of([measured]))
     rows = [{**asdict(each), "factor": each.factor, "covered": each.covered} for each in scores]
-    if write_json(json, {"seal": document["seal"], "created": document["created"], "run": measured.id, "scores": rows}):
-        say(f"Sealed on {document['created'][:10]}, SHA-256 {document['seal']}")
+    result = {"seal": sealed["seal"], "created": sealed["created"], "run": measured.id, "scores": rows}
+    if write_json(json, result):
+        say(f"Sealed on {sealed['created'][:10]}, SHA-256 {sealed['seal']}")
         for each in scores:
             say(say_score(each))
 
 
 @command.command("namespace")
-@click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option("--mdts", type=WholeNumber(1, 1024), required=True, help="Share DIR among N metadata targets.")
-@click.option(
-    "--changed-within",
-    type=SECONDS,
-    default="7d",
-    show_default=True,
-    help="Weigh directories by what changed within this time.",
-)
-@click.option("--limit", type=SECONDS, default="5m", show_default=True, help="Stop counting after this time.")
-@json_option
-def namespace(directory: Path, mdts: int, changed_within: float, limit: float, json: Output | None) -> None:
+@takes()
+def namespace(
+    *,
+    directory: Directory,
+    mdts: int = option("Share DIR among N metadata targets.", type=WholeNumber(1, 1024), required=True),
+    json: Json,
+) -> None:
     """Share DIR among metadata targets. Counts entries and recent changes below DIR; changes nothing."""
-    from dataclasses import asdict
-
     from strakes.predict.namespace import commands, place, render_namespace, walk
     from strakes.targets.registry import detect
 
     # The printed commands must work from any directory.
     directory = directory.absolute()
     file_system = detect(directory).facts().file_system
-    tally, counted = walk(directory, since_s=changed_within, limit_s=limit)
+    tally, counted = walk(directory, since_s=_RECENT_S, limit_s=_WALK_S)
     plan = place(tally, mdts)
-    document = {
+    result = {
         "directory": str(plan.root),
         "entries": plan.entries,
         "changed": plan.changed,
@@ -157,6 +147,6 @@ def namespace(directory: Path, mdts: int, changed_within: float, limit: float, j
             {**asdict(share), "directories": [str(path) for path in share.directories]} for share in plan.shares
         ],
     }
-    if write_json(json, document):
+    if write_json(json, result):
         for line in render_namespace(plan, counted, commands(plan, file_system)):
             say(line)

@@ -1,18 +1,18 @@
-"""``strakes report RUN``: analyse and render a stored run again."""
+"""``strakes report``: the report of a stored run, one of its figures, or a page of advice."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from strakes.cli.options import Output, compare_with_option, html_option, json_option
+from strakes.base.language import english
+from strakes.cli.options import OUTPUT, CompareWith, Output, Report, StoredRun, TextOutput, argument, option, takes
 
 
 @click.command("report")
-@click.argument("run", metavar="[RUN]", default="latest")
-@json_option
-@html_option
-@compare_with_option
-def command(run: str, html: Output | None, json: Output | None, compare_with: str | None) -> int:
+@takes()
+def command(run: StoredRun, report: Report, compare_with: CompareWith) -> int:
     """Write the report of RUN again from the store; nothing is measured.
 
     RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
@@ -21,5 +21,68 @@ def command(run: str, html: Output | None, json: Output | None, compare_with: st
     from strakes.cli.measure import conclude, list_of
     from strakes.runs.store import Store
 
-    conclude(Store().open(run), html, json, list_of(compare_with))
+    conclude(Store().open(run), report, list_of(compare_with))
+    return 0
+
+
+@click.command("figure")
+@takes()
+@english()
+def figure(
+    *,
+    run: StoredRun,
+    name: str | None = argument("[FIGURE]", required=False),
+    output: Output | None = option(
+        "Write to FILE (.svg, .png or .pdf).  [default: FIGURE.svg]", "-o", "--output", type=OUTPUT
+    ),
+) -> int:
+    """Write FIGURE of RUN to a file. Without FIGURE, list the figures of RUN.
+
+    RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
+    before it.
+    """
+    from strakes.report.static_figure import find_figure, name_figures, write_figure
+    from strakes.runs.store import Store
+    from strakes.tuning.portraits import build_portrait
+
+    portrait = build_portrait(Store().open(run))
+    if name is None:
+        for known, figure in name_figures(portrait).items():
+            click.echo(f"{known:<24} {figure.title}")
+        return 0
+    figure = find_figure(portrait, name)
+    path = Path(f"{name}.svg") if output is None else output.path
+    if path is None:
+        raise click.UsageError("A figure is not written to standard output: give -o FILE.", click.get_current_context())
+    write_figure(figure, portrait, path)
+    click.echo(path)
+    return 0
+
+
+@click.command("guide")
+@takes()
+def guide(
+    *,
+    output: TextOutput,
+    run: str | None = argument("[RUN]", required=False),
+) -> int:
+    """Write a Markdown page of advice for users of a file system, from a finished survey or study.
+
+    RUN is a run id from strakes runs, or a file written by strakes export. The default is the run that strakes advise
+    would use. Nothing is measured. Every line names its evidence, and the page lists the unknowns.
+    """
+    from strakes.report.guide import render_guide
+    from strakes.runs.run import told_as_damage
+    from strakes.survey.analysis_build import results_of
+    from strakes.tuning.advise_choose import size_classes
+    from strakes.tuning.advise_paste import class_layouts
+    from strakes.tuning.advise_source import run_to_advise_from
+    from strakes.tuning.portraits import build_portrait
+
+    stored = run_to_advise_from(run)
+    with told_as_damage(stored):
+        results = results_of(stored)
+        layouts = class_layouts(size_classes("write", results), str(results.facts.get("file_system", "")))
+        page = render_guide(build_portrait(stored), [(layout.title, layout.text) for layout in layouts])
+    output.write(page)
     return 0

@@ -1,12 +1,11 @@
-"""``strakes run``: any workload, described in a file, as a command line of IOR or mdtest, as IO500's ini, or as DLIO's
-YAML.
-"""
+"""``strakes run``: a plan, a command line of IOR or mdtest, or a configuration of IO500 or DLIO."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +14,9 @@ import click
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_seconds
-from strakes.cli.numbers import NumberList
-from strakes.cli.options import DIRECTORY, Sampling, batch_option, measuring_options
+from strakes.cli.options import DIRECTORY, Batch, Parsed, Sampling, argument, option, takes
 
 if TYPE_CHECKING:
-    from strakes.runs.choice import Launch
     from strakes.survey.request import Request
 
 TOOLS = ("ior", "mdtest", "io500", "dlio")
@@ -30,32 +27,18 @@ class RunOrPeerCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments before the name of a tool, and keep the rest unparsed."""
-        place = self._tool_at(args, TOOLS)
-        if place is None and (place := self._tool_at(args, None)) is not None:
-            _refuse_misspelt(args[place], ctx)
-            place = None
-        if place is not None:
-            before = ["--resume=" if word == "--resume" else word for word in args[:place]]
+        takes = {name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
+        place = 0
+        while place < len(args) and args[place].startswith("-") and args[place] != "-":
+            bare = args[place] == "--resume" and {*args[place + 1 : place + 2]} & {*TOOLS}
+            place += 2 if args[place] in takes and not bare else 1
+        word = args[place] if place < len(args) else ""
+        if word in TOOLS:
+            before = ["--resume=" if each == "--resume" else each for each in args[:place]]
             args = [*before, "--", *args[place:]]
+        elif word:
+            _refuse_misspelt(word, ctx)
         return super().parse_args(ctx, args)
-
-    def _tool_at(self, args: list[str], tools: tuple[str, ...] | None) -> int | None:
-        """Return the index of the first argument that is not an option, if it is one of ``tools`` (None: any word)."""
-        takes = {
-            name
-            for option in self.params
-            if isinstance(option, click.Option) and not option.is_flag and not option.count
-            for name in option.opts
-        }
-        skip = False
-        for index, word in enumerate(args):
-            if skip and not (args[index - 1] == "--resume" and word in TOOLS):
-                skip = False
-            elif word.startswith("-") and word != "-":
-                skip = word in takes
-            else:
-                return index if tools is None or word in tools else None
-        return None
 
 
 def _refuse_misspelt(word: str, ctx: click.Context) -> None:
@@ -67,38 +50,46 @@ def _refuse_misspelt(word: str, ctx: click.Context) -> None:
         raise click.UsageError(f"no such plan or tool: {word}; did you mean {near}?", ctx)
 
 
+def _numbers(text: str) -> str:
+    """Return a list of numbers and ranges as a plan has it. Raises BadInputError for another form."""
+    if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text, re.ASCII):
+        raise BadInputError(f"expected a list of numbers such as 0-3,8, not {text!r}")
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Keys of the plan that place the ranks and their buffers."""
+
+    processors: str | None = option(
+        "Bind each rank to one of these processors, such as 0-3,8; the ranks of a host are assigned round-robin.",
+        type=Parsed("list", _numbers),
+    )
+    numa_nodes: str | None = option(
+        "Bind each rank and its memory to one of these NUMA nodes, such as 0,1; the ranks of a host are assigned "
+        "round-robin.",
+        type=Parsed("list", _numbers),
+    )
+    buffer_pages: str | None = option(
+        "Pages of the ranks' buffers: base pages (normal), transparent huge pages (transparent), or huge pages that "
+        "were reserved beforehand (huge).",
+        type=click.Choice(("normal", "transparent", "huge")),
+    )
+
+    def keys(self) -> dict[str, str]:
+        """Return the keys that were given."""
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+
 @click.command("run", cls=RunOrPeerCommand, options_metavar="[OPTIONS]")
-@click.argument("plan", metavar="PLAN.toml|ior|mdtest|io500|dlio")
-@click.argument("rest", metavar="DIR...|OPTIONS...", nargs=-1, type=click.UNPROCESSED)
-@measuring_options("1m")
-@batch_option
-@click.option(
-    "--processors",
-    type=NumberList(),
-    metavar="LIST",
-    help="Bind each rank to one of these processors, such as 0-3,8; the ranks of a host are assigned round-robin.",
-)
-@click.option(
-    "--numa-nodes",
-    type=NumberList(),
-    metavar="LIST",
-    help="Bind each rank and its memory to one of these NUMA nodes, such as 0,1; the ranks of a host are assigned "
-    "round-robin.",
-)
-@click.option(
-    "--buffer-pages",
-    type=click.Choice(("normal", "transparent", "huge")),
-    help="Pages of the ranks' buffers: base pages (normal), transparent huge pages (transparent), or huge pages that "
-    "were reserved beforehand (huge).",
-)
+@takes(budget_s="1m")
 def command(
-    plan: str,
-    rest: tuple[str, ...],
-    options: Sampling,
-    batch: str | None,
-    processors: str | None,
-    numa_nodes: str | None,
-    buffer_pages: str | None,
+    *,
+    plan: str = argument("PLAN.toml|ior|mdtest|io500|dlio"),
+    rest: tuple[str, ...] = argument("DIR...|OPTIONS...", nargs=-1, type=click.UNPROCESSED),
+    sampling: Sampling,
+    batch: Batch,
+    placement: Placement,
 ) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
 
@@ -111,27 +102,26 @@ def command(
     io500 config.ini; strakes export --format io500 then writes the summary. Or one of DLIO, for training without an
     accelerator: strakes run -n 4 dlio unet3d.yaml
     """
-    keys = {"processors": processors, "numa_nodes": numa_nodes, "buffer_pages": buffer_pages}
-    placement = {key: value for key, value in keys.items() if value is not None}
+    from strakes.cli.measure import measure
+
+    if plan in TOOLS and rest[:1] in (("--help",), ("-h",)):
+        from strakes.interop.command_options import tool_of
+
+        click.echo(tool_of(plan).help())
+        return 0
     if plan in TOOLS:
-        return _run_tool(plan, rest, options, placement, batch)
+        request, sampling = _of_tool(plan, rest, sampling, placement)
+        return measure(request, sampling, batch=batch)
     context = click.get_current_context()
     if not rest:
         raise click.UsageError("Missing argument 'DIR'.", context)
     path, *directories = (DIRECTORY.convert(word, None, context) for word in (plan, *rest))
-    return _run_plan(path, directories, options, placement, batch)
-
-
-def _ranks_per_node(launch: Launch) -> int | None:
-    """Return the number of ranks on each node, or None if one node has all or the launcher decides."""
-    if launch.ranks_per_node is None and len(launch.hosts) > 1 and launch.ranks:
-        return -(-launch.ranks // len(launch.hosts))
-    return launch.ranks_per_node
+    return measure(_of_plan(path, directories, sampling, placement), sampling, batch=batch)
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
     """Return the request to run a plan in these directories. Raises BadInputError for fewer ranks than directories."""
-    first, *beside = directories
+    beside = tuple(directories[1:])
     context = click.get_current_context()
     if len({path.resolve() for path in directories}) < len(directories):
         raise click.UsageError("A directory is given twice.", context)
@@ -144,56 +134,50 @@ def _several(request: Request, directories: Sequence[Path], ranks: int) -> Reque
         )
     if beside and request.keep:
         raise click.UsageError("--keep takes one directory only.", context)
-    return replace(request, directory=first, beside=tuple(beside))
+    return replace(request, beside=beside)
 
 
-def _run_plan(
-    path: Path, directories: Sequence[Path], options: Sampling, placement: Mapping[str, str], batch: str | None
-) -> int:
-    from strakes.cli.measure import measure, request_from
+def _of_plan(path: Path, directories: Sequence[Path], sampling: Sampling, placement: Placement) -> Request:
+    """Return the request to run a plan."""
+    from strakes.cli.measure import request_from
     from strakes.model.plan import placed
     from strakes.model.plan_toml import plan_from_toml
     from strakes.studies.plan_run import PlanRun
 
-    title, parsed = plan_from_toml(path, options.seed)
-    parsed = placed(parsed, placement)
-    if options.launch.ranks is not None:
-        parsed = replace(parsed, ranks=options.launch.ranks)
-    options = replace(options, seed=parsed.seed, launch=replace(options.launch, ranks=parsed.ranks))
-    request = request_from(options, "run", title, directories[0], (PlanRun(parsed),), full=True)
-    return measure(_several(request, directories, parsed.ranks), options, batch=batch)
+    title, parsed = plan_from_toml(path, sampling.seed)
+    parsed = placed(parsed, placement.keys())
+    if sampling.ranks is not None:
+        parsed = replace(parsed, ranks=sampling.ranks)
+    sampling = replace(sampling, seed=parsed.seed, ranks=parsed.ranks)
+    request = request_from(sampling, "run", title, directories[0], (PlanRun(parsed),))
+    return _several(request, directories, parsed.ranks)
 
 
-def _run_tool(
-    tool: str, words: tuple[str, ...], options: Sampling, placement: Mapping[str, str], batch: str | None
-) -> int:
-    from strakes.cli.measure import measure, request_from
+def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling, placement: Placement) -> tuple[Request, Sampling]:
+    """Return the request for the work of another tool, and the options with what its command line says."""
+    from strakes.cli.measure import request_from
     from strakes.interop.command_options import tool_of
     from strakes.model.plan import placed
     from strakes.studies.plan_run import PlanRun
 
-    launch, seed = options.launch, options.seed
-    if words[:1] in (("--help",), ("-h",)):
-        click.echo(tool_of(tool).help())
-        return 0
-    translated = tool_of(tool).translate(words, launch.ranks, seed, _ranks_per_node(launch))
+    per_node = sampling.ranks_per_node  # None: one node has all, or the launcher decides
+    if per_node is None and sampling.hosts and len(sampling.hosts) > 1 and sampling.ranks:
+        per_node = -(-sampling.ranks // len(sampling.hosts))
+    translated = tool_of(tool).translate(words, sampling.ranks, sampling.seed, per_node)
+    head = f"Unlike {tool}:"
     for index, note in enumerate(translated.notes):
-        head = f"Unlike {tool}:"
-        told = head if index == 0 else " " * len(head)
-        click.echo(for_terminal(f"{told} {note}"), err=True)
-    study = PlanRun(placed(translated.plan, placement), translated.measured, translated.fit)
+        click.echo(for_terminal(f"{head if index == 0 else ' ' * len(head)} {note}"), err=True)
     source = click.get_current_context().get_parameter_source("budget_s")
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
-        options = replace(options, budget_s=max(options.budget_s, translated.budget_s))
-    elif options.budget_s < translated.waits_s:
+        sampling = replace(sampling, budget_s=max(sampling.budget_s, translated.budget_s))
+    elif sampling.budget_s < translated.waits_s:
         raise BadInputError(
             f"one run takes at least {format_seconds(translated.waits_s)}",
-            where=f"strakes run {tool} with --budget {format_seconds(options.budget_s)}",
+            where=f"strakes run {tool} with --budget {format_seconds(sampling.budget_s)}",
             why="its steps compute for that long, whatever the file system does",
             remedy=f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out.",
         )
-    keep = options.keep or translated.keep
-    options = replace(options, keep=keep, launch=replace(launch, ranks=translated.plan.ranks))
-    request = request_from(options, "run", tool, translated.directory, (study,), full=True)
-    directories = (translated.directory, *translated.beside)
-    return measure(_several(request, directories, translated.plan.ranks), options, batch=batch)
+    sampling = replace(sampling, keep=sampling.keep or translated.keep, ranks=translated.plan.ranks)
+    study = PlanRun(placed(translated.plan, placement.keys()), translated.measured, translated.fit)
+    request = request_from(sampling, "run", tool, translated.directory, (study,))
+    return _several(request, (translated.directory, *translated.beside), translated.plan.ranks), sampling

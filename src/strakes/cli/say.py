@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -56,9 +57,38 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
     return wrapper.fill(line)
 
 
-def say_lines(text: str, *, err: bool = False) -> None:
+def say_rows(rows: Sequence[tuple[str, object]], begin: str = "") -> None:
+    """Print labels and texts in two columns, wrapped on a narrower terminal."""
+    width = max(len(label) for label, _ in rows)
+    for label, text in rows:
+        say_sentence(f"{begin}{label:<{width}}  {text}", indent=len(begin) + width + 2)
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False) -> None:
+    """Print a table whose cells are wrapped on a narrower terminal; with ``whole`` its rows take two lines instead."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*heads, box=box.SIMPLE_HEAD, show_edge=False)
+    shown = [tuple(map(for_terminal, row)) for row in rows]
+    for row in shown:
+        table.add_row(*row)
+    for column in table.columns if whole else table.columns[:1]:
+        column.no_wrap = True
+    console = Console(markup=False, highlight=False, width=None if sys.stdout.isatty() else 1000)
+    unlimited = console.options.update(width=100_000)  # more columns than any row needs
+    if not whole or console.measure(table, options=unlimited).maximum <= console.width:
+        console.print(table)
+        return
+    for first, *middle, last in shown:
+        say(f"{first}  {last}")
+        say(f"  {'  '.join(middle)}")
+
+
+def say_lines(text: str) -> None:
     """Print a text of several lines, such as the output of a job, without a newline at its end."""
-    click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False, err=err)
+    click.echo("\n".join(map(for_terminal, text.replace("\t", "    ").split("\n"))), nl=False)
 
 
 def print_json(document: object) -> None:

@@ -1,66 +1,55 @@
-"""``strakes study NAME DIR``: run one study with every level of its factors."""
+"""``strakes study``: one study with every level of its factors, or all studies of one source."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from strakes.base.errors import BadInputError
-from strakes.cli.fault_options import AskedFault, drill_visit, fault_options
+from strakes.base.language import english
+from strakes.cli.fault_options import FaultOptions, drill_visit
 from strakes.cli.options import (
     DIRECTORY,
+    Against,
     Amounts,
+    Batch,
+    Libcephfs,
+    Like,
+    Output,
     Sampling,
-    amount_options,
-    batch_option,
-    libcephfs_option,
-    like_option,
+    argument,
     like_run,
-    measuring_options,
+    option,
+    takes,
+    write_json,
 )
 from strakes.cli.say import say_sentence
 
+if TYPE_CHECKING:
+    from strakes.model.portrait import Portrait
+
 
 @click.command("study")
-@click.argument("name")
-@click.argument("directory", metavar="DIR", type=DIRECTORY, required=False)
-@measuring_options("5m")
-@amount_options
-@batch_option
-@libcephfs_option
-@click.option(
-    "--against",
-    metavar="DIR2",
-    type=DIRECTORY,
-    help="Also measure DIR2, in turn with DIR, and compare the two.",
-)
-@click.option(
-    "--knob",
-    metavar="NAME=A,B",
-    help="Compare two values of the system setting NAME, in turn; it is put back after every visit.",
-)
-@like_option
-@fault_options
-@click.option(
-    "--yes-this-interrupts-service",
-    "agreed",
-    is_flag=True,
-    help="Confirm that the study recovery may interrupt the service.",
-)
+@takes(budget_s="5m")
 def command(
-    name: str,
-    directory: Path | None,
-    options: Sampling,
+    *,
+    name: str = argument("NAME"),
+    directory: Path | None = argument("DIR", type=DIRECTORY, required=False),
+    knob: str | None = option(
+        "Compare two values of the system setting NAME, in turn; it is put back after every visit.",
+        metavar="NAME=A,B",
+    ),
+    sampling: Sampling,
     amounts: Amounts,
-    batch: str | None,
-    libcephfs: bool,
-    against: Path | None,
-    knob: str | None,
-    like: str | None,
-    agreed: bool,
-    fault: AskedFault,
+    libcephfs: Libcephfs,
+    against: Against,
+    like: Like,
+    batch: Batch,
+    fault: FaultOptions,
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
 
@@ -70,7 +59,7 @@ def command(
     mds-kill.
     """
     from strakes.cli.measure import measure, request_from
-    from strakes.studies.against import Against
+    from strakes.studies.against import Against as Pair
     from strakes.studies.registry import STUDIES, study_named
 
     if name == "list":
@@ -89,27 +78,25 @@ def command(
     if against is not None and study.visits_in_sequence:
         remedy = "Measure both directories, one after the other, without --against."
         raise BadInputError(f"the study {name} cannot be interleaved with a second directory", remedy=remedy)
+    if knob is not None and against is not None:
+        raise BadInputError("--knob cannot be used with --against", remedy="Leave out --against.")
+    if knob is not None and study.visits_in_sequence:
+        remedy = "strakes study small-files measures floods of files."
+        raise BadInputError(f"--knob cannot be used with the study {name}", remedy=remedy)
     visit = None
     if study.interrupts_service:
-        visit = drill_visit(directory, agreed, fault, options.servers)
-    elif agreed or fault.name or any(fault.words.values()):
+        visit = drill_visit(directory, fault, sampling.servers)
+    elif fault != FaultOptions():
         raise BadInputError(f"the study {name} causes no fault", remedy="Leave out --fault and its options.")
-    if knob is not None and (against is not None or study.visits_in_sequence):
-        remedy = (
-            "Leave out --against." if against is not None else "strakes study small-files measures floods of files."
-        )
-        raise BadInputError(
-            f"--knob cannot be used with {'--against' if against else f'the study {name}'}", remedy=remedy
-        )
-    studies = (study if against is None and knob is None else Against(study, *_values(knob)),)
+    varied = study if against is None and knob is None else Pair(study, *_values(knob))
     request = replace(
-        request_from(options, "study", name, directory, studies, full=True, amounts=amounts),
+        request_from(sampling, "study", name, directory, (varied,), amounts),
         against=against,
         like=like_run(like, amounts.data_per_rank, amounts.phase_s),
         visit=visit,
         libcephfs=libcephfs,
     )
-    return measure(request, options, batch=batch)
+    return measure(request, sampling, batch=batch)
 
 
 def _values(knob: str | None) -> tuple[str, ...]:
@@ -122,3 +109,73 @@ def _values(knob: str | None) -> tuple[str, ...]:
         remedy = "Give a setting with two values, such as --knob mds_cache_memory_limit=256MiB,1GiB."
         raise BadInputError(f"--knob {knob} does not name two values", remedy=remedy)
     return name, before, after
+
+
+# Share of the budget for a population, which comes first; the rest also gets what the population does not need.
+_SHARE_OF_POPULATION = 0.5
+# Studies get at least this many seconds, so that a slow removal of a population does not leave them without a block.
+_LEAST_S = 10.0
+
+
+@click.command()
+@takes(budget_s="10m")
+@english()
+def reproduce(
+    *,
+    libcephfs: Libcephfs,
+    against: Against,
+    source: str = argument("SOURCE", type=click.Choice(["S1", "S2", "S3", "S4", "S5"], case_sensitive=False)),
+    directory: Path = argument("DIR", type=DIRECTORY),
+    sampling: Sampling,
+    amounts: Amounts,
+) -> int:
+    """Repeat the measurements of SOURCE at a scale that fits here, and compare its values with yours.
+
+    SOURCE is one of five publications: S1 user-level I/O configuration, S2 metadata devices, S3 floods of small files,
+    S4 metadata targets, S5 access patterns. Published values are never mixed with measured ones. Measurements that are
+    impossible on DIR are skipped, with the reason. For S3, --files is the number of files at the end of its population.
+    """
+    from strakes.cli.measure import analyse, perform, report_path, request_from, write_report
+    from strakes.model.literature import SOURCES
+    from strakes.report.reproduced import render, to_document
+    from strakes.studies.against import Against as Pair
+    from strakes.studies.registry import study_named
+
+    chosen = SOURCES[source.upper()]
+    if chosen.grown and sampling.resume is not None:
+        first = f"strakes study {chosen.studies[0]} {directory} --resume"
+        what = f"{chosen.name} consists of several runs and cannot be resumed as a whole"
+        raise BadInputError(what, remedy=f"Resume its studies one by one, beginning with: {first}")
+    if chosen.grown and against is not None:
+        remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
+        why = "one of its studies grows a population of files, which cannot be interleaved"
+        raise BadInputError(f"{chosen.name} cannot be interleaved with a second directory", why=why, remedy=remedy)
+    done: list[tuple[Portrait, Path]] = []
+    began = time.monotonic()
+    for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):
+        is_population = names == (chosen.grown,)
+        left_s = sampling.budget_s - (time.monotonic() - began)
+        part = replace(
+            sampling,
+            budget_s=_SHARE_OF_POPULATION * sampling.budget_s if is_population else max(_LEAST_S, left_s),
+            html=_second(sampling.html) if is_population else sampling.html,
+        )
+        studies = tuple(study_named(name) if against is None else Pair(study_named(name)) for name in names)
+        own = replace(amounts, files=None) if chosen.grown and not is_population else amounts
+        title = f"{chosen.name} {' '.join(names)}"
+        request = request_from(part, "reproduce", title, directory, studies, own)
+        run = perform(replace(request, against=against, libcephfs=libcephfs), part)
+        portrait = analyse(run)
+        write_report(portrait, run, part.html)
+        done.insert(0, (portrait, report_path(run, part.html)))
+    portraits = [portrait for portrait, _ in done]
+    if write_json(sampling.json, to_document(chosen, portraits)):
+        click.echo(render(chosen, portraits, [str(path) for _, path in done]))
+    return 0
+
+
+def _second(html: Output | None) -> Output | None:
+    """Return the output for the population's report, next to the main report."""
+    if html is None or html.path is None:
+        return html
+    return Output(html.path.with_stem(f"{html.path.stem}-population"))

@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
-from strakes.cli.options import (
-    DIRECTORY,
-    Amounts,
-    Sampling,
-    amount_options,
-    batch_option,
-    compare_with_option,
-    like_option,
-    like_run,
-    measuring_options,
-)
+from strakes.cli.options import Amounts, Batch, CompareWith, Directory, Like, Sampling, like_run, takes
 
 
 @click.command("survey")
-@click.argument("directory", metavar="DIR", type=DIRECTORY)
-@measuring_options("2m")
-@amount_options
-@like_option
-@compare_with_option
-@batch_option
+@takes(budget_s="2m")
 def command(
-    directory: Path,
-    options: Sampling,
+    directory: Directory,
+    sampling: Sampling,
     amounts: Amounts,
-    like: str | None,
-    compare_with: str | None,
-    batch: str | None,
+    like: Like,
+    compare_with: CompareWith,
+    batch: Batch,
 ) -> int:
     """Measure the file system under DIR and say how to use it well.
 
@@ -44,6 +28,7 @@ def command(
     from strakes.cli.measure import measure, request_from
     from strakes.studies.registry import SURVEY
 
-    run = like_run(like, amounts.data_per_rank, amounts.files, amounts.phase_s)
-    request = request_from(options, "survey", "survey", directory, SURVEY, full=False, amounts=amounts)
-    return measure(replace(request, like=run), options, batch=batch, compare_with=compare_with)
+    plans = like_run(like, amounts.data_per_rank, amounts.files, amounts.phase_s)
+    request = request_from(sampling, "survey", "survey", directory, SURVEY, amounts)
+    request = replace(request, like=plans, full=False)
+    return measure(request, sampling, batch=batch, compare_with=compare_with)

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from strakes.base.foreign_text import for_terminal
-from strakes.base.text_width import columns, padded
-from strakes.cli.options import DIRECTORY, as_json_option, servers_option
-from strakes.cli.say import print_json, say_sentence
+from strakes.base.units import counted, format_bytes
+from strakes.cli.options import AsJson, AtServers, Directory, takes
+from strakes.cli.say import print_json, print_table, say, say_rows, say_sentence
 
 if TYPE_CHECKING:
-    from strakes.targets.block_device import BlockDevice
-    from strakes.targets.command import Servers
-    from strakes.targets.description import DataTarget, Description, Layout, MetadataTarget, Placement
+    from strakes.targets.description import DataTarget, Layout, MetadataTarget, Placement
     from strakes.targets.knowledge import Knowledge
 
-_Row = tuple[str, str]
+_HEADS = ("name", "server", "state", "free", "free inodes", "pools")
 
 
 @click.command()
-@click.argument("directory", metavar="DIR", type=DIRECTORY)
-@servers_option
-@as_json_option
-def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
+@takes()
+def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
     """Show the properties of the file system under DIR. Nothing is written there."""
     from strakes.targets.knowledge import know
     from strakes.targets.registry import detect
@@ -35,56 +29,58 @@ def command(directory: Path, servers: Servers | None, as_json: bool) -> None:
     if as_json:
         print_json(known.document())
         return
-    rows = [
-        *_rows(known),
-        *(_device_rows(known.facts.block_device) if known.facts.block_device else []),
-        *_told(known),
-    ]
-    width = max(len(label) for label, _ in rows)
-    for label, text in rows:
-        say_sentence(f"{label:<{width}}  {text}", indent=width + 2)
-    for line in _tables(known.description):
-        click.echo(for_terminal(line))
-    for sentence in _sentences(known):
-        say_sentence(sentence)
+    description = known.description
+    say_rows(list(_rows(known)))
+    hosts = [(server.name, server.role, server.address, server.state) for server in description.servers]
+    _print_table("Servers", ("name", "role", "address", "state"), hosts)
+    _print_table("Metadata targets", _HEADS, [_target_row(target) for target in description.metadata_targets])
+    _print_table("Data targets", _HEADS, [_target_row(target) for target in description.data_targets])
+    controls = known.controls or ("no layouts of files; for settings see: strakes knobs list DIR",)
+    for title, lines in (
+        ("Check before you trust figures", known.unlike),
+        ("Notes", (*known.facts.notes, *description.notes)),
+        ("strakes can change", controls),
+        ("strakes cannot change, and why", [f"{limit.what}: {limit.why}" for limit in known.limits]),
+    ):
+        for text in ("", title, *(f"  {line}" for line in lines)) if lines else ():
+            say_sentence(text)
 
 
-def _rows(known: Knowledge) -> list[_Row]:
-    from strakes.base.units import format_bytes
-
-    facts = known.facts
-    inodes = (
-        f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
-        if facts.total_inodes
-        else "this file system does not count inodes"
-    )
-    return [
-        ("directory", click.format_filename(facts.path)),
-        ("file system", f"{facts.file_system} ({_where(known)})"),
-        ("device", facts.device),
-        ("mounted on", click.format_filename(facts.mount_point)),
-        ("mount options", ",".join(facts.mount_options)),
-        ("space", f"{format_bytes(facts.free_bytes)} free of {format_bytes(facts.total_bytes)}"),
-        ("inodes", inodes),
-        *(("quota", text) for text in facts.quotas),
-        ("block", format_bytes(facts.block_bytes)),
-        ("direct I/O", "not tested (a survey tests it in its own directory)"),
-    ]
-
-
-def _device_rows(device: BlockDevice) -> list[_Row]:
-    from strakes.base.units import format_bytes
-
-    kind = "rotational" if device.rotational else "not rotational"
-    rows = [
-        ("block device", f"{device.name}, {format_bytes(device.total_bytes)}, {kind} (according to the kernel)"),
-        ("I/O scheduler", device.scheduler),
-        ("read-ahead", format_bytes(device.read_ahead_bytes)),
-        ("write cache", device.write_cache),
-    ]
-    if device.raid or device.members:
-        rows.append(("made of", f"{device.raid} {', '.join(device.members)}".strip()))
-    return [*rows, ("backing file", click.format_filename(device.backing_file))] if device.backing_file else rows
+def _rows(known: Knowledge) -> Iterator[tuple[str, object]]:
+    """Yield the properties that are no tables, each with its label."""
+    facts, description = known.facts, known.description
+    free = f"{facts.free_inodes:,} free of {facts.total_inodes:,}"
+    yield "directory", facts.path
+    yield "file system", f"{facts.file_system} ({_where(known)})"
+    yield "device", facts.device
+    yield "mounted on", facts.mount_point
+    yield "mount options", ",".join(facts.mount_options)
+    yield "space", f"{format_bytes(facts.free_bytes)} free of {format_bytes(facts.total_bytes)}"
+    yield "inodes", free if facts.total_inodes else "this file system does not count inodes"
+    yield from (("quota", text) for text in facts.quotas)
+    yield "block", format_bytes(facts.block_bytes)
+    yield "direct I/O", "not tested (a survey tests it in its own directory)"
+    if device := facts.block_device:
+        kind = "rotational" if device.rotational else "not rotational"
+        yield "block device", f"{device.name}, {format_bytes(device.total_bytes)}, {kind} (according to the kernel)"
+        yield "I/O scheduler", device.scheduler
+        yield "read-ahead", format_bytes(device.read_ahead_bytes)
+        yield "write cache", device.write_cache
+        if device.raid or device.members:
+            yield "made of", f"{device.raid} {', '.join(device.members)}".strip()
+        if device.backing_file:
+            yield "backing file", device.backing_file
+    name = description.file_system_name
+    told = {
+        "name": "" if name == facts.device else name,
+        "version": description.version,
+        "pools": ", ".join(description.pools),
+        "network": ", ".join(description.network),
+        **{key: value for key, value in description.client.items() if key != "mount options"},
+        "layout here": layout_text(known.layout) if known.layout is not None else "",
+        "placement here": placement_text(known.placement) if known.placement is not None else "",
+    }
+    yield from ((key, value) for key, value in told.items() if value)
 
 
 def _where(known: Knowledge) -> str:
@@ -98,30 +94,8 @@ def _where(known: Knowledge) -> str:
     return "on this machine" if len(here) == len(servers) else "on this machine and others"
 
 
-def _told(known: Knowledge) -> Iterator[_Row]:
-    """Yield the file system's own description, without its servers and targets."""
-    description = known.description
-    if description.file_system_name != known.facts.device:
-        yield "name", description.file_system_name
-    if description.version:
-        yield "version", description.version
-    if description.pools:
-        yield "pools", ", ".join(description.pools)
-    if description.network:
-        yield "network", ", ".join(description.network)
-    for key, value in description.client.items():
-        if key != "mount options":
-            yield key, value
-    if known.layout is not None:
-        yield "layout here", layout_text(known.layout)
-    if known.placement is not None:
-        yield "placement here", placement_text(known.placement)
-
-
 def layout_text(layout: Layout) -> str:
     """Return a layout as text."""
-    from strakes.base.units import counted, format_bytes
-
     parts = [
         f"stripe count {layout.stripe_count}" if layout.stripe_count is not None else "",
         f"stripe size {format_bytes(layout.stripe_size_bytes)}" if layout.stripe_size_bytes is not None else "",
@@ -146,62 +120,19 @@ def placement_text(placement: Placement) -> str:
         how = f"spread by the file system over {len(placement.metadata_targets)} metadata targets ({targets})"
     else:
         how = f"on metadata target {targets}, its subdirectories spread by the file system" if targets else "spread"
-    return ", ".join(
-        part for part in (how, placement.hash, "also for subdirectories" if placement.inherited else "") if part
-    )
+    return ", ".join(filter(None, (how, placement.hash, "also for subdirectories" if placement.inherited else "")))
 
 
-def _tables(description: Description) -> Iterator[str]:
-    if description.servers:
-        rows = [(server.name, server.role, server.address, server.state) for server in description.servers]
-        yield from _table("Servers", ("name", "role", "address", "state"), rows)
-    yield from _target_table("Metadata targets", description.metadata_targets)
-    yield from _target_table("Data targets", description.data_targets)
+def _target_row(target: DataTarget | MetadataTarget) -> tuple[str, ...]:
+    space = f"{format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)}" if target.total_bytes else ""
+    inodes = f"{target.free_inodes:,} of {target.total_inodes:,}" if target.total_inodes else ""
+    return target.name, target.server, target.state, space, inodes, ", ".join(getattr(target, "pools", ()))
 
 
-def _target_table(title: str, targets: Sequence[DataTarget] | Sequence[MetadataTarget]) -> Iterator[str]:
-    from strakes.base.units import format_bytes
-
-    if not targets:
-        return
-    rows = []
-    for target in targets:
-        space = (
-            f"{format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)}" if target.total_bytes else "-"
-        )
-        inodes = f"{target.free_inodes:,} of {target.total_inodes:,}" if target.total_inodes else "-"
-        rows.append(
-            (
-                target.name,
-                target.server or "-",
-                target.state or "-",
-                space,
-                inodes,
-                ", ".join(getattr(target, "pools", ())) or "-",
-            )
-        )
-    yield from _table(title, ("name", "server", "state", "free", "free inodes", "pools"), rows)
-
-
-def _table(title: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the lines of a table, without columns that have only dashes."""
-    kept = [column for column in range(len(head)) if any(row[column] not in ("", "-") for row in rows)]
-    shown = (head, *rows)
-    widths = {column: max(columns(row[column]) for row in shown) for column in kept}
-    yield from ("", title)
-    for row in shown:
-        yield f"  {'  '.join(padded(row[column], widths[column]) for column in kept)}".rstrip()
-
-
-def _sentences(known: Knowledge) -> Iterator[str]:
-    limits = [f"{limit.what}: {limit.why}" for limit in known.limits]
-    controls = known.controls or ("no layouts of files; for settings see: strakes knobs list DIR",)
-    for title, lines in (
-        ("Check before you trust figures", known.unlike),
-        ("Notes", (*known.facts.notes, *known.description.notes)),
-        ("strakes can change", controls),
-        ("strakes cannot change, and why", limits),
-    ):
-        if lines:
-            yield from ("", title)
-            yield from (f"  {line}" for line in lines)
+def _print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table without its empty columns."""
+    kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
+    if kept:
+        say()
+        say(title)
+        print_table([heads[column] for column in kept], [[row[column] or "-" for column in kept] for row in rows])

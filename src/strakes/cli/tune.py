@@ -9,36 +9,25 @@ import click
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import english
-from strakes.cli.options import DIRECTORY, PATH, Measuring, measuring_options, write_json
+from strakes.cli.options import PATH, Directory, Measuring, option, takes, write_json
 
 
 @click.command("tune")
-@click.argument("directory", metavar="DIR", type=DIRECTORY)
-@click.option(
-    "--app",
-    "app_path",
-    required=True,
-    type=PATH,
-    metavar="APP.toml",
-    help="Description of the application; examples/apps/ has examples.",
-)
-@measuring_options("20m", repeats_cells=False)
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="NAME=LEVEL,...",
-    help="Try only these levels of the setting NAME. May be repeated.",
-)
-@click.option(
-    "--knobs", multiple=True, metavar="NAME[=VALUE,...]", help="Also vary the system setting NAME. May be repeated."
-)
+@takes(budget_s="20m")
 @english()
 def command(
-    directory: Path,
-    app_path: Path,
+    *,
+    directory: Directory,
+    app: Path = option(
+        "Description of the application; examples/apps/ has examples.", type=PATH, required=True, metavar="APP.toml"
+    ),
+    only: tuple[str, ...] = option(
+        "Try only these levels of the setting NAME. May be repeated.", default=(), metavar="NAME=LEVEL,..."
+    ),
+    knobs: tuple[str, ...] = option(
+        "Also vary the system setting NAME. May be repeated.", default=(), metavar="NAME[=VALUE,...]"
+    ),
     options: Measuring,
-    only: Sequence[str],
-    knobs: Sequence[str],
 ) -> int:
     """Search for the best settings for the application in APP.toml on DIR by experiment.
 
@@ -55,7 +44,7 @@ def command(
     from strakes.tuning.run import perform
 
     request = TuningRequest(
-        app=read_app(app_path),
+        app=read_app(app),
         directory=directory,
         budget_s=options.budget_s,
         confidence=options.confidence,
@@ -66,7 +55,7 @@ def command(
         servers=options.servers,
         command=typed_command(),
         only=_levels("--only", only),
-        knobs=_levels("--knobs", knobs, may_be_bare=True),
+        knobs=_levels("--knobs", knobs),
     )
     run = carry_out(perform, request, options)
     portrait = analyse(run)
@@ -76,16 +65,15 @@ def command(
     return 0
 
 
-def _levels(option: str, words: Sequence[str], *, may_be_bare: bool = False) -> dict[str, tuple[str, ...]]:
-    """Parse words of the form NAME=LEVEL,LEVEL. Raises BadInputError for any other form."""
+def _levels(option: str, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Parse words of the form NAME=LEVEL,LEVEL, for --knobs also NAME. Raises BadInputError for any other form."""
     chosen: dict[str, tuple[str, ...]] = {}
     for word in words:
         name, equals, values = word.partition("=")
         levels = tuple(value.strip() for value in values.split(",") if value.strip())
-        if not name or (not levels and not (may_be_bare and not equals)):
-            raise BadInputError(
-                f"expected NAME=LEVEL,..., not {word!r}", remedy=f"Write, for example, {option} transfer=64KiB,1MiB."
-            )
+        if not name or (not levels and (equals or option != "--knobs")):
+            remedy = f"Write, for example, {option} transfer=64KiB,1MiB."
+            raise BadInputError(f"expected NAME=LEVEL,..., not {word!r}", remedy=remedy)
         if name in chosen:
             raise BadInputError(f"{option} {name} is given twice", remedy=f"Give all its levels in one {option}.")
         chosen[name] = levels

@@ -107,10 +107,8 @@ class _Watchdog:
         command.end_running()
         if self._stopping.wait(max(0.0, by_s - time.monotonic())):
             return
-        words = [("error", error.what), ("where", error.where), ("why", error.why), ("next", error.remedy)]
-        lines = [f"strakes: {name}: {text}" if name == "error" else f"  {name}: {text}" for name, text in words]
         with suppress(OSError):
-            os.write(2, "".join(f"{line}\n" for line in lines).encode())
+            os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
         for tell in _last_resort:
             tell(error.exit_status)
         os._exit(error.exit_status)

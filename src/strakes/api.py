@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.base.units import counted
@@ -22,35 +21,17 @@ if TYPE_CHECKING:
 Row = TypeVar("Row")
 
 
-class Table(Sequence[Row], Generic[Row]):
+class Table(tuple[Row, ...]):
     """Rows in order; each becomes a line of a data frame."""
 
-    def __init__(self, rows: Sequence[Row], to_dict: Callable[[Row], Mapping[str, object]]) -> None:
-        """``to_dict`` names the columns of a row."""
-        self._rows = tuple(rows)
-        self._to_dict = to_dict
-
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Row, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Row | tuple[Row, ...]:
-        return self._rows[index]
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self._rows)
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return f"<{counted(len(self), 'row')}; to_pandas() makes a data frame of them>"
 
     def to_dicts(self) -> list[dict[str, object]]:
-        """Give every row as names and values; settings of cells are columns of their own."""
-        return [dict(self._to_dict(row)) for row in self._rows]
+        """Give every row as names and values; settings of cells and ends of intervals are columns of their own."""
+        return [_columns(row) for row in self]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Make a data frame. Raises EnvironmentLacksError without pandas."""
@@ -86,22 +67,22 @@ class OpenedRun:
     @property
     def cells(self) -> Table[CellEstimate]:
         """Each measured cell: median, interval (low, high), unit (B/s, op/s, s) and its settings."""
-        return Table(self.portrait.cells, _columns_of_cell)
+        return Table(self.portrait.cells)
 
     @property
     def findings(self) -> Table[Finding]:
         """What the run found, each with its verdict and interval."""
-        return Table(self.portrait.findings, _columns)
+        return Table(self.portrait.findings)
 
     @property
     def answers(self) -> Table[Answer]:
         """Return the answer to each question of the run, with its grade."""
-        return Table(self.portrait.answers, _columns)
+        return Table(self.portrait.answers)
 
     @property
     def warnings(self) -> Table[RunWarning]:
         """What a reader of the figures must know."""
-        return Table(self.portrait.warnings, _columns)
+        return Table(self.portrait.warnings)
 
     @property
     def samples(self) -> Table[dict[str, object]]:
@@ -109,7 +90,7 @@ class OpenedRun:
         from strakes.interop.export_rows import rows
 
         with told_as_damage(self._run):
-            return Table(list(rows(self._run)), lambda row: row)
+            return Table(rows(self._run))
 
 
 def open_run(run: str, store: str | Path | None) -> OpenedRun:
@@ -122,15 +103,12 @@ def open_run(run: str, store: str | Path | None) -> OpenedRun:
     return OpenedRun(Store(None if store is None else Path(store)).open(run))
 
 
-def _columns(row: Answer | Finding | RunWarning) -> dict[str, object]:
+def _columns(row: object) -> dict[str, object]:
+    if isinstance(row, dict):
+        return row
+    assert is_dataclass(row) and not isinstance(row, type)
     columns = asdict(row)
-    interval = columns.pop("interval", None)
-    if interval is not None:
-        columns |= {name: interval[name] for name in ("low", "high", "confidence", "of")}
-    return columns
-
-
-def _columns_of_cell(cell: CellEstimate) -> dict[str, object]:
-    columns = asdict(cell)
-    settings = columns.pop("settings")
+    interval = columns.pop("interval", None) or {}
+    columns |= {name: value for name, value in interval.items() if name != "unit"}
+    settings = columns.pop("settings", {})
     return columns | {name: value for name, value in settings.items() if name not in columns}

@@ -65,7 +65,7 @@ def test_a_missing_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_table_is_an_empty_frame() -> None:
-    assert Table[dict[str, object]]([], lambda row: row).to_pandas().equals(pandas.DataFrame())
+    assert Table[dict[str, object]]().to_pandas().equals(pandas.DataFrame())
 
 
 def test_the_notebook_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

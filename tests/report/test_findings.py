@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from report.example import HOSTILE_PATH, example_portrait
-from report.golden import assert_golden
+from report.example import DOCUMENT, HOSTILE_PATH, example_portrait
 from strakes.base.errors import BadInputError
 from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
@@ -26,20 +25,14 @@ def example_document() -> dict[str, Any]:
 
 def test_the_document_is_the_portrait_as_plain_values() -> None:
     assert example_document() == json.loads(json.dumps(asdict(example_portrait())))
-    assert_golden("findings.json", json.dumps(example_document(), indent=1) + "\n")
+    assert json.dumps(example_document(), indent=1) + "\n" == DOCUMENT.read_text(encoding="utf-8")
 
 
 def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
     portrait = example_portrait()
     validate(example_document())
     again = from_record(Portrait, example_document())
-    assert again.cells == portrait.cells
-    assert again.figures == portrait.figures
-    assert again.findings == portrait.findings
-    assert again.answers == portrait.answers
-    assert again.warnings == portrait.warnings
-    assert again.target["path"] == HOSTILE_PATH
-    assert to_document(again) == example_document()
+    assert again == portrait and again.target["path"] == HOSTILE_PATH
 
 
 def test_an_empty_portrait_is_a_valid_document() -> None:

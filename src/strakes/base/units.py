@@ -25,7 +25,6 @@ _RATE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([kKMGT]?)(i?)(B|b|bit|Bit)(?:/
 _COUNT = re.compile(
     r"^\s*(?:10\^([0-9]{1,2})|([0-9]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,2})?|[0-9]{1,3}(?:_[0-9]{3})+)\s*([kKMGT]?))\s*$"
 )
-_MOST_COUNT = 1e18  # of things; more than any file system has files, and less than 64 bits can hold
 
 
 def _parse(text: str, units: Mapping[str, float], kind: str, example: str) -> float:
@@ -93,7 +92,7 @@ def parse_count(text: str) -> float:
         raise _refusal("number", text, "Write, for example, 2000, 2_000, 2k, 1e9 or 10^9.")
     power, digits, prefix = match.groups()
     count = 10.0 ** int(power) if power else float(digits) * _PREFIXES[prefix]
-    if count > _MOST_COUNT:
+    if count > 1e18:  # more than any file system has files, and less than 64 bits can hold
         raise _refusal("number", text, "Give a smaller number.", " is too large")
     return count
 

@@ -262,9 +262,6 @@ class SmallFilesPhase:
         return sum(step.op == op for step in self.flow)
 
 
-_READ_PIECES = 256  # as the engine
-
-
 @dataclass(frozen=True)
 class ProbePhase:
     """One operation of every rank at each moment of a schedule, whatever became of those before it.
@@ -293,7 +290,8 @@ class ProbePhase:
 
     def bytes_added(self) -> int:
         """Bytes of one rank."""
-        most = {"file-cycle": 1, "file-read": _READ_PIECES}.get(self.operation, self.operations_per_rank())
+        # Reads go over 256 pieces, as in the engine.
+        most = {"file-cycle": 1, "file-read": 256}.get(self.operation, self.operations_per_rank())
         return most * self.file_bytes
 
     def inodes_added(self) -> int:

@@ -29,7 +29,7 @@ _SIDE = re.compile(r"against:.*?-([AB])-")
 # Above this ratio a difference is shown as a factor, below in percent.
 _IN_TIMES = 1.5
 # Differences below this share are shown as "alike".
-_SAME = 0.03
+_SAME_SHARE = 0.03
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _slower(one: Comparison) -> str:
     told = {"option": one.option, "low": number(one.low), "high": number(one.high)}
     if one.ratio >= _IN_TIMES:
         return gettext("{option}: {ratio} times slower [{low}-{high}]", ratio=number(one.ratio), **told)
-    if abs(one.ratio - 1) < _SAME:
+    if abs(one.ratio - 1) < _SAME_SHARE:
         return gettext("{option}: alike [{low}-{high}]", **told)
     share = percent(round(abs(1 - 1 / one.ratio), 2))
     if one.ratio > 1:

@@ -11,12 +11,13 @@ from typing import Literal
 from strakes.base.units import GIB, KIB, MIB, TIB, format_bytes
 from strakes.model.portrait import Figure, Reference
 
+# Doubled, labels overlap; halved, values cannot be read off.
 MOST_TICKS = 9
-FEWEST_TICKS = 4
+FEWEST_TICKS = 4  # halved, a log axis has a single label
 # A published band may widen the x axis until our own points take only this share of it.
-SHARE_OF_OURS = 0.6
+OUR_SHARE = 0.6
 # Above this ratio of the largest to the smallest median the axis is logarithmic; a linear one would hide small values.
-LOG_FROM_RATIO = 10.0
+LOG_FROM_TIMES = 10.0
 
 
 # Units of labels, the largest first.
@@ -91,7 +92,7 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
     """Return the y axis over everything drawn. It begins at zero unless the medians differ too much for that."""
     factor, unit = _scale_of(figure.y_unit, max(drawn, default=1.0))
     title = f"{figure.y_label} ({unit})" if unit else figure.y_label
-    if min([*medians, *drawn], default=0.0) > 0 and max(medians) / min(medians) > LOG_FROM_RATIO:
+    if min([*medians, *drawn], default=0.0) > 0 and max(medians) / min(medians) > LOG_FROM_TIMES:
         pad = max(1.2, (max(drawn) / min(drawn)) ** 0.06)
         low, high = min(drawn) / pad, max(drawn) * pad
         places = _decades(low / factor, high / factor)
@@ -116,12 +117,12 @@ def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
 
 
 def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> tuple[float, float]:
-    """Return the range of our points, extended to published bands as far as SHARE_OF_OURS allows."""
+    """Return the range of our points, extended to published bands as far as OUR_SHARE allows."""
 
     def place(value: float) -> float:
         return math.log(value) if log else value
 
-    most = (place(high) - place(low)) / SHARE_OF_OURS
+    most = (place(high) - place(low)) / OUR_SHARE
     ends = low, high
     for edge in edges:
         wider = min(ends[0], edge), max(ends[1], edge)

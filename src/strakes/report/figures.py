@@ -25,15 +25,15 @@ INK = "#1f2328"
 GRID = "#e3e6ea"
 THEIRS = "#6b7280"
 
-HEIGHT = 400
-# Series are drawn side by side, with the single runs to the right of the interval, so that none hides another. Largest
-# distance of two series (COLUMN) and of runs from their interval (ASIDE), as shares of the axis; and share of the gap
-# between two places that all series may take (ROOM).
-COLUMN = 0.014
-ASIDE = 0.009
-ROOM = 0.64
+HEIGHT = 400  # pixels; doubled, a figure does not fit on a screen with its text
+# Series are drawn side by side, with the single runs to the right of the interval, so that none hides another.
+# As shares of the axis: largest distance of two series, and of runs from their interval. As a share of the gap between
+# two places: room of all series.
+COLUMN_SHARE = 0.014
+ASIDE_SHARE = 0.009
+ROOM_SHARE = 0.64
 # The names of more categories than this are vertical, because they would overlap.
-MOST_UPRIGHT = 12
+MOST_UPRIGHT = 12  # doubled, names overlap
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,11 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
 def _column(drawn: Sequence[_SeriesOf], x: Axis) -> float:
     """Return the distance between two series at the same place, as a share of the axis."""
     if len(drawn) == 1:
-        return COLUMN
+        return COLUMN_SHARE
     shares = sorted({x.share(place) for series in drawn for place, _ in series.points})
     narrowest = min((right - left for left, right in pairwise(shares)), default=1.0)
-    widest = ROOM * narrowest / len(drawn)
-    return widest if drawn[0].category else min(COLUMN, widest)
+    widest = ROOM_SHARE * narrowest / len(drawn)
+    return widest if drawn[0].category else min(COLUMN_SHARE, widest)
 
 
 class _SeriesOf:
@@ -104,7 +104,7 @@ class _SeriesOf:
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
         runs = [
-            (x.shifted(place, aside + min(ASIDE, 0.6 * column)), value)
+            (x.shifted(place, aside + min(ASIDE_SHARE, 0.6 * column)), value)
             for place, cell in self.points
             for value in _finite(cell.values)
         ]

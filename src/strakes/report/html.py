@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 # What HTML calls the language.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
-MOST_SETTLED = 5
-MOST_OPEN = 5
+MOST_FINDINGS = 5  # of each kind above the figures; doubled, they fill the first screen
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def render_html(portrait: Portrait) -> str:
         doubts=list(dict.fromkeys(code for row in rows for code in row.warnings)),
         amounts=[part[:1].upper() + part[1:] for part in portrait.scope.split("; ")],
         groups=_groups(settled),
-        open=foremost([card for card in cards if card not in settled], MOST_OPEN),
+        open=foremost([card for card in cards if card not in settled], MOST_FINDINGS),
         answers=answer_lines(portrait.answers),
         published=published(portrait),
         measured=bool(portrait.cells),
@@ -124,7 +123,7 @@ def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ..
     """Return the findings of each tone: title, statements, and number of findings left out."""
     titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
     chosen = {tone: [card for card in settled if card.tone == tone] for tone in titles}
-    return [(gettext(title), *foremost(chosen[tone], MOST_SETTLED)) for tone, title in titles.items() if chosen[tone]]
+    return [(gettext(title), *foremost(chosen[tone], MOST_FINDINGS)) for tone, title in titles.items() if chosen[tone]]
 
 
 @cache

@@ -60,13 +60,13 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
 
 
 # An interval with a larger ratio of its bounds is also described in words, in headlines.
-_WIDE = 2.0
+_WIDE_TIMES = 2.0
 
 
 def show_width(cell: CellEstimate, dash: str = "–") -> str:
     """Return a remark on a wide interval and on runs that exceed the interval, or ""."""
     wide = ""
-    if cell.low and cell.high is not None and cell.high > _WIDE * cell.low:
+    if cell.low and cell.high is not None and cell.high > _WIDE_TIMES * cell.low:
         ratio = cell.high / cell.low
         wide = gettext("varied {ratio}-fold", ratio=f"{ratio:,.0f}" if ratio >= 9.95 else f"{ratio:.1f}")
     runs = ""

@@ -28,9 +28,8 @@ _PHASES: Mapping[str, tuple[str, float, Sequence[Mapping[str, str]]]] = {
     )
     for operation in ("write", "read")
 } | {"mdtest_easy_write": ("mdtest_easy_write_kiops", 1000.0, [{"operation": "file-create"}])}
-# A site is compared with systems of half to twice as many client nodes, or if they are too few, with the nearest.
+# A site is compared with systems of half to twice as many client nodes, or if they are fewer than 3, with the nearest.
 _LIKE_TIMES = 2.0
-_FEWEST_SYSTEMS = 3
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
     ([10, 10, 20], [10, 10, 20])
     """
     distances = sorted(_distance(system, nodes) for system in systems)
-    most = max(_LIKE_TIMES, *distances[:_FEWEST_SYSTEMS], 0.0)
+    most = max(_LIKE_TIMES, *distances[:3], 0.0)
     return [system for system in systems if _distance(system, nodes) <= most]
 
 

@@ -28,9 +28,9 @@ from strakes.report.answer_text import GRADES, number
 from strakes.report.numbers import percent, show, show_bounds, show_interval
 from strakes.report.summary import wrap
 
-_WIDTH = 100
+_WIDTH_COLUMNS = 100
 # Most published values of one line that are all shown; of more, only the first and the last. The report has all.
-_MOST_VALUES = 4
+_MOST_VALUES = 4  # doubled, one line of a source fills the screen
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
 # A comparison is decided when the difference is this many half-widths of its interval; 10 % is the smallest difference.
@@ -78,7 +78,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     lines += ["", *_table(rows(source, portraits))]
     if source.rules:
         lines += ["", "Rules for this system"]
-        lines += [f"  {line}" for text in rules(source, portraits) for line in wrapped(text, _WIDTH - 2)]
+        lines += [f"  {line}" for text in rules(source, portraits) for line in wrapped(text, _WIDTH_COLUMNS - 2)]
     if source.name == "S2":
         lines += ["", *_replication()]
     left_out = [
@@ -88,7 +88,7 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
     left_out += _skipped(portraits)
     if left_out:
         lines += ["", "Left out, and why"]
-        lines += [f"  {line}" for text in left_out for line in wrap(text, _WIDTH - 2)]
+        lines += [f"  {line}" for text in left_out for line in wrap(text, _WIDTH_COLUMNS - 2)]
     return "\n".join([*lines, "", *(f"Report  {for_terminal(report)}" for report in reports)])
 
 
@@ -204,7 +204,7 @@ def _table(found: Sequence[Row]) -> list[str]:
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH)
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH_COLUMNS)
     for heading, share in (
         ("published", 28),
         ("here", 27),
@@ -218,7 +218,7 @@ def _table(found: Sequence[Row]) -> list[str]:
         shown = "" if row.published == before else row.published
         before = row.published
         drawn.add_row(*(Text(for_terminal(text)) for text in (shown, row.here, row.grade, row.ratio, row.decides)))
-    console = Console(file=StringIO(), width=_WIDTH, no_color=True, highlight=False)
+    console = Console(file=StringIO(), width=_WIDTH_COLUMNS, no_color=True, highlight=False)
     with console.capture() as capture:
         console.print(drawn)
     return [line.rstrip() for line in capture.get().splitlines() if line.strip()]
@@ -240,4 +240,4 @@ def _replication() -> list[str]:
         f"{row.implied_mb_per_s:>13.0f}"
         for row in replication_table()
     ]
-    return [*lines, *(f"  {line}" for line in wrap(replication_disagreement(), _WIDTH - 2))]
+    return [*lines, *(f"  {line}" for line in wrap(replication_disagreement(), _WIDTH_COLUMNS - 2))]

@@ -30,8 +30,8 @@ from strakes.report.numbers import listed, percent, show, show_bounds, show_fres
 MOST_LINES = 40
 MOST_COLUMNS = 100
 FEWEST_COLUMNS = 60
-MOST_HEADLINES = 10
-MOST_FINDINGS = 5
+MOST_HEADLINE_LINES = 10
+MOST_FINDING_LINES = 5
 # Warnings that affect every figure come before the answers.
 FIRST = ("background-load", "memory-file-system", "service-interrupted", "servers-not-well", "held-back")
 DASH = "-"
@@ -115,7 +115,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
 
 
 _WORD_COLUMNS = 6
-_MOST_OF_TITLE = 34
+_TITLE_COLUMNS = 34
 
 
 def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
@@ -123,7 +123,7 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
     ordered = [line for line in answers if line.grade != "undecided"]
     ordered += [line for line in answers if line.grade == "undecided"]
     titles = [for_terminal(line.title) for line in ordered]
-    first = min(_MOST_OF_TITLE, max(map(columns, titles)) + 2)
+    first = min(_TITLE_COLUMNS, max(map(columns, titles)) + 2)
     room = width - 2 - first - 2 - _WORD_COLUMNS
     for line, title in zip(ordered, titles, strict=True):
         rows = zip_longest(wrapped(title, first - 1), wrapped(for_terminal(line.text), room), [line.word], fillvalue="")
@@ -141,7 +141,7 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     columns_of = gettext("median [{confidence} interval]", confidence=confidence)
     yield ((gettext("How fast it is"), "bold"), (f"  {columns_of}", "dim"))
     rows = []
-    for line, cell in standing[:MOST_HEADLINES]:
+    for line, cell in standing[:MOST_HEADLINE_LINES]:
         told = listed(f"[{show_interval(cell, DASH)}]", show_width(cell, DASH), show_fresh(cell))
         rows.append((for_terminal(line.label), show(cell.median, cell.unit), told))
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
@@ -152,8 +152,8 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
         else:
             yield start
             yield from _plain(*(f"      {line}" for line in wrapped(rest, width - 6)))
-    if len(standing) > MOST_HEADLINES:
-        yield (_more(len(standing) - MOST_HEADLINES),)
+    if len(standing) > MOST_HEADLINE_LINES:
+        yield (_more(len(standing) - MOST_HEADLINE_LINES),)
 
 
 _SIGNS = {"good": ("+", "green"), "bad": ("-", "red"), "neutral": ("*", "")}
@@ -167,8 +167,8 @@ def _findings(portrait: Portrait, width: int) -> Iterator[_Line]:
     if not decided:
         return
     yield ()
-    yield ((gettext("Other findings"), "bold"), _more(len(decided) - MOST_FINDINGS))
-    for finding in decided[:MOST_FINDINGS]:
+    yield ((gettext("Other findings"), "bold"), _more(len(decided) - MOST_FINDING_LINES))
+    for finding in decided[:MOST_FINDING_LINES]:
         bounds = "" if finding.interval is None else f" [{show_bounds(finding.interval, DASH)}]"
         sign, style = _SIGNS[finding.tone]
         first, *rest = wrapped(for_terminal(finding.statement) + bounds, width - 4)

@@ -27,7 +27,7 @@ FILES: tuple[Files, ...] = ("per-process", "shared", "same", "gathered")
 WHENS: tuple[When, ...] = ("start", "run", "end", "restart")
 # Interfaces with collective calls. ADIOS2 always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
-_SHARES_TOLERANCE = 0.01
+_TOLERATED_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -212,10 +212,10 @@ def _contradictions(app: App) -> Iterator[tuple[Keys, str, str]]:
         names.add(phase.name)
     shares = {number: phase.share for number, phase in enumerate(app.phases) if phase.share is not None}
     total, last = sum(shares.values()), max(shares, default=0)
-    if total > 1 + _SHARES_TOLERANCE:
+    if total > 1 + _TOLERATED_SHARE:
         remedy = "Each is a part of all I/O; together they may be at most 1."
         yield ("phase", last, "share"), f"the shares add up to {total:.2f}", remedy
-    if len(shares) == len(app.phases) and total < 1 - _SHARES_TOLERANCE:
+    if len(shares) == len(app.phases) and total < 1 - _TOLERATED_SHARE:
         why = f"every phase has a share, and they add up to {total:.2f}"
         yield ("phase", last, "share"), why, "Make them add up to 1, or leave out the share of one phase."
 

@@ -21,9 +21,9 @@ What = Literal["transfer size", "processes per node", "stripe count", "stripe si
 _NOT_SPARED: tuple[What, ...] = ("transfer size", "stripe size")
 
 # Files are treated like the nearest measured size if they differ by at most this factor.
-_LIKE = 8.0
+_LIKE_TIMES = 8.0
 # S1's usual stripe; the study varies the count at it.
-_USUAL_STRIPE = 1 << 20
+_USUAL_STRIPE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -84,35 +84,20 @@ class Chosen:
 
 def choose(app: App, results: Results, budget_s: float = 120.0) -> Chosen:
     """Return the settings for an application by the measurements. ``budget_s``: budget of the measured run. Pure."""
-    choices: list[Choice] = []
-    unknowns: list[Unknown] = []
+    outcomes: list[Choice | Unknown] = []
     for phase in app.phases:
-        for outcome in (
-            _transfer(phase, results),
-            _writers(app, phase, results),
-            *_stripes(app, phase, results),
-            *_files(phase, results),
-        ):
-            if isinstance(outcome, Choice):
-                choices.append(outcome)
-            else:
-                unknowns.append(outcome)
+        outcomes += [_transfer(phase, results), _writers(app, phase, results)]
+        outcomes += [*_stripes(app, phase, results), *_files(phase, results)]
         if phase.files == "same" and app.ranks > app.nodes:
             why = "one reader per node that passes the data on (MPI_Bcast) was not compared with all ranks reading"
-            unknowns.append(
-                Unknown(
-                    phase.name,
-                    "who reads",
-                    why,
-                    "the study startup-load on several nodes; in S1, 1 reader per node was best",
-                )
-            )
-    unknowns = [
-        replace(unknown, needs=f"{unknown.needs} --budget {math.ceil(unknown.times * budget_s / 60)}m")
-        if unknown.times
-        else unknown
-        for unknown in unknowns
-    ]
+            needs = "the study startup-load on several nodes; in S1, 1 reader per node was best"
+            outcomes.append(Unknown(phase.name, "who reads", why, needs))
+    choices = [one for one in outcomes if isinstance(one, Choice)]
+    unknowns = [one for one in outcomes if isinstance(one, Unknown)]
+    for place, unknown in enumerate(unknowns):
+        if unknown.times:
+            minutes = math.ceil(unknown.times * budget_s / 60)
+            unknowns[place] = replace(unknown, needs=f"{unknown.needs} --budget {minutes}m")
     # A layout applies to both operations, so the operation with the largest share decides.
     operation = max(app.phases, key=lambda phase: phase.share or 0.0).operation
     return Chosen(tuple(choices), tuple(unknowns), size_classes(operation, results))
@@ -157,24 +142,23 @@ def _stripes(app: App, phase: AppPhase, results: Results) -> list[Choice | Unkno
         # The study needs a file system whose files can be striped.
         if results.facts.get("no_striping") or int(layouts.get("data_targets", 2)) < 2:
             return []
-        return [
-            Unknown(phase.name, "striping", "the layout of files was not measured here", "strakes study striping DIR")
-        ]
+        why = "the layout of files was not measured here"
+        return [Unknown(phase.name, "striping", why, "strakes study striping DIR")]
     measured = sorted({float(cell.settings["file_bytes"]) for cell in cells})
     nearest = min(measured, key=lambda file_bytes: abs(math.log(file_bytes / size)))
-    if not 1 / _LIKE <= nearest / size <= _LIKE:
+    if not 1 / _LIKE_TIMES <= nearest / size <= _LIKE_TIMES:
         why = f"its files have {format_bytes(size)}, but the nearest size measured is {format_bytes(nearest)}"
         return [Unknown(phase.name, "striping", why, "strakes study striping DIR", 2)]
     like = [cell for cell in cells if float(cell.settings["file_bytes"]) == nearest]
-    counts = [cell for cell in like if cell.settings["stripe_bytes"] == _USUAL_STRIPE]
+    counts = [cell for cell in like if cell.settings["stripe_bytes"] == _USUAL_STRIPE_BYTES]
     most = max(float(cell.settings["stripe_count"]) for cell in like)
     sizes = [cell for cell in like if float(cell.settings["stripe_count"]) == most]
-    about = f", for files of {format_bytes(nearest)}" + (
-        ", each written by one process" if phase.files != "per-process" else ""
-    )
+    about = f", for files of {format_bytes(nearest)}"
+    if phase.files != "per-process":
+        about += ", each written by one process"
     return [
         _level(phase, "stripe count", counts, "stripe_count", 1, "striping", about),
-        _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE, "striping", about),
+        _level(phase, "stripe size", sizes, "stripe_bytes", _USUAL_STRIPE_BYTES, "striping", about),
     ]
 
 
@@ -291,7 +275,7 @@ def _more(answer: Answer, command: str) -> tuple[str, int]:
 
 def size_classes(operation: Operation, results: Results) -> tuple[SizeClass, ...]:
     """Return stripe counts by file size, for a layout that grows with the file."""
-    cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE)
+    cells = results.of_study("striping").where(operation=operation, stripe_bytes=_USUAL_STRIPE_BYTES)
     classes: list[SizeClass] = []
     for size in sorted({float(cell.settings["file_bytes"]) for cell in cells}):
         like = [cell for cell in cells if float(cell.settings["file_bytes"]) == size]

@@ -48,9 +48,9 @@ _MOST_READ_S = 300.0
 # An intact log needs less than 1 GiB of memory; a damaged one may request any amount.
 _MOST_MEMORY_BYTES = 8 << 30
 # Ratio of the data moved by POSIX to the data of MPI-IO calls that shows data sieving. Headers alone stay below it.
-_SIEVED = 2.0
+_SIEVED_TIMES = 2.0
 # A phase with less than this share of all data is not described.
-_TOO_LITTLE = 0.02
+_SMALL_SHARE = 0.02
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class LogFacts:
         asked = self.of("MPI-IO")
         files = {record.file for record in asked}
         moved = _moved([record for record in self.of("POSIX") if record.file in files])
-        if not _moved(asked) or moved < _SIEVED * _moved(asked):
+        if not _moved(asked) or moved < _SIEVED_TIMES * _moved(asked):
             return ""
         return (
             f"The program asked MPI-IO for {format_bytes(_moved(asked))}, and {format_bytes(moved)} were moved: data "
@@ -308,7 +308,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
     if facts.sieved:
         remarks.append(facts.sieved)
     stdio = _moved(facts.of("STDIO"))
-    if stdio > _TOO_LITTLE * total:
+    if stdio > _SMALL_SHARE * total:
         remarks.append(
             f"{format_bytes(stdio)} went through STDIO, which has no classes of call sizes: record_size is their mean, "
             "and libc gathers calls in a buffer."
@@ -319,7 +319,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
             if phase is not None:
                 phases.append(phase)
     left = 1 - sum(phase.share or 0.0 for phase in phases)
-    if left > _TOO_LITTLE / 10:
+    if left > _SMALL_SHARE / 10:
         remarks.append(f"{left:.1%} of the data belongs to small phases, which are left out.")
     if any(record.rank == _ALL_RANKS for record in records):
         remarks.append(
@@ -357,7 +357,7 @@ def _phase(
     if facts.ranks == 1 and files == "shared":
         return None
     moved = sum(_bytes(record, operation) for record in chosen)
-    if moved < _TOO_LITTLE * total:
+    if moved < _SMALL_SHARE * total:
         return None
     ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != _ALL_RANKS}
     gathered = files == "per-process" and ranks == {0} and facts.ranks > 1

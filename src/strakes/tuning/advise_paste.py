@@ -13,8 +13,8 @@ from strakes.tuning.advise_app import App, AppPhase
 from strakes.tuning.advise_choose import Chosen, SizeClass
 
 # Bytes: Lustre and CephFS require stripes in multiples of 64 KiB; objects of CephFS hold whole stripe units.
-_STRIPE_UNIT = 1 << 16
-_CEPH_OBJECT = 1 << 22
+_STRIPE_UNIT_BYTES = 1 << 16
+_CEPH_OBJECT_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def ceph_layout(count: int | None, size: int | None) -> str:
         return f"setfattr -n ceph.dir.layout.stripe_count -v {count} DIR"
     unit = _rounded(size)
     # Set all in one attribute, because CephFS rejects a unit that does not divide the present object size.
-    objects = max(_CEPH_OBJECT, unit)
+    objects = max(_CEPH_OBJECT_BYTES, unit)
     striped = f" stripe_count={count}" if count else ""
     return f'setfattr -n ceph.dir.layout -v "stripe_unit={unit} object_size={objects - objects % unit}{striped}" DIR'
 
@@ -206,4 +206,4 @@ def _job(app: App, chosen: Chosen) -> Paste:
 
 
 def _rounded(size: int) -> int:
-    return max(_STRIPE_UNIT, size - size % _STRIPE_UNIT)
+    return max(_STRIPE_UNIT_BYTES, size - size % _STRIPE_UNIT_BYTES)

@@ -14,7 +14,7 @@ from strakes.runs.store import Store
 
 VARIABLE = "STRAKES_PORTRAIT"
 # Most runs that are checked; reading one takes about a second.
-_MOST_LOOKED_AT = 10
+_MOST_RUNS = 10
 # Paths of a published portrait below the system's data directories.
 _PUBLISHED = ("strakes/portrait.json", "strakes/portrait.json.gz")
 _SHARED_DATA = "/usr/local/share:/usr/share"
@@ -36,7 +36,7 @@ def run_to_advise_from(wanted: str | None, answers: Callable[[Run], bool] | None
         run for run in store.runs() if run.kind in ("survey", "study") and run.status in ("complete", "partial")
     ]
     if measured:
-        return _chosen([store.open(run.id) for run in measured[: -1 - _MOST_LOOKED_AT : -1]], answers)
+        return _chosen([store.open(run.id) for run in measured[: -1 - _MOST_RUNS : -1]], answers)
     for place in published_places():
         if place.exists():
             return PublishedRun(place)

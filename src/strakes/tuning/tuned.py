@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from strakes.base.units import counted, format_bytes
 from strakes.model.answers import Answer, Comparison
@@ -17,8 +18,8 @@ from strakes.tuning.request import KIND
 from strakes.tuning.tune_plans import phase_name
 from strakes.tuning.tune_words import named, shown
 
-_MOST_PAIRS = 2
-_LEAST_PAIR = 0.02
+_MOST_PAIRS = 2  # pairs of settings with a figure; doubled, most figures show no interaction
+_LEAST_PAIR_SHARE = 0.02
 
 
 def tuned_portrait(run: Run) -> Portrait:
@@ -139,7 +140,7 @@ def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstim
     base = outcome.effects.means[search.space.default]
     tables = []
     for pair in outcome.effects.pairs[:_MOST_PAIRS]:
-        if pair.share < _LEAST_PAIR:
+        if pair.share < _LEAST_PAIR_SHARE:
             continue
         a, b = (names.index(name) for name in pair.factors)
         groups: dict[tuple[Setting, Setting], list[float]] = {}
@@ -190,26 +191,20 @@ def _lines(cells: Sequence[CellEstimate], key: str, at: Sequence[str], before: s
 
     ``before``: prefix of the names.
     """
+    levels = dict.fromkeys(cell.settings[key] for cell in cells)
+    points = [(cell.settings[key], " ".join(str(cell.settings[name]) for name in at), cell.id) for cell in cells]
     return tuple(
-        Series(
-            f"{before}{level}",
-            tuple(
-                Point(" ".join(str(cell.settings[name]) for name in at), cell.id)
-                for cell in cells
-                if cell.settings[key] == level
-            ),
-        )
-        for level in dict.fromkeys(cell.settings[key] for cell in cells)
+        Series(f"{before}{level}", tuple(Point(x, cell) for own, x, cell in points if own == level)) for level in levels
     )
 
 
 def _gain(outcome: TuningOutcome, confirmed: Sequence[CellEstimate]) -> Finding:
     evidence = tuple(cell.id for cell in confirmed)
     interval = outcome.gain_interval("best over default, fresh runs in turn")
+    finding = Finding(f"{KIND}-gain", KIND, outcome.statement, "measured", evidence, interval)
     if outcome.verdict == "unfinished":
-        needs = "finish the search with --resume"
-        return Finding(f"{KIND}-gain", KIND, outcome.statement, "inconclusive", evidence, interval, needs)
-    return Finding(f"{KIND}-gain", KIND, outcome.statement, "measured", evidence, interval, tone="neutral")
+        return replace(finding, verdict="inconclusive", needs="finish the search with --resume")
+    return finding
 
 
 def _what_mattered(outcome: TuningOutcome, levels: Sequence[CellEstimate]) -> list[Finding]:
@@ -226,23 +221,14 @@ def _limits(outcome: TuningOutcome, cells: Sequence[CellEstimate]) -> list[Findi
     for which, limits in outcome.limits.items():
         name = which.removeprefix("the ")
         for number, limit in enumerate(limits):
-            unknown = limit.what == "unknown"
-            text = (
-                f"Limit of {which}: {limit.what}: {limit.evidence}."
-                if not unknown
-                else f"The limit of {which} is unknown: {limit.evidence}."
-            )
-            needs = "counters of the servers and their devices" if unknown else ""
-            findings.append(
-                Finding(
-                    f"{KIND}-limit-{name}-{number}",
-                    KIND,
-                    text,
-                    "unknown" if unknown else "measured",
-                    evidence,
-                    needs=needs,
-                )
-            )
+            identifier = f"{KIND}-limit-{name}-{number}"
+            if limit.what == "unknown":
+                text = f"The limit of {which} is unknown: {limit.evidence}."
+                needs = "counters of the servers and their devices"
+                findings.append(Finding(identifier, KIND, text, "unknown", evidence, needs=needs))
+            else:
+                text = f"Limit of {which}: {limit.what}: {limit.evidence}."
+                findings.append(Finding(identifier, KIND, text, "measured", evidence))
     return findings
 
 
@@ -259,27 +245,27 @@ def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
     ]
     answers = []
     for (phase, cells), found in zip(pairs.items(), grade(choices), strict=True):
-        if found is not None:
-            chosen, other, versus = cells[found.chosen], cells[found.versus.level], found.versus
-            against = Comparison(
-                str(other.settings["which"]), other.id, versus.ratio, versus.low, versus.high, versus.grade
+        if found is None:
+            continue
+        chosen, other, versus = cells[found.chosen], cells[found.versus.level], found.versus
+        which, option = (str(cell.settings["which"]) for cell in (chosen, other))
+        against = Comparison(option, other.id, versus.ratio, versus.low, versus.high, versus.grade)
+        answers.append(
+            Answer(
+                id=f"{KIND}-{phase}",
+                study=KIND,
+                title=phase,
+                grade=found.grade,
+                chosen=which,
+                measure=chosen.id,
+                against=against,
+                others=(against,),
+                confidence=INTERVAL_CONFIDENCE,
+                blocks=min(chosen.runs, other.runs),
+                within=found.within,
+                alike="as fast as the default",
             )
-            answers.append(
-                Answer(
-                    f"{KIND}-{phase}",
-                    KIND,
-                    phase,
-                    found.grade,
-                    str(chosen.settings["which"]),
-                    chosen.id,
-                    against,
-                    (against,),
-                    INTERVAL_CONFIDENCE,
-                    min(chosen.runs, other.runs),
-                    found.within,
-                    "as fast as the default",
-                )
-            )
+        )
     return tuple(answers)
 
 
@@ -290,16 +276,12 @@ def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
     if not outcome.search.uses_low:
         correlation = f"{outcome.search.rank_correlation:.2f}"
         text = f"short runs with part of the data rank settings differently from full runs (correlation {correlation})"
-        warnings.append(
-            RunWarning("cheap-runs-misled", text, "The short runs were not used. Give a larger --budget instead.")
-        )
+        remedy = "The short runs were not used. Give a larger --budget instead."
+        warnings.append(RunWarning("cheap-runs-misled", text, remedy))
     not_tried = record.not_tried_of(outcome.run)
     if not_tried:
-        warnings.append(
-            RunWarning(
-                "not-tried", "; ".join(not_tried), "strakes target DIR and strakes doctor show the available settings."
-            )
-        )
+        remedy = "strakes target DIR and strakes doctor show the available settings."
+        warnings.append(RunWarning("not-tried", "; ".join(not_tried), remedy))
     if outcome.app.interface != "posix":
         text = (
             f"POSIX calls of the engine stand in for {outcome.app.interface}: the figures leave out what its "

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
-from strakes.targets.directory import require_directory
 from strakes.targets.marker import STALE_S, WATCH_RUN, WORKSPACE_PREFIX, Marker, NoMarker, are_live, read_marker
+from strakes.targets.registry import detect
 from strakes.targets.removal import Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
@@ -38,7 +38,7 @@ def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> Cle
 
     With ``dry_run``, only list them in ``removed``. Raises BadInputError if the directory does not exist.
     """
-    real = require_directory(directory)
+    real = detect(directory).path
     refuse_workspace(real)
     try:
         parent = os.open(real, _OPEN)

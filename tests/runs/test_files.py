@@ -13,7 +13,7 @@ from strakes.base.errors import BadInputError
 from strakes.control.knob_journal import KnobJournal
 from strakes.runs.jobs import Jobs
 from strakes.runs.store import Store
-from strakes.runs.store_files import AppendFile, json_line, read_json_lines, whole_length, write_json
+from strakes.runs.store_files import AppendFile, json_lines, read_json_lines, whole_length, write_json
 
 rows = st.lists(
     st.dictionaries(
@@ -26,7 +26,7 @@ rows = st.lists(
 @settings(deadline=None)
 @given(rows, st.data())
 def test_a_crash_at_any_byte_loses_only_the_last_row(written: list[dict[str, object]], data: st.DataObject) -> None:
-    lines = [json_line(row).encode() for row in written]
+    lines = [json_lines([row]).encode() for row in written]
     whole = b"".join(lines)
     cut = data.draw(st.integers(0, len(whole)))
     survivors = 0

@@ -8,25 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from runs.conftest import MakeRun
 from strakes.runs.store import Store
-
-
-@pytest.fixture
-def three(store: Store, make_run: MakeRun) -> list[str]:
-    """Store three complete runs; return their ids."""
-    ids = []
-    for name in "abc":
-        with make_run(name) as writer:
-            writer.finish("complete")
-        ids.append(writer.id)
-    return ids
-
-
-def listed(store: Store) -> list[str]:
-    return [run.id for run in store.runs()]
 
 
 def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: Path) -> None:
@@ -40,26 +22,6 @@ def test_names_that_are_not_utf_8_are_kept_as_they_are(store: Store, measured: P
         assert (os.fsencode(run.target), run.name) == (os.fsencode(target), "lone \ud800")
     shutil.rmtree(run.path)
     assert store.runs() == []
-
-
-def test_a_removed_run_is_listed_no_more(store: Store, three: list[str]) -> None:
-    assert listed(store) == three
-    shutil.rmtree(store.root / "runs" / three[1])
-    assert listed(store) == [three[0], three[2]]
-
-
-def test_a_copied_run_is_listed(store: Store, three: list[str], tmp_path: Path) -> None:
-    other = Store(tmp_path / "other")
-    shutil.copytree(store.root / "runs" / three[0], other.root / "runs" / three[0])
-    assert listed(other) == [three[0]]
-
-
-def test_a_changed_status_is_listed(store: Store, three: list[str]) -> None:
-    manifest = store.root / "runs" / three[0] / "run.json"
-    fresh = manifest.with_suffix(".new")
-    fresh.write_text(manifest.read_text().replace('"complete"', '"partial"'))
-    fresh.replace(manifest)
-    assert [run.status for run in store.runs()] == ["partial", "complete", "complete"]
 
 
 def test_writers_at_the_same_time_lose_nothing(store: Store, measured: Path) -> None:

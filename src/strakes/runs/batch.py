@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from strakes.base.files import remove_kept, replace_kept
 from strakes.base.processes import python_module
 from strakes.runs.choice import Launch
 from strakes.runs.jobs import Job, Jobs, is_job_id
+from strakes.runs.slurm import slurm_tool
 from strakes.runs.store_files import store_error
 from strakes.targets import command
 
@@ -30,21 +30,15 @@ def submit_job(name: str, arguments: Sequence[str], launch: Launch, options: Seq
     Raises EnvironmentLacksError if sbatch is missing or refuses the job.
     """
     directory = jobs.make_directory()
-    sbatch = _tool("sbatch")
+    sbatch = slurm_tool("sbatch")
     words = (*_placement(launch), *options)
     path = directory / f".{os.getpid()}.sh"
     try:
         replace_kept(path, script(arguments, directory).encode())
     except OSError as error:
         raise store_error(error, path) from error
-    argv = [
-        str(sbatch),
-        "--parsable",
-        f"--job-name=strakes-{_slug(name)}",
-        f"--output={directory}/%j.out",
-        *words,
-        str(path),
-    ]
+    slug = re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-") or "run"
+    argv = [str(sbatch), "--parsable", f"--job-name=strakes-{slug}", f"--output={directory}/%j.out", *words, str(path)]
     try:
         done = command.run(argv, _ASK_S)
     finally:
@@ -123,7 +117,7 @@ def state_of(job: Job) -> str:
     """
     if job.status is not None:
         return "ENDED"
-    done = command.run([str(_tool("squeue")), "--noheader", f"--jobs={job.id}", "--format=%T (%r)"], _ASK_S)
+    done = command.run([str(slurm_tool("squeue")), "--noheader", f"--jobs={job.id}", "--format=%T (%r)"], _ASK_S)
     if done.status != 0 and "Invalid job id" not in done.stderr:
         raise MeasurementError(
             "the Slurm queue does not answer", where="squeue", why=_last(done.stderr), remedy="Try again later."
@@ -135,7 +129,7 @@ def state_of(job: Job) -> str:
 
 def cancel(job: Job) -> None:
     """Cancel a job. Raises MeasurementError if scancel fails."""
-    done = command.run([str(_tool("scancel")), job.id], _ASK_S)
+    done = command.run([str(slurm_tool("scancel")), job.id], _ASK_S)
     if done.status != 0:
         raise MeasurementError(f"job {job.id} cannot be cancelled", where="scancel", why=_last(done.stderr))
 
@@ -148,22 +142,6 @@ def _placement(launch: Launch) -> list[str]:
     if launch.hosts:
         words += [f"--nodes={len(launch.hosts)}", f"--nodelist={','.join(launch.hosts)}"]
     return words
-
-
-def _tool(name: str) -> Path:
-    found = shutil.which(name)
-    if found is None:
-        raise EnvironmentLacksError(
-            f"{name} is missing",
-            where="PATH",
-            why="no program of that name",
-            remedy="Load the Slurm client of your site.",
-        )
-    return Path(found)
-
-
-def _slug(name: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-") or "run"
 
 
 def _last(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -41,9 +41,8 @@ def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engi
     if launch.launcher == "mpi":
         from strakes.runs.mpi import MpiEngine
 
-        return MpiEngine(
-            processes(launch), launch.hosts, launch.ranks_per_node, launch.mpiexec, log=log, options=launch.options
-        )
+        team = processes(launch), launch.hosts, launch.ranks_per_node
+        return MpiEngine(*team, launch.mpiexec, log=log, options=launch.options)
     if launch.launcher == "slurm":
         from strakes.runs.slurm import SlurmEngine
 
@@ -77,18 +76,17 @@ def offer(launchers: Sequence[Launcher]) -> str:
     """Return the remedy to use one of the launchers, with instructions to install missing ones."""
     ways = {launcher: how_to_get(launcher) for launcher in launchers}
     there = [launcher for launcher, way in ways.items() if not way]
-    told = [f"Add --launcher {' or '.join(there)}."] if there else []
-    return " ".join([*told, *(_lacking(launcher, way) for launcher, way in ways.items() if way)])
+    return _and_missing([f"Add --launcher {' or '.join(there)}."] if there else [], ways)
 
 
 def with_launcher(remedy: str) -> str:
     """Return an engine's remedy; where it names a launcher that this machine lacks, also how to get that."""
-    ways = {launcher: how_to_get(launcher) for launcher in LAUNCHERS if f"--launcher {launcher}" in remedy}
-    return " ".join([remedy, *(_lacking(launcher, way) for launcher, way in ways.items() if way)])
+    return _and_missing([remedy], {each: how_to_get(each) for each in LAUNCHERS if f"--launcher {each}" in remedy})
 
 
-def _lacking(launcher: Launcher, way: str) -> str:
-    return f"This machine lacks what --launcher {launcher} needs: {way}"
+def _and_missing(sentences: Sequence[str], ways: Mapping[Launcher, str]) -> str:
+    lacking = [f"This machine lacks what --launcher {each} needs: {way}" for each, way in ways.items() if way]
+    return " ".join([*sentences, *lacking])
 
 
 def processes(launch: Launch) -> int:

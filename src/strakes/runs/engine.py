@@ -24,6 +24,7 @@ from strakes.runs.messages import (
     EngineError,
     Hello,
     LoggedOperation,
+    PlanEnd,
     PlanResult,
     Progress,
     hello_from_message,
@@ -60,16 +61,9 @@ class _Conversation:
     progress: Progress | None = None
     done: Mapping[str, Any] | None = None
 
-    def result(self) -> PlanResult:
-        assert self.done is not None
-        return PlanResult(
-            ended=self.done["status"],
-            samples=tuple(self.samples),
-            errors=tuple(self.errors),
-            cleaned=bool(self.done["cleaned"]),
-            left=tuple(map(str, self.done["left"])),
-            log=tuple(self.log),
-        )
+    def result(self, ended: PlanEnd, left: Sequence[str], *, cleaned: bool) -> PlanResult:
+        """Return the messages so far as the plan's result."""
+        return PlanResult(ended, tuple(self.samples), tuple(self.errors), cleaned, tuple(left), tuple(self.log))
 
 
 class Engine(ABC):
@@ -109,10 +103,9 @@ class Engine(ABC):
 
     def start(self) -> Hello:
         """Start it if it does not run. Raises EnvironmentLacksError when it does not start or is of another version."""
-        if self._process is not None:
-            if self._hello is not None and self._process.is_alive():
-                return self._hello
-            self.close()
+        if self._process is not None and self._hello is not None and self._process.is_alive():
+            return self._hello
+        self.close()
         command = self.command()
         try:
             self._process = EngineProcess(command, self._log, self._environment)
@@ -150,20 +143,15 @@ class Engine(ABC):
         process = self._process
         assert process is not None
         talk = _Conversation(cell_id)
-        request = {
-            "type": "plan",
-            "id": cell_id,
-            **_directory_of(str(seen)),
-            **({"beside": [_directory_of(str(path)) for path in self.beside]} if self.beside else {}),
-            "plan": plan.to_json(),
-            "limit_s": limit_s,
-            "keep": keep,
-            **({} if progress_s is None else {"progress_s": progress_s}),
+        options = {
+            "beside": [_directory_of(str(path)) for path in self.beside],
+            "progress_s": progress_s,
+            "prepared": prepared,
+            "impact": to_record(self.impact),
         }
-        impact = to_record(self.impact)
-        sent = process.send(
-            {**request, **({"prepared": True} if prepared else {}), **({"impact": impact} if impact else {})}
-        )
+        request: dict[str, Any] = {"type": "plan", "id": cell_id, **_directory_of(str(seen)), "plan": plan.to_json()}
+        request |= {"limit_s": limit_s, "keep": keep, **{name: value for name, value in options.items() if value}}
+        sent = process.send(request)
         try:
             ended = self._listen(process, talk, limit_s, on_progress, on_log) if sent else "died"
         except ServersDeadError:
@@ -174,9 +162,13 @@ class Engine(ABC):
             self._abandon(process, talk)
             raise
         if ended is None:
-            if not keep and not talk.result().cleaned:
-                return self._after_an_end_without_cleaning(process, talk.result(), directory, cell_id)
-            return talk.result()
+            assert talk.done is not None
+            result = talk.result(
+                talk.done["status"], [*map(str, talk.done["left"])], cleaned=bool(talk.done["cleaned"])
+            )
+            if not keep and not result.cleaned:
+                return self._after_an_end_without_cleaning(process, result, directory, cell_id)
+            return result
         hello = self._hello
         self._forget()
         return self._after_death(process, talk, ended, directory, limit_s, hello, keep=keep)
@@ -215,9 +207,8 @@ class Engine(ABC):
 
     def _first_words(self, command: Sequence[str], process: EngineProcess) -> Hello:
         patience_s = self.patience_s()
-        why = f"it sent nothing for {patience_s:.0f} s"
         try:
-            message = _first_message(process, patience_s)
+            message = process.receive(patience_s, wake=False)
             if message is None:
                 why = process.how_it_ended()
             else:
@@ -226,7 +217,7 @@ class Engine(ABC):
                     return hello
                 why = f"it has version {hello.engine}, but strakes has {__version__}"
         except queue.Empty:
-            pass
+            why = f"it sent nothing for {patience_s:.0f} s"
         except (KeyError, TypeError, ValueError) as error:
             why = f"its first message is not a valid hello ({error})"
         self._forget()
@@ -332,10 +323,7 @@ class Engine(ABC):
         talk.errors.append(_own_error(talk, ended, why, after_s, self._lost(hello)))
         # Removing files on a hanging file system would hang as well.
         left = (str(directory / talk.id),) if keep or not gone else self._sweep_all(directory, talk.id)
-        how: Literal["died", "limit", "cancelled"] = "limit" if ended == "silent" else ended
-        return PlanResult(
-            how, tuple(talk.samples), tuple(talk.errors), cleaned=not left, left=left, log=tuple(talk.log)
-        )
+        return talk.result("limit" if ended == "silent" else ended, left, cleaned=not left)
 
     def _after_an_end_without_cleaning(
         self, process: EngineProcess, result: PlanResult, directory: Path, name: str
@@ -410,17 +398,6 @@ def _checked_done(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if message["status"] not in _STATUSES:
         raise ValueError(f"status {message['status']!r}")
     return message
-
-
-def _first_message(process: EngineProcess, patience_s: float) -> Mapping[str, Any] | None:
-    """Return the first message, ignoring wake-ups by cancel. Raises queue.Empty at the time-out."""
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            return process.receive(deadline - time.monotonic())
-        except queue.Empty:
-            if time.monotonic() >= deadline:
-                raise
 
 
 _HELLO_S = 10.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from strakes.model.record import Record
 LEAST_BYTES_PER_S = 256 * KIB
 LEAST_OPERATIONS_PER_S = 5.0
 MOST_PER_S = 1e15  # as the engine
+_LIMIT = re.compile(r"(?P<number>.*?)\s*(?P<unit>operations|iops|ops|op)?\s*/\s*s", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -51,50 +53,29 @@ def parse_impact(limits: Sequence[str]) -> Impact:
     """
     rates: dict[str, float] = {}
     for text in (part.strip() for limit in limits for part in limit.split(",")):
-        what, rate = _limit(text)
+        form = _LIMIT.fullmatch(text)
+        if form is None:
+            raise _unreadable(text)
+        what, least, in_words = (
+            ("operations_per_s", LEAST_OPERATIONS_PER_S, "5 ops/s")
+            if form["unit"]
+            else ("bytes_per_s", LEAST_BYTES_PER_S, f"{format_bytes(LEAST_BYTES_PER_S)}/s")
+        )
+        try:
+            rate = float(form["number"] if form["unit"] else parse_bytes(form["number"]))
+        except (BadInputError, ValueError):
+            raise _unreadable(text) from None
         if what in rates:
-            raise BadInputError(
-                "--impact gives the same kind of limit twice",
-                where=text,
-                remedy="Give at most one limit for bytes and one for operations.",
-            )
+            remedy = "Give at most one limit for bytes and one for operations."
+            raise BadInputError("--impact gives the same kind of limit twice", where=text, remedy=remedy)
+        if not math.isfinite(rate):
+            raise _unreadable(text)
+        if rate < least:
+            raise BadInputError("--impact is too low to measure with", where=text, remedy=f"Give at least {in_words}.")
+        if rate > MOST_PER_S:
+            raise BadInputError("--impact is higher than any file system can do", where=text, remedy="Leave it out.")
         rates[what] = rate
     return Impact(rates.get("bytes_per_s"), rates.get("operations_per_s"))
-
-
-def _limit(text: str) -> tuple[str, float]:
-    number, slash, per = text.partition("/")
-    if not slash or per.strip().lower() != "s":
-        raise _unreadable(text)
-    word = number.strip().lower()
-    unit = next((ending for ending in ("operations", "iops", "ops", "op") if word.endswith(ending)), "")
-    if unit:
-        return "operations_per_s", _within(
-            _number(word.removesuffix(unit), text), LEAST_OPERATIONS_PER_S, "5 ops/s", text
-        )
-    try:
-        rate = float(parse_bytes(number))
-    except BadInputError:
-        raise _unreadable(text) from None
-    return "bytes_per_s", _within(rate, LEAST_BYTES_PER_S, f"{format_bytes(LEAST_BYTES_PER_S)}/s", text)
-
-
-def _number(digits: str, text: str) -> float:
-    try:
-        number = float(digits)
-    except ValueError:
-        raise _unreadable(text) from None
-    if not math.isfinite(number):
-        raise _unreadable(text)
-    return number
-
-
-def _within(rate: float, least: float, in_words: str, text: str) -> float:
-    if rate < least:
-        raise BadInputError("--impact is too low to measure with", where=text, remedy=f"Give at least {in_words}.")
-    if rate > MOST_PER_S:
-        raise BadInputError("--impact is higher than any file system can do", where=text, remedy="Leave it out.")
-    return rate
 
 
 def _unreadable(text: str) -> BadInputError:

@@ -12,6 +12,7 @@ from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import default_root, make_directory, read_kept, replace_kept
+from strakes.model.record import from_record
 from strakes.runs.store_files import read_json, store_error, write_json
 
 _VARIABLE = "SLURM_JOB_ID"
@@ -91,11 +92,9 @@ class Jobs:
     def _job(self, record: Mapping[str, Any]) -> Job:
         """Read a job's record and the files written by the job; they are separate because two hosts write them."""
         try:
-            texts = (str(record[key]) for key in ("id", "name", "submitted", "output"))
-            number, name, submitted, output = texts
-            if not is_job_id(number):
+            job = from_record(Job, record)
+            if not is_job_id(job.id):
                 raise ValueError("its id is not one of Slurm")
-            job = Job(number, name, tuple(map(str, record["command"])), submitted, output)
         except (KeyError, TypeError, ValueError) as error:
             where = str(self._directory)
             raise BadInputError("the record of a job is damaged", where=where, why=repr(error)) from error

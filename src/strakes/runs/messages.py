@@ -10,16 +10,10 @@ from strakes.base.errors import MeasurementError
 from strakes.model.record import from_record
 from strakes.model.sample import Sample
 
-_OF_A_SAMPLE = (
-    "phase",
-    "operation",
-    "bytes",
-    "operations",
-    "elapsed_s",
-    "bytes_per_s",
-    "operations_per_s",
-    "stopped_by",
-)
+# ok, failed (the target), cancelled, refused (the plan), limit (no answer in time), died (the engine).
+PlanEnd = Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
+
+_NEEDED = {"phase", "operation", "bytes", "operations", "elapsed_s", "bytes_per_s", "operations_per_s", "stopped_by"}
 
 
 @dataclass(frozen=True)
@@ -95,12 +89,9 @@ class LoggedOperation:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """Everything an engine said about one plan.
+    """Everything an engine said about one plan."""
 
-    ``ended``: ok, failed (the target), cancelled, refused (the plan), limit (no answer in time), died (the engine).
-    """
-
-    ended: Literal["ok", "failed", "cancelled", "refused", "limit", "died"]
+    ended: PlanEnd
     samples: tuple[Sample, ...]
     errors: tuple[EngineError, ...]
     cleaned: bool
@@ -111,8 +102,8 @@ class PlanResult:
 
 def sample_from_message(message: Mapping[str, Any]) -> Sample:
     """Read a ``sample`` message. Raises KeyError for a message that is not one."""
-    if missing := [key for key in _OF_A_SAMPLE if key not in message]:
-        raise KeyError(*missing)
+    if missing := _NEEDED - message.keys():
+        raise KeyError(*sorted(missing))
     return from_record(Sample, message)
 
 

@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
@@ -148,7 +149,7 @@ class MpiEngine(Engine):
         if not process.end_input(_LAST_BREATH_S) or not self._all_gone(hello):
             return result
         left = self._sweep_all(directory, name)
-        return PlanResult(result.ended, result.samples, result.errors, cleaned=not left, left=left, log=result.log)
+        return replace(result, cleaned=not left, left=left)
 
 
 def _is_rank(pid: int) -> bool:

@@ -32,7 +32,7 @@ _START_S = 60.0
 _LATE_S = 10
 _VERSION_S = 10.0
 # Commands that run at once: mpiexec is started once for each host, so that the host that fails is known.
-_AT_ONCE = 64
+_CONCURRENT_RUNS = 64
 # Wall clocks only date records. A larger offset makes logs of several nodes hard to compare.
 _CLOCK_LIMIT_S = 0.5
 # A node with less than this share of the median memory is reported.
@@ -73,7 +73,7 @@ def examine(
     Raises EnvironmentLacksError that names the nodes that do not answer.
     """
     commands = starts(launch, directory, file)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_CONCURRENT_RUNS) as pool:
         answers = list(pool.map(lambda command: _ask(command[0]), commands))
     nodes = [node for found, _ in answers for node in found]
     names = [host for _, hosts in commands for host in hosts]

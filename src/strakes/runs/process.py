@@ -8,15 +8,17 @@ import queue
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 from strakes.base.processes import wait_for_end
 
 _VERSION = 1
 _TYPES = frozenset({"hello", "progress", "sample", "log", "error", "done", "heartbeat"})
-_LAST_WORDS = 20
+_KEPT_LINES = 20
 # Longer lines are read in pieces.
 _MOST_MESSAGE_BYTES = 64 << 20
 _MOST_WORDS_BYTES = 64 << 10
@@ -44,21 +46,10 @@ class EngineProcess:
             env={**os.environ, **(environment or {})},
         )
         self._messages: queue.SimpleQueue[Mapping[str, Any] | None] = queue.SimpleQueue()
-        self._last_words: deque[str] = deque(maxlen=_LAST_WORDS)
-        assert self._process.stdout is not None and self._process.stderr is not None
+        self._last_words: deque[str] = deque(maxlen=_KEPT_LINES)
         self._readers = (
-            threading.Thread(
-                target=_read_messages,
-                args=(self._process.stdout, self._messages, log),
-                name="strakes-engine-out",
-                daemon=True,
-            ),
-            threading.Thread(
-                target=_read_words,
-                args=(self._process.stderr, self._last_words, log),
-                name="strakes-engine-err",
-                daemon=True,
-            ),
+            threading.Thread(target=_read_messages, args=(self._process.stdout, self._messages, log), daemon=True),
+            threading.Thread(target=_read_words, args=(self._process.stderr, self._last_words, log), daemon=True),
         )
         for reader in self._readers:
             reader.start()
@@ -78,15 +69,18 @@ class EngineProcess:
             return False
         return True
 
-    def receive(self, timeout_s: float) -> Mapping[str, Any] | None:
+    def receive(self, timeout_s: float, *, wake: bool = True) -> Mapping[str, Any] | None:
         """Return the next message, or None at the end of the engine's output.
 
-        Raises queue.Empty at the time-out or when :meth:`wake` is called.
+        Raises queue.Empty at the time-out, and with ``wake`` when :meth:`wake` is called.
         """
-        message = self._messages.get(timeout=max(timeout_s, 0.001))
-        if message is _WAKE:
-            raise queue.Empty
-        return message
+        deadline = time.monotonic() + timeout_s
+        while True:
+            message = self._messages.get(timeout=max(deadline - time.monotonic(), 0.001))
+            if message is not _WAKE:
+                return message
+            if wake:
+                raise queue.Empty
 
     def wake(self) -> None:
         """Let whoever receives look up. Signal handlers may call it."""
@@ -94,14 +88,8 @@ class EngineProcess:
 
     def remaining(self) -> Iterator[Mapping[str, Any]]:
         """Yield what an engine that was stopped still said."""
-        while True:
-            try:
-                message = self._messages.get(timeout=_TICK_S)
-            except queue.Empty:
-                return
-            if message is None:
-                return
-            if message is not _WAKE:
+        with suppress(queue.Empty):
+            while (message := self.receive(_TICK_S, wake=False)) is not None:
                 yield message
 
     def end_input(self, patience_s: float) -> bool:

@@ -29,16 +29,7 @@ Status = Literal["running", "complete", "interrupted", "failed", "partial", "dam
 # Required fields of run.json and environment.json.
 _MANIFEST = {"id": str, "kind": str, "name": str, "target": str, "options": dict, "created": str, "status": str}
 _ENVIRONMENT = {"mount": dict, "engine": dict, "load_average": list, "cpus": int, "memory_bytes": int}
-_FAULTS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    StopIteration,
-    TypeError,
-    ValueError,
-)
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @dataclass(frozen=True)
@@ -81,7 +72,7 @@ class Run:
         try:
             datetime.fromisoformat(manifest["created"])
         except ValueError as error:
-            raise self.damaged(f"{'created'!r} has the wrong type", "run.json") from error
+            raise self.damaged("'created' is not a time", "run.json") from error
         return manifest
 
     @property
@@ -210,17 +201,12 @@ def summary_of(path: Path) -> RunSummary:
         mount = run.environment.get("mount", {})
     except (StrakesError, OSError):
         mount = {}
-    status = cast("Status", str(manifest.get("status", "damaged")))
-    return RunSummary(
-        id=run.id,
-        kind=str(manifest.get("kind", "")),
-        name=str(manifest.get("name", "")),
-        target=run.directories,
-        file_system=str(mount.get("file_system", "")),
-        status="interrupted" if status == "running" and not run.is_being_written() else status,
-        created=str(manifest.get("created", "")),
-        path=path,
-    )
+    status = cast("Status", manifest["status"])
+    if status == "running" and not run.is_being_written():
+        status = "interrupted"
+    file_system = str(mount.get("file_system", ""))
+    texts = manifest["kind"], manifest["name"], run.directories, file_system
+    return RunSummary(run.id, *texts, status, manifest["created"], path)
 
 
 def _begun(run: str) -> str:

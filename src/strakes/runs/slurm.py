@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.runs import pmi
 from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
-from strakes.runs.mpi_family import find_mpi_engine
+from strakes.runs.mpi_family import chosen_pmi, find_mpi_engine, fits_pmi, offered_pmis, pmi_of
 from strakes.targets import command
 
 _ASK_S = 20.0
@@ -50,12 +49,7 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
             why="SLURM_JOB_ID is not set",
             remedy="Get an allocation first (salloc -N 4 strakes …), or submit a job with --batch '-N 4'.",
         )
-    cpus = [
-        int(count)
-        for count in re.findall(
-            r"(\d+)(?:\(x\d+\))?", re.sub(r"\(x\d+\)", "", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))
-        )
-    ]
+    cpus = [int(count) for count in re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))]
     tasks = variables.get("SLURM_NTASKS", "")
     return Allocation(
         job, int(variables.get("SLURM_JOB_NUM_NODES", "1")), int(tasks) if tasks else None, min(cpus, default=1)
@@ -118,15 +112,16 @@ class SlurmEngine(MpiEngine):
 
 def find_srun() -> Path:
     """Return the path of srun. Raises EnvironmentLacksError if it is not on PATH."""
-    srun = shutil.which("srun")
-    if srun is None:
-        raise EnvironmentLacksError(
-            "srun is missing",
-            where="PATH",
-            why="no program of that name",
-            remedy="Load the Slurm client of your site.",
-        )
-    return Path(srun)
+    return slurm_tool("srun")
+
+
+def slurm_tool(name: str) -> Path:
+    """Return the path of a program of Slurm. Raises EnvironmentLacksError if it is not on PATH."""
+    found = shutil.which(name)
+    if found is None:
+        remedy = "Load the Slurm client of your site."
+        raise EnvironmentLacksError(f"{name} is missing", where="PATH", why="no program of that name", remedy=remedy)
+    return Path(found)
 
 
 def placed(srun: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
@@ -146,12 +141,12 @@ def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
 
     Raises BadInputError where another one was chosen, EnvironmentLacksError where srun lacks it.
     """
-    spoken = pmi.pmi_of(engine)
-    chosen = pmi.chosen(options)
+    spoken = pmi_of(engine)
+    chosen = chosen_pmi(options)
     if spoken is None:
         return []
     if chosen:
-        if pmi.fits(spoken, chosen):
+        if fits_pmi(spoken, chosen):
             return []
         raise BadInputError(
             f"srun is set to use {chosen}, but the engine's MPI uses {spoken}",
@@ -163,7 +158,7 @@ def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
         listed = command.run([str(srun), "--mpi=list"], _ASK_S)
     except command.CommandTimeout:
         return [f"--mpi={spoken}"]
-    there = pmi.offered(listed.stdout + listed.stderr)
+    there = offered_pmis(listed.stdout + listed.stderr)
     if there and spoken not in there:
         raise EnvironmentLacksError(
             f"srun cannot start the engine, whose MPI uses {spoken}",

@@ -6,12 +6,12 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import BadInputError, InterruptedByUser, StoppedForOthersError, StrakesError
 from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.files import default_root, make_directory, make_new_directory, open_directory
 from strakes.base.units import counted
@@ -60,8 +60,12 @@ class Store:
         Raises BadInputError for a store inside a workspace, EnvironmentLacksError if it cannot be written.
         An imported run was measured before (``measured_at``) and perhaps on a target that is not here (``elsewhere``).
         """
-        if not elsewhere:
-            _require(target)
+        try:
+            if not elsewhere:
+                os.stat(target)
+        except OSError as error:
+            why = os.strerror(error.errno or 0)
+            raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
         self._refuse_workspace()
         path = self._new_directory(name)
         try:
@@ -103,9 +107,8 @@ class Store:
         """
         summary = self._find(run) if run else self._newest_unfinished(fingerprint)
         if summary.status == "complete":
-            raise BadInputError(
-                "this run is complete", where=summary.id, remedy=f"See it with: strakes report {summary.id}"
-            )
+            remedy = f"See it with: strakes report {summary.id}"
+            raise BadInputError("this run is complete", where=summary.id, remedy=remedy)
         if _fingerprint(summary) != fingerprint:
             raise BadInputError(
                 "this run was made with other options",
@@ -144,17 +147,15 @@ class Store:
         if os.sep in run or os.path.isfile(run):
             refuse_other_kind(Path(run), "run", "a run of the store")
         if not runs:
-            raise BadInputError(
-                "the store has no runs yet", where=str(self.root), remedy="Make one: strakes survey DIR"
-            )
+            remedy = "Make one: strakes survey DIR"
+            raise BadInputError("the store has no runs yet", where=str(self.root), remedy=remedy)
         if latest := re.fullmatch(r"latest(?:~([0-9]{1,9}))?", run):
             before = int(latest[1] or 0)
             if before < len(runs):
                 return runs[-1 - before]
             raise BadInputError(f"no run {run!r} in the store", why=f"the store has {counted(len(runs), 'run')}")
-        matches = [summary for summary in runs if summary.id == run] or [
-            summary for summary in runs if run and summary.id.startswith(run)
-        ]
+        matches = [summary for summary in runs if run and summary.id.startswith(run)]
+        matches = [summary for summary in matches if summary.id == run] or matches
         if len(matches) == 1:
             return matches[0]
         if matches:
@@ -170,19 +171,14 @@ class Store:
         if unfinished:
             return unfinished[-1]
         if not alike:
-            remedy = f"Start one without --resume. {_LIST_THEM}"
-            raise BadInputError(
-                "no run with this directory and these options can be resumed", where=str(self.root), remedy=remedy
-            )
-        if alike[-1].status == "running":
-            raise BadInputError(
-                "the run is still in progress",
-                where=alike[-1].id,
-                remedy="Wait until it ends, or stop it, then resume.",
-            )
-        raise BadInputError(
-            "the last such run is complete", where=alike[-1].id, remedy=f"See it with: strakes report {alike[-1].id}"
-        )
+            what, where = "no run with this directory and these options can be resumed", str(self.root)
+            raise BadInputError(what, where=where, remedy=f"Start one without --resume. {_LIST_THEM}")
+        last = alike[-1]
+        if last.status == "running":
+            remedy = "Wait until it ends, or stop it, then resume."
+            raise BadInputError("the run is still in progress", where=last.id, remedy=remedy)
+        remedy = f"See it with: strakes report {last.id}"
+        raise BadInputError("the last such run is complete", where=last.id, remedy=remedy)
 
     def _new_directory(self, name: str) -> Path:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"
@@ -190,11 +186,9 @@ class Store:
             make_directory(self._runs)
             while True:
                 path = self._runs / f"{utc_now():%Y%m%d-%H%M%S}-{slug}-{secrets.token_hex(2)}"
-                try:
+                with suppress(FileExistsError):
                     make_new_directory(path)
-                except FileExistsError:
-                    continue
-                return path
+                    return path
         except OSError as error:
             raise store_error(error, self.root) from error
 
@@ -211,6 +205,40 @@ class Store:
                 )
 
 
+@contextmanager
+def ended_in_order(store: Store, writer: RunWriter, *, resumable: bool = True) -> Iterator[None]:
+    """Set the run's status if the body raises; keep its visits, or discard the run if it has none.
+
+    Raises InterruptedByUser for Ctrl-C, otherwise the body's exception.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        if all(visit.purpose == "pilot" for visit in store.open(writer.id).visits):
+            store.discard(writer)
+            raise InterruptedByUser("interrupted before the first run was complete: nothing is kept") from None
+        writer.finish("interrupted")
+        remedy = "To continue, run the same command with --resume."
+        if not resumable:
+            remedy = "Its files have been removed. To be able to resume, start the run with --keep."
+        raise InterruptedByUser(
+            "interrupted; finished measurements are kept", where=f"run {writer.id}", remedy=remedy
+        ) from None
+    except StoppedForOthersError as error:
+        writer.finish("interrupted")
+        error.where = f"run {writer.id}"
+        raise
+    except BaseException as error:
+        visits = store.open(writer.id).visits
+        # A refusal after the pilot (for example: no space) is not a failure of the file system.
+        refused = isinstance(error, BadInputError) and all(visit.purpose == "pilot" for visit in visits)
+        if visits and not refused:
+            writer.finish("failed")
+        else:
+            store.discard(writer)  # refused before anything was measured: not a run
+        raise
+
+
 def _remove(run: Path) -> None:
     """Remove the directory of a run without following mounts or links; ignore failures."""
     with suppress(OSError):
@@ -221,15 +249,5 @@ def _remove(run: Path) -> None:
             os.close(parent)
 
 
-def _require(target: Path) -> None:
-    try:
-        os.stat(target)
-    except OSError as error:
-        why = os.strerror(error.errno or 0)
-        raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
-
-
 def _fingerprint(summary: RunSummary) -> str:
-    return (
-        "" if summary.status == "damaged" else str(Run(summary.path).manifest.get("options", {}).get("fingerprint", ""))
-    )
+    return "" if summary.status == "damaged" else str(Run(summary.path).manifest["options"].get("fingerprint", ""))

@@ -38,12 +38,12 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
 
 def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     """Replace ``path`` atomically by one line for each row."""
-    replace_text(path, "".join(json_line(row) for row in rows))
+    replace_text(path, json_lines(rows))
 
 
-def json_line(row: Mapping[str, object]) -> str:
-    """Return a row as one line of JSON."""
-    return to_json(row, separators=(",", ":")) + "\n"
+def json_lines(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as lines of JSON."""
+    return "".join(to_json(row, separators=(",", ":")) + "\n" for row in rows)
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -64,12 +64,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def json_document(data: bytes, path: Path) -> dict[str, Any]:
     """Parse ``data``, read from ``path``, as a JSON object. Raises BadInputError if it is not one."""
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, str(error)) from error
-    if not isinstance(document, dict):
-        raise _damaged(path, "it does not contain a JSON object")
+    document = _parse_row(data)
+    if document is None:
+        raise _damaged(path, "it is not a JSON object")
     return document
 
 
@@ -163,7 +160,7 @@ class AppendFile:
 
     def append(self, *rows: Mapping[str, object]) -> None:
         """Append all rows, or none if the disk is full. Raises StrakesError."""
-        data = memoryview("".join(map(json_line, rows)).encode())
+        data = memoryview(json_lines(rows).encode())
         before = os.fstat(self._descriptor).st_size
         try:
             while data:

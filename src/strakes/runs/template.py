@@ -8,8 +8,7 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError
 from strakes.runs.mpi import MpiEngine
-from strakes.runs.mpi_family import find_mpi_engine
-from strakes.runs.pmi import pmi_of
+from strakes.runs.mpi_family import find_mpi_engine, pmi_of
 
 _ENGINE = "{engine}"
 _EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
@@ -36,14 +35,8 @@ class TemplateEngine(MpiEngine):
     def command(self) -> Sequence[str]:
         """Return the user's command with the engine filled in. Raises EnvironmentLacksError without the engine."""
         self._named = []
-        engine = self._executable or find_mpi_engine()
-        return filled(
-            self._template,
-            [str(engine), "--expect-ranks", str(self._ranks)],
-            self._ranks,
-            self._hosts,
-            self._ranks_per_node,
-        )
+        engine = [str(self._executable or find_mpi_engine()), "--expect-ranks", str(self._ranks)]
+        return filled(self._template, engine, self._ranks, self._hosts, self._ranks_per_node)
 
     @property
     def remedy(self) -> str:
@@ -100,14 +93,8 @@ def _filled(word: str, values: Mapping[str, object], template: str) -> str:
             why=f"{word!r}: {error}",
             remedy=f"The names are {known}.",
         ) from error
-    if "{ranks_per_node}" in word and values["ranks_per_node"] is None:
-        raise BadInputError(
-            "the launcher's command needs --ranks-per-node", where=template, remedy="Add --ranks-per-node N."
-        )
-    if "{nodes}" in word and values["nodes"] is None:
-        raise BadInputError(
-            "the number of nodes for the launcher's command is unknown",
-            where=template,
-            remedy="Add --ranks-per-node N, or --hosts.",
-        )
+    for name, option in (("ranks_per_node", "--ranks-per-node N"), ("nodes", "--ranks-per-node N, or --hosts")):
+        if f"{{{name}}}" in word and values[name] is None:
+            what = f"the launcher's command needs {option}"
+            raise BadInputError(what, where=template, why=f"it has {{{name}}}", remedy=f"Add {option}.")
     return text

@@ -129,19 +129,17 @@ class _Look:
         """Return whether a server is lost for long enough to report it, longer where machines refuse connections."""
         began_s = time.monotonic()
         known = self._target.lost_servers() if began_s >= self._ask_from_s else None
-        now_s = time.monotonic()
+        now_s = since_s = time.monotonic()
         if now_s - began_s > _SLOW_S:
             self._ask_from_s = now_s + _ASK_AGAIN_S
         if known is None:
-            known, since_s = self._without_answer(), self._look_since_s
-        else:
-            since_s = now_s
+            known = self._without_answer()
+            since_s = self._look_since_s
         self._lost = known
         self._since_s = {name: self._since_s.get(name, since_s) for name in known}
         lost_for_s = max((now_s - since_s for since_s in self._since_s.values()), default=0.0)
-        return bool(known) and lost_for_s >= (
-            REFUSED_FOR_S if all(server.refuses for server in known.values()) else LOST_FOR_S
-        )
+        patience_s = REFUSED_FOR_S if all(server.refuses for server in known.values()) else LOST_FOR_S
+        return bool(known) and lost_for_s >= patience_s
 
     def _without_answer(self) -> Mapping[str, LostServer]:
         """Look at the directory in a child; it is lost as long as that child waits."""

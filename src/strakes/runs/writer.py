@@ -103,8 +103,7 @@ class RunWriter:
         self.close()
 
     def _set_manifest(self, **changes: Any) -> None:
-        manifest = {**Run(self.path).manifest, **changes}
-        write_json(self.path / "run.json", manifest)
+        write_json(self.path / "run.json", {**Run(self.path).manifest, **changes})
 
 
 def _lock(file: AppendFile, run: str) -> None:
@@ -114,16 +113,13 @@ def _lock(file: AppendFile, run: str) -> None:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() > patience_ends:
-                raise BadInputError(
-                    "another strakes process is writing this run",
-                    where=run,
-                    remedy="Wait until it ends, or stop it, then use --resume.",
-                ) from error
+                remedy = "Wait until it ends, or stop it, then use --resume."
+                what = "another strakes process is writing this run"
+                raise BadInputError(what, where=run, remedy=remedy) from error
             time.sleep(0.01)
+            continue
         except OSError as error:
             # Some network file systems have no locks; a run there is protected by its unique id alone.
             if error.errno not in _NO_LOCKS:
                 raise store_error(error, Path(run)) from error
-            return
-        else:
-            return
+        return

@@ -11,9 +11,8 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import typed_seconds
 from strakes.runs.choice import engine_for
-from strakes.runs.ending import ended_in_order
 from strakes.runs.messages import Hello
-from strakes.runs.store import Store
+from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_visit import begin_run, open_site

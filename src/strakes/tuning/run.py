@@ -10,10 +10,9 @@ from statistics import median
 
 from strakes.base.errors import BadInputError
 from strakes.runs.choice import engine_for
-from strakes.runs.ending import ended_in_order
 from strakes.runs.messages import Hello
 from strakes.runs.records import ConfirmationBegun, FactsFound, UsualTimes, Visit
-from strakes.runs.store import Store
+from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_visit import Site, begin_run, open_site
@@ -156,10 +155,8 @@ class _Session:
         return (median(visit.elapsed_s for visit in alike) if alike else guess) / self.budget_s
 
     def _say(self, trial: Trial) -> None:
-        words = {"screen": "looking around", "explore": "exploring", "race": "racing", "confirm": "confirming"}[
-            trial.stage
-        ]
-        best = ""
-        if any(result.value is not None and not result.trial.low for result in self.history.told):
-            best = f"best so far: {typed(self.bench.space.settings(self.history.best))}"
-        self.progress.update(f"{words}: {typed(self.bench.space.settings(trial.point))}", self._spent(), best)
+        stages = {"screen": "looking around", "explore": "exploring", "race": "racing", "confirm": "confirming"}
+        settings = self.bench.space.settings
+        measured = any(result.value is not None and not result.trial.low for result in self.history.told)
+        best = f"best so far: {typed(settings(self.history.best))}" if measured else ""
+        self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)

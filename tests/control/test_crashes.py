@@ -47,11 +47,10 @@ class Crashes(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(change, "catalogue", knobs)
 
-    @rule(values=CHANGES, step=STEPS, keep=st.booleans())
-    def somebody_sets(self, values: dict[str, int], step: int | None, keep: bool) -> None:
+    @rule(values=CHANGES, step=STEPS)
+    def somebody_sets(self, values: dict[str, int], step: int | None) -> None:
         before = self.world.values
-        # A change with ``keep`` is not killed, as the expected values would depend on the step.
-        status = in_child(lambda: self._set(values, keep=keep), self.world, None if keep else step)
+        status = in_child(lambda: self._set(values), self.world, step)
         assert status in (0, REFUSED, -signal.SIGKILL)
         if status == REFUSED:
             assert self.live is not None or self._open()
@@ -59,8 +58,6 @@ class Crashes(RuleBasedStateMachine):
         if status == 0:
             assert all(self.world.values[name] == self._made_of(name, value) for name, value in values.items())
         self._doubt(values, status)
-        if keep and status == 0:
-            self.base |= {name: self.world.values[name] for name in values}
 
     @rule(values=CHANGES, step=STEPS)
     def somebody_changes_for_a_while(self, values: dict[str, int], step: int | None) -> None:
@@ -153,8 +150,8 @@ class Crashes(RuleBasedStateMachine):
             self.base[name] = value
         self.doubtful.clear()
 
-    def _set(self, values: dict[str, int], *, keep: bool) -> None:
-        change.set_values(self.world.target(), values, keep=keep, store=self.root)
+    def _set(self, values: dict[str, int]) -> None:
+        change.set_values(self.world.target(), values, store=self.root)
 
     def _restore(self) -> None:
         restore(self.root, ask=self.world.ask)

@@ -35,7 +35,7 @@ def test_entries_are_read_back_as_written(tmp_path: Path) -> None:
     assert [journal.will(place("size"), "1", "2"), journal.will(place("depth"), None, "3")] == [1, 2]
     (state,), errors = open_journals(tmp_path)
     assert errors == () and [entry.known for entry in state.entries] == [False, False]
-    assert (state.held, state.given_up, state.tried_unix_s) == (False, False, 0.0)
+    assert (state.held, state.tried_unix_s) == (False, 0.0)
     journal.note("did", number=1, effective="2")
     journal.note("did", number=2, effective=None)
     journal.note("settled", number=2, outcome="restored", found=None)
@@ -49,11 +49,10 @@ def test_a_failed_restore_is_recorded(tmp_path: Path) -> None:
     journal = begin(tmp_path)
     before = time.time()
     journal.note("tried", unix_s=time.time())
-    journal.note("given up")
     journal.release()
     (state,), _ = open_journals(tmp_path)
     assert before <= state.tried_unix_s <= time.time()
-    assert state.given_up and state.life() == "dead"
+    assert state.life() == "dead"
 
 
 def test_journals_of_another_format_are_refused(tmp_path: Path) -> None:
@@ -76,10 +75,9 @@ def test_a_place_is_changed_by_one_open_journal_at_a_time(tmp_path: Path) -> Non
     second.release()
 
 
-def test_a_change_left_by_a_process_that_gave_up_must_be_restored_first(tmp_path: Path) -> None:
+def test_a_change_left_by_a_process_that_has_released_it_must_be_restored_first(tmp_path: Path) -> None:
     first, second = begin(tmp_path), begin(tmp_path)
     first.will(place(), "1", "2")
-    first.note("given up")
     first.release()
     with pytest.raises(BadInputError) as refused:
         second.will(place(), "2", "3")

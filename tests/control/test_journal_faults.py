@@ -141,12 +141,6 @@ def test_an_interrupted_creation_leaks_no_descriptor(
     assert open_files() == before
 
 
-def test_a_living_process_is_alive_even_without_the_lock(tmp_path: Path) -> None:
-    journal = begin(tmp_path)
-    journal.release()
-    assert read_journal(journal.path).life() == "alive"
-
-
 @pytest.mark.parametrize("claimed", [False, True])
 def test_every_line_is_synced_before_the_next_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, claimed: bool

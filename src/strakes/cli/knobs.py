@@ -113,11 +113,10 @@ def set_command(
     *,
     directory: Directory,
     values: tuple[str, ...] = argument("NAME=VALUE...", nargs=-1, required=True),
-    keep: bool = option("Keep the new values for good: nothing puts the old values back.", default=False),
     servers: AtServers,
     as_json: AsJson,
 ) -> int:
-    """Change settings until strakes knobs restore puts the old values back.
+    """Change settings until strakes knobs restore puts the old values back; its --keep leaves the new ones for good.
 
     Shows the value that is really in force, because some systems silently adjust a value. If one setting is refused,
     the earlier ones are put back. Exits with status 1 if a value in force is not the one you gave.
@@ -125,18 +124,21 @@ def set_command(
     from strakes.control.knob_change import set_values
     from strakes.targets.registry import detect
 
-    change = set_values(detect(directory, servers), _pairs(values), keep=keep)
+    change = set_values(detect(directory, servers), _pairs(values))
     if as_json:
-        keys = ("wanted", "values", "in_force", "as_wanted")
-        effective = {name: {key: getattr(setting, key) for key in keys} for name, setting in change.items()}
-        print_json({"journal": change.journal, "kept": keep, "effective": effective, "remarks": change.remarks})
+        keys = ("wanted", "values", "in_force")
+        effective = {
+            name: {**{key: getattr(setting, key) for key in keys}, "as_wanted": not setting.remarks}
+            for name, setting in change.items()
+        }
+        print_json({"journal": change.journal, "effective": effective, "remarks": change.remarks})
         return 1 if change.remarks else 0
     for name, setting in change.items():
         shown = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
         say(f"{name}: {', '.join(shown)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
     for remark in change.remarks:
         say(f"  but {remark}")
-    say("The new values stay; the old ones are forgotten." if keep else "Put back with: strakes knobs restore")
+    say("Put back with: strakes knobs restore")
     return 1 if change.remarks else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from strakes.base.errors import BadInputError
@@ -91,16 +92,14 @@ class Knob:
         """
         text = str(value).strip()
         canonical = self.canonical(text)
-        if self.choices and canonical not in self.choices:
-            raise self._refused(text)
         if self.kind in ("choice", "text"):
-            if not _WORD.fullmatch(text):
-                raise self._refused(text)
-            return text
-        number = _number(canonical)
-        if number is None or (self.kind != "number" and number != int(number)):
-            raise self._refused(text)
-        if (self.least is not None and number < self.least) or (self.most is not None and number > self.most):
+            valid = _WORD.fullmatch(text) is not None and (not self.choices or canonical in self.choices)
+        else:
+            number = _number(canonical)
+            least, most = (-inf if self.least is None else self.least), (inf if self.most is None else self.most)
+            whole = number is not None and (self.kind == "number" or number == int(number))
+            valid = number is not None and whole and least <= number <= most
+        if not valid:
             raise self._refused(text)
         return canonical
 
@@ -130,13 +129,11 @@ class Knob:
         return format_bytes(number) if self.kind == "bytes" else f"{number:.15g}"
 
     def _refused(self, text: str) -> BadInputError:
-        wanted = self.range_text or {"text": "one word", "bytes": "a size such as 64MiB"}.get(
-            self.kind, f"a value of kind {self.kind}"
-        )
+        forms = {"text": "one word", "bytes": "a size such as 64MiB"}
+        wanted = self.range_text or forms.get(self.kind, f"a value of kind {self.kind}")
         unit = f" {self.unit}" if self.unit and not self.choices else ""
-        return BadInputError(
-            f"not a valid value for {self.name}: {text!r}", why=self.meaning, remedy=f"It takes {wanted}{unit}."
-        )
+        what = f"not a valid value for {self.name}: {text!r}"
+        return BadInputError(what, why=self.meaning, remedy=f"It takes {wanted}{unit}.")
 
 
 def _number(text: str) -> float | None:

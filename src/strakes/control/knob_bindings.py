@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.control.knob import Knob
 from strakes.control.knob_loader import PLACEHOLDERS
 from strakes.control.knob_place import KnobPlace
 from strakes.targets.block_device import block_device_of
-from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed, Runner
+from strakes.targets.command import DEFAULT_TIMEOUT_S, Runner
 from strakes.targets.lustre_lfs import ClientName, getname
 from strakes.targets.lustre_tool import read_params
 from strakes.targets.target import Target
@@ -25,19 +25,10 @@ class AbsentError(BadInputError):
     """A knob that this target does not have; ``why`` has the reason."""
 
 
-class Remembering:
-    """A runner that runs each command once, since many knobs share an answer."""
-
-    def __init__(self, run: Runner) -> None:
-        self._run = run
-        self._known: dict[tuple[str, ...], Completed] = {}
-
-    def __call__(self, argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-        """Run a command, or return its earlier answer."""
-        words = tuple(argv)
-        if words not in self._known:
-            self._known[words] = self._run(words, timeout_s)
-        return self._known[words]
+def remembering(run: Runner) -> Runner:
+    """Return a runner that runs each command once, since many knobs share an answer."""
+    once = cache(run)
+    return lambda argv, timeout_s=DEFAULT_TIMEOUT_S: once(tuple(argv), timeout_s)
 
 
 class Bindings:
@@ -91,13 +82,8 @@ class Bindings:
         return _PLACEHOLDER.sub(lambda match: self._value(knob, match[1]), text)
 
     def _value(self, knob: Knob, name: str) -> str:
-        value = {
-            "device": lambda: self._device,
-            "bdi": lambda: self._bdi,
-            "instance": lambda: self._client.instance,
-            "file_system": lambda: self._client.file_system,
-            "volume": lambda: self._volume,
-        }[name]()
+        of_client = name in ("instance", "file_system")
+        value = str(getattr(self._client, name) if of_client else getattr(self, f"_{name}"))
         if not value:
             lacking = {"device": "it is not on a local disk", "bdi": "it is on one local disk: see queue.read_ahead_kb"}
             raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))

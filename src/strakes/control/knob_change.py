@@ -12,11 +12,11 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.files import default_root
 from strakes.control import knob_hold as hold
 from strakes.control.knob import Knob
-from strakes.control.knob_bindings import Bindings, Remembering, knobs_of, reason
+from strakes.control.knob_bindings import Bindings, knobs_of, reason, remembering
 from strakes.control.knob_journal import KnobJournal
 from strakes.control.knob_loader import catalogue, find
 from strakes.control.knob_place import KnobPlace, values_in_force
-from strakes.control.knob_restore import Restored, command_line, forget, settle
+from strakes.control.knob_restore import Restored, command_line, settle
 from strakes.targets.command import Runner
 from strakes.targets.target import Target
 
@@ -47,11 +47,6 @@ class Effective:
     wanted: str
     values: Mapping[str, str | None]
     in_force: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def as_wanted(self) -> bool:
-        """Whether every place and daemon uses the wanted value."""
-        return not self.remarks
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -86,9 +81,9 @@ def read(target: Target, names: Sequence[str] = ()) -> tuple[Reading, ...]:
     """Return the knobs of these names, else all of the target's file system. Raises BadInputError for a wrong name."""
     known = knobs_of(target, catalogue())
     chosen = tuple(find(name, known) for name in names) if names else known
-    remembering = Remembering(target.run)
-    bindings = Bindings(target, remembering)
-    return tuple(_reading(knob, bindings, remembering) for knob in chosen)
+    ask = remembering(target.run)
+    bindings = Bindings(target, ask)
+    return tuple(_reading(knob, bindings, ask) for knob in chosen)
 
 
 def _reading(knob: Knob, bindings: Bindings, ask: Runner) -> Reading:
@@ -119,20 +114,13 @@ def changed(target: Target, values: Mapping[str, str | float], *, store: Path | 
         )
 
 
-def set_values(
-    target: Target, values: Mapping[str, str | float], *, keep: bool = False, store: Path | None = None
-) -> Change:
-    """Change knobs and leave them changed: until ``strakes knobs restore``, or for good with ``keep``.
+def set_values(target: Target, values: Mapping[str, str | float], *, store: Path | None = None) -> Change:
+    """Change knobs until ``strakes knobs restore``.
 
     When one of them is refused, those before it are put back and the refusal is raised.
     """
-    root, plan = store or default_root(), _plan(target, values)
-    with _journaled(target, root, plan) as (journal, change):
-        if keep:
-            settle(root, journal, keep=True, ask=target.run)
-            forget(root, [place for _, _, places in plan for place in places], target.run)
-        else:
-            journal.note("held")
+    with _journaled(target, store or default_root(), _plan(target, values)) as (journal, change):
+        journal.note("held")
     return change
 
 
@@ -157,10 +145,7 @@ def _put_back(target: Target, root: Path, journal: KnobJournal, change: Change) 
     """Put back what is not settled yet; return the changes that stay open for later commands."""
     done = settle(root, journal, ask=target.run)
     change.restored = (*change.restored, *done)
-    left = [restored for restored in done if not restored.done]
-    if left:
-        journal.note("given up")
-    return left
+    return [restored for restored in done if not restored.done]
 
 
 def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
@@ -173,9 +158,8 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
         wanted = knob.parse(value)
         if knob.restart and not knob.by_hand:
             why = f"it takes effect only after a restart of {knob.restart}, which strakes does not do"
-            raise BadInputError(
-                f"strakes cannot change {knob.name}", why=why, remedy=f"Change it by hand: {knob.how_to_set}"
-            )
+            remedy = f"Change it by hand: {knob.how_to_set}"
+            raise BadInputError(f"strakes cannot change {knob.name}", why=why, remedy=remedy)
         places = bindings.places(knob)
         if knob.root and not any(place.host for place in places) and os.geteuid() != 0:
             raise EnvironmentLacksError(f"{knob.name} needs root", why=knob.meaning, remedy="Run the command as root.")
@@ -186,9 +170,8 @@ def _plan(target: Target, values: Mapping[str, str | float]) -> Plan:
 def _change_place(knob: Knob, place: KnobPlace, wanted: str, journal: KnobJournal, ask: Runner) -> str | None:
     before = place.read(ask)
     if knob.not_from and before == knob.not_from[0]:
-        raise BadInputError(
-            f"{knob.name} cannot be changed while it is {before}", where=place.name, why=knob.not_from[1]
-        )
+        what = f"{knob.name} cannot be changed while it is {before}"
+        raise BadInputError(what, where=place.name, why=knob.not_from[1])
     # A value that is already right is journaled as well, so that nobody else changes it meanwhile.
     already = before is not None and knob.canonical(before) == wanted
     number = journal.will(place, before, before if already else wanted)

@@ -35,13 +35,10 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path) -> No
             if held and held.get("store") == record["store"]:
                 return
             if held and ("journal" not in held or os.path.lexists(str(held["journal"]))):
-                raise BadInputError(
-                    f"{place.knob} is changed by strakes with another store",
-                    where=place.name_with_host,
-                    why=f"store {held.get('store', '?')}; before: {held.get('before', '?')}",
-                    remedy="Restore it there: strakes knobs restore. If that store is gone, set the value by hand and "
-                    f"remove {path}.",
-                )
+                what, where = f"{place.knob} is changed by strakes with another store", place.name_with_host
+                why = f"store {held.get('store', '?')}; before: {held.get('before', '?')}"
+                remedy = "Restore it there: strakes knobs restore. If that store is gone, set the value by hand and "
+                raise BadInputError(what, where=where, why=why, remedy=f"{remedy}remove {path}.")
             if held:
                 remove_kept(path)
             create_kept(path, json.dumps(record).encode(), mode=0o644)

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,10 +19,11 @@ from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.files import make_directory, move_kept, open_kept, open_own, read_whole, remove_kept
-from strakes.control.knob_owner import Life, Owner
+from strakes.base.processes import process_start
 from strakes.control.knob_place import KnobPlace
 from strakes.model.record import from_record, to_record
 from strakes.runs.store_files import AppendFile, store_error, whole_length
+from strakes.targets.marker import boot_id, pid_namespace
 
 _FORMAT_VERSION = 1
 _MOST_BYTES = 64 << 20
@@ -30,8 +32,47 @@ _MOST_BYTES = 64 << 20
 # gone: the setting does not exist any more. kept: the user asked to leave it.
 Outcome = Literal["restored", "unchanged", "changed by others", "gone", "kept"]
 # The kinds of lines: will and did surround a change; held: left open on purpose, until ``strakes knobs restore``;
-# tried: an attempt that could not restore everything; given up: the process leaves the rest to later commands.
-Kind = Literal["journal", "will", "did", "settled", "tried", "held", "given up"]
+# tried: an attempt that could not restore everything.
+Kind = Literal["journal", "will", "did", "settled", "tried", "held"]
+
+
+# elsewhere: on another host, or in another container of this one, where its number means nothing here.
+Life = Literal["alive", "dead", "elsewhere"]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that owns a journal. ``started`` is in clock ticks since boot (proc_pid_stat(5))."""
+
+    host: str
+    boot: str
+    namespace: str
+    pid: int
+    started: int
+
+    @classmethod
+    def this_process(cls) -> Self:
+        """Return the process that runs this."""
+        pid = os.getpid()
+        return cls(socket.gethostname(), boot_id(), pid_namespace(), pid, process_start(pid) or 0)
+
+    def life(self) -> Life:
+        """Return whether the process is alive, dead, or not visible from here."""
+        if self.host != socket.gethostname():
+            return "elsewhere"
+        if self.boot != boot_id():
+            return "dead"
+        if self.namespace != pid_namespace():
+            return "elsewhere"
+        return "alive" if process_start(self.pid) == self.started else "dead"
+
+    @property
+    def this_boot(self) -> bool:
+        """Return whether it is of this boot."""
+        return self.boot == boot_id()
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
 
 
 class DamagedJournalError(BadInputError):
@@ -65,7 +106,6 @@ class JournalState:
     command: tuple[str, ...]
     created_unix_s: float
     held: bool
-    given_up: bool
     tried_unix_s: float
     entries: tuple[JournalEntry, ...]
 
@@ -80,13 +120,10 @@ class JournalState:
         return tuple(entry for entry in self.entries if not entry.outcome)
 
     def life(self) -> Life:
-        """Return the life of its process; the file's lock shows a process in another container of this machine."""
-        if self.given_up:
-            return "dead"
-        life = self.owner.life()
-        if life == "elsewhere" and self.owner.this_boot:
-            return "alive" if _is_locked(self.path) else "dead"
-        return life
+        """Return the life of its process, which holds the file's lock until it has put its changes back."""
+        if not self.owner.this_boot:
+            return "dead" if self.owner.host == socket.gethostname() else "elsewhere"
+        return "alive" if _is_locked(self.path) else "dead"
 
 
 def directory(root: Path) -> Path:
@@ -262,15 +299,13 @@ def _state(path: Path, rows: Sequence[Mapping[str, Any]]) -> JournalState:
                 entries[number] = replace(entries[number], known=True, effective=row["effective"])
             case "settled":
                 entries[number] = replace(entries[number], outcome=row["outcome"], found=row["found"])
-    kinds = {row["is"] for row in rows}
     return JournalState(
         path=path,
         owner=from_record(Owner, head["owner"]),
         target=head["target"],
         command=tuple(head["command"]),
         created_unix_s=float(head["created_unix_s"]),
-        held="held" in kinds,
-        given_up="given up" in kinds,
+        held=any(row["is"] == "held" for row in rows),
         tried_unix_s=max((float(row["unix_s"]) for row in rows if row["is"] == "tried"), default=0.0),
         entries=tuple(entries.values()),
     )

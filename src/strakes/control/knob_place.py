@@ -96,23 +96,8 @@ _BAD_VALUE = (errno.EINVAL, errno.ERANGE, errno.EDOM)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _MOST_BYTES = 1 << 16
 _ROOT = "Run strakes as root, or ask your administrator."
-_WORDS_OF_REFUSAL = (
-    "EACCES",
-    "EPERM",
-    "Permission denied",
-    "Operation not permitted",
-    "permission denied",
-    "access denied",
-)
-_WORDS_OF_VALUES = (
-    "EINVAL",
-    "Invalid argument",
-    "out of range",
-    "error parsing value",
-    "not in range",
-    "does not match",
-    "invalid",
-)
+_REFUSED = re.compile("EACCES|EPERM|[Pp]ermission denied|Operation not permitted|access denied")
+_INVALID = re.compile("EINVAL|Invalid argument|out of range|error parsing value|not in range|does not match|invalid")
 
 
 class PlaceGoneError(MeasurementError):
@@ -137,12 +122,8 @@ class KnobPlace:
     @property
     def key(self) -> tuple[object, ...]:
         """Return the identity of the place, independent of the way to it."""
-        return (
-            self.host,
-            self.file,
-            self.name if not self.file else "",
-            self.read_words if self.answer != "lctl" else (),
-        )
+        words = self.read_words if self.answer != "lctl" else ()
+        return (self.host, self.file, self.name if not self.file else "", words)
 
     @property
     def name_with_host(self) -> str:
@@ -240,15 +221,13 @@ class KnobPlace:
         lines = [line for line in output.splitlines() if line.strip()]
         why = lines[-1].strip() if lines else f"exit status {done.status}"
         where = shlex.join(done.argv)
-        if any(words in output for words in _WORDS_OF_REFUSAL):
+        if _REFUSED.search(output):
             return EnvironmentLacksError(f"{self.knob} {what}", where=where, why=why, remedy=_ROOT)
-        if any(words in output for words in _WORDS_OF_VALUES):
-            return BadInputError(
-                f"{self.knob} {what}", where=where, why=why, remedy="strakes knobs list DIR shows its valid values."
-            )
-        return MeasurementError(
-            f"{self.knob} {what}", where=where, why=why, remedy="Check that the servers answer, then try again."
-        )
+        if _INVALID.search(output):
+            remedy = "strakes knobs list DIR shows its valid values."
+            return BadInputError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)
+        remedy = "Check that the servers answer, then try again."
+        return MeasurementError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)
 
 
 def _command_line(pid: int) -> bytes:

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,23 +145,6 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
     else:
         journal.note("tried", unix_s=time.time())
     return done
-
-
-def forget(root: Path, places: Sequence[KnobPlace], ask: Runner = run) -> None:
-    """Settle the changes of these places in held journals as kept."""
-    keys = {place.key for place in places}
-    for state in open_journals(root)[0]:
-        chosen = [entry for entry in state.open_entries if entry.place.key in keys]
-        journal = KnobJournal.claim(root, state) if state.held and chosen else None
-        if journal is None:
-            continue
-        try:
-            for entry in chosen:
-                _keep(journal, entry, ask)
-            if len(chosen) == len(state.open_entries):
-                journal.close()
-        finally:
-            journal.release()
 
 
 def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> Restored:

@@ -38,8 +38,7 @@ def command(
     from strakes.cli.measure import analyse, carry_out, report_path, typed_command, write_report
     from strakes.report.findings import to_document
     from strakes.tuning.advise_app import read_app
-    from strakes.tuning.outcome import outcome_of
-    from strakes.tuning.outcome_text import render
+    from strakes.tuning.outcome import outcome_of, render
     from strakes.tuning.request import TuningRequest
     from strakes.tuning.run import perform
 

@@ -28,7 +28,7 @@ from strakes.tuning.tune_plans import TrialSize, layout_of
 from strakes.tuning.tune_space import Constraint, SearchSpace
 
 # Default ranks of a trial: the ranks of a node of the application, but at most this many per processor.
-_RANKS_FOR_A_PROCESSOR = 4
+_PROCESSOR_RANKS = 4
 # Planned number of full trials, and the cost of a trial relative to its timed phases.
 _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
@@ -36,7 +36,7 @@ _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
 _TRIED_BYTES = 64 * KIB
 # A phase ends after this multiple of its planned time.
-_PATIENCE = 3.0
+_PATIENCE_TIMES = 3.0
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,10 @@ def team(app: App, launch: Launch) -> tuple[int, int | None]:
     if launch.launcher != "local":
         ranks = processes(launch)
         return ranks, launch.ranks_per_node or -(-ranks // max(1, len(launch.hosts)))
-    return launch.ranks or min(app.ranks_per_node, _RANKS_FOR_A_PROCESSOR * len(os.sched_getaffinity(0))), None
+    return launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None
 
 
-def look(
-    app: App,
-    site: Site,
-    hello: Hello,
-    launch: Launch,
-    budget_s: float,
-    share: float,
-) -> Here:
+def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float, share: float) -> Here:
     """Try every interface once, and choose amounts so that a search fits the budget."""
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = team(app, launch)
@@ -89,7 +82,7 @@ def look(
     layout = target.layout(workspace)
     pools = target.describe().pools if layout is not None and layout.pool else ()
     able = Abilities(ranks, int(data * share), working, striping, layout, pools)
-    scale = TrialSize(ranks, data, _PATIENCE * phase_s, ranks_per_node=per_node)
+    scale = TrialSize(ranks, data, _PATIENCE_TIMES * phase_s, ranks_per_node=per_node)
     return Here(able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not)
 
 

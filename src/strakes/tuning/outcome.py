@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
+from strakes.base.units import counted, format_bytes
 from strakes.model.portrait import IntervalOf, Setting
 from strakes.runs.records import Visit
 from strakes.runs.run import Run
@@ -19,7 +21,7 @@ from strakes.tuning.advise_choose import Choice, Chosen, What
 from strakes.tuning.advise_paste import Paste, pastes
 from strakes.tuning.trial import observed
 from strakes.tuning.tune_bottleneck import Bottleneck, bottlenecks
-from strakes.tuning.tune_effects import Effects, effects
+from strakes.tuning.tune_effects import Effects, StepBack, effects
 from strakes.tuning.tune_offers import (
     FILES,
     LAYOUT,
@@ -33,7 +35,7 @@ from strakes.tuning.tune_offers import (
 from strakes.tuning.tune_plans import TrialSize
 from strakes.tuning.tune_search import Rules, Search
 from strakes.tuning.tune_space import Point
-from strakes.tuning.tune_words import KNOB, named, shown, to_do
+from strakes.tuning.tune_words import KNOB, named, shown, to_do, typed
 
 _WHAT: Mapping[str, What] = {
     TRANSFER: "transfer size",
@@ -43,8 +45,10 @@ _WHAT: Mapping[str, What] = {
     FILES: "files",
 }
 
+# An interaction of settings below this share of the variance is not printed.
+_SHOWN_SHARE = 0.02
 # If a gain above this ratio cannot be ruled out, the runs are too noisy for a statement.
-_LOOSE = 1.5
+_LOOSE_TIMES = 1.5
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ class TuningOutcome:
                     **ends,
                 )
         model = {"confidence": confidence, "count": len(self.search.told)}
-        if self.most_possible > _LOOSE:
+        if self.most_possible > _LOOSE_TIMES:
             return gettext(
                 "No setting is shown to be better than the default, but the runs scatter too much to rule out a gain: "
                 "up to {ratio:.1f} times as fast is possible ({confidence}, by the model of all {count} runs). Repeat "
@@ -211,3 +215,53 @@ def outcome_of(run: Run) -> TuningOutcome:
     told = observed(app, space, run.visits, record.usual_of(run))
     search = Search(space, int(options["seed"]), rules, told, record.confirmation_of(run))
     return TuningOutcome(run, app, search, scale)
+
+
+def render(outcome: TuningOutcome, report: Path) -> str:
+    """Return the end of a search on one screen."""
+    search = outcome.search
+    system = outcome.facts.get("file_system", "this file system")
+    searched = (
+        f"{counted(len(search.space.points), 'setting')}, {counted(len(search.told), 'run')}, "
+        f"{outcome.evaluations:.0f} evaluations (full runs)"
+    )
+    lines = [
+        f"{outcome.app.title} on {system}: {searched}",
+        f"measured with {counted(outcome.scale.ranks, 'rank')}, {format_bytes(outcome.scale.data_bytes)} each",
+        "",
+        f"Result      {outcome.statement}",
+        f"Default     {typed(outcome.default)}",
+    ]
+    if search.best != search.space.default:
+        lines.append(f"{'Best' if outcome.verdict == 'better' else 'Winner':<12}{typed(outcome.best)}")
+    parts = {part.factors[0]: part.share for part in outcome.effects.parts}
+    mattered = [f"{named(name)}: {parts[name]:.0%} of the variance between settings" for name in outcome.effects.matter]
+    if mattered and outcome.effects.pairs and outcome.effects.pairs[0].share > _SHOWN_SHARE:
+        pair = outcome.effects.pairs[0]
+        mattered.append(f"{' and '.join(map(named, pair.factors))}: {pair.share:.0%} only together")
+    lines += _under("Mattered", mattered)
+    rest = [named(name) for name in parts if name not in outcome.effects.matter]
+    if rest:
+        lines.append(f"Not shown   to matter: {', '.join(rest)}")
+    lines += _under("Each gives", [_step(step) for step in outcome.effects.steps])
+    for which, limits in outcome.limits.items():
+        lines += [f"Limited     {which}: {limit.what}: {limit.evidence}" for limit in limits]
+    correlation = search.rank_correlation
+    if correlation is not None:
+        used = "used" if search.uses_low else "too different to be used"
+        lines.append(
+            f"Cheap runs  {search.rules.low_share:.0%} of the data; correlation with the ranks of full runs "
+            f"{correlation:.2f}: {used}"
+        )
+    pastes = [f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}" for paste in outcome.pastes]
+    return "\n".join([*lines, f"Report      {report}", *pastes])
+
+
+def _step(step: StepBack) -> str:
+    change = f"{named(step.factor)} {shown(step.factor, step.level)} instead of {shown(step.factor, step.default)}"
+    return f"{change}: {step.ratio:.2f} times [{step.low:.2f} - {step.high:.2f}], by the model"
+
+
+def _under(title: str, lines: list[str]) -> list[str]:
+    """Put the title before the first line."""
+    return [f"{title if number == 0 else '':<12}{line}" for number, line in enumerate(lines)]

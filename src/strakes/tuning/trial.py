@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from math import inf
 from typing import cast
 
 from strakes.base.errors import BadInputError, StrakesError
@@ -39,14 +40,10 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
     for reading in read(target, tuple(wanted)) if wanted else ():
         knob, now = reading.knob, reading.value
         if not reading.values or len(set(reading.values.values())) > 1 or not knob.changeable:
-            why = reading.why or (
-                "it has different values in different places"
-                if reading.values and knob.changeable
-                else "strakes does not change it"
-            )
-            raise BadInputError(
-                f"{knob.name} cannot be tried here", where=str(target.path), why=why, remedy="strakes knobs list DIR"
-            )
+            different = bool(reading.values) and knob.changeable
+            why = "it has different values in different places" if different else "strakes does not change it"
+            what, where = f"{knob.name} cannot be tried here", str(target.path)
+            raise BadInputError(what, where=where, why=reading.why or why, remedy="strakes knobs list DIR")
         present = _NOT_SET if now is None else knob.canonical(now)
         values = [present]
         for value in wanted[knob.name] or _guesses(knob, present):
@@ -58,14 +55,8 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
                 values.append(canonical)
         if len(values) > 1:
             ordered = now is not None and knob.kind in ("integer", "number", "bytes")
-            factors.append(
-                Factor(
-                    f"{KNOB}{knob.name}",
-                    tuple(sorted(values, key=float) if ordered else values),
-                    present,
-                    ordered=ordered,
-                )
-            )
+            levels = tuple(sorted(values, key=float) if ordered else values)
+            factors.append(Factor(f"{KNOB}{knob.name}", levels, present, ordered=ordered))
     return factors, refused
 
 
@@ -77,10 +68,7 @@ def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str
         for name, level in settings.items()
         if name.startswith(KNOB) and level != default[name]
     }
-    if not values:
-        yield
-        return
-    with changed(target, values):
+    with changed(target, values) if values else nullcontext():
         yield
 
 
@@ -88,15 +76,11 @@ def _guesses(knob: Knob, present: str) -> list[str]:
     if knob.choices:
         return list(knob.choices)
     if knob.kind not in ("integer", "bytes") or present == _NOT_SET:
-        raise BadInputError(
-            f"no values to try were given for {knob.name}", remedy=f"Write --knobs {knob.name}=VALUE,VALUE."
-        )
+        remedy = f"Write --knobs {knob.name}=VALUE,VALUE."
+        raise BadInputError(f"no values to try were given for {knob.name}", remedy=remedy)
+    least, most = (-inf if knob.least is None else knob.least), (inf if knob.most is None else knob.most)
     tried = [max(1, int(int(present) * times)) for times in _TIMES]
-    return [
-        str(value)
-        for value in tried
-        if (knob.least is None or value >= knob.least) and (knob.most is None or value <= knob.most)
-    ]
+    return [str(value) for value in tried if least <= value <= most]
 
 
 def _why_not(target: Target, knob: Knob, value: str) -> str:
@@ -141,9 +125,8 @@ class Bench:
         """Return the trial's setting as a cell of the store."""
         settings = self.space.settings(trial.point)
         share = self.rules.low_share if trial.low else 1.0
-        measures = tuple(
-            Measure(phase_name(phase), "bytes_per_s", {"operation": phase.operation}) for phase in self.app.phases
-        )
+        names = ((phase_name(phase), {"operation": phase.operation}) for phase in self.app.phases)
+        measures = tuple(Measure(name, "bytes_per_s", where) for name, where in names)
         plan = plan_of(self.app, settings, self.scale, share)
         shown = {"ranks": self.scale.ranks, **settings, **({"share_of_data": share} if trial.low else {})}
         return Cell("tune", key_of(self.space, trial), shown, plan, measures, layout=layout_of(settings))

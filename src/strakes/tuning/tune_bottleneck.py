@@ -19,11 +19,11 @@ What = Literal[
 ]
 
 # Share of the time for which a device, a link or a processor is busy that leaves no room.
-_BUSY = 0.85
+_BUSY_SHARE = 0.85
 # Share of the time for opening files, or of the data in memory, that names the resource.
-_HALF = 0.5
+_HALF_SHARE = 0.5
 # Ratio above which the interval of an effect must begin to be evidence.
-_CLEAR = 1.15
+_CLEAR_TIMES = 1.15
 # The clock of processor times ticks a hundred times a second: shorter phases are not counted.
 _SHORTEST_S = 0.1
 
@@ -61,20 +61,20 @@ def bottlenecks(
     ]
     link_text = f"of the {format_value(link, 'B/s')} that the link of this node can carry were used" if link else ""
     limits = (
-        *_limit("data targets", busy, _BUSY, f"of the time the device {device} was busy"),
-        *_limit("data targets", [targets[busiest]] * (busiest != device), _BUSY, f"of the time {busiest} was busy"),
+        *_limit("data targets", busy, f"of the time the device {device} was busy"),
+        *_limit("data targets", [targets[busiest]] * (busiest != device), f"of the time {busiest} was busy"),
         *_target_counts(_levels(effects, STRIPE_COUNT), settings.get(STRIPE_COUNT)),
-        *_limit("node link", [rate / link for rate in rates if link], _BUSY, link_text),
-        *_limit("this node's processors", _processors(samples), _BUSY, "of the time they were busy, with all programs"),
-        *_limit("metadata server", opened, _HALF, "of the time went into opening the files"),
+        *_limit("node link", [rate / link for rate in rates if link], link_text),
+        *_limit("this node's processors", _processors(samples), "of the time they were busy, with all programs"),
+        *_limit("metadata server", opened, "of the time went into opening the files", _HALF_SHARE),
         *(_locks(_levels(effects, FILES)) if settings.get(FILES) == "shared" else ()),
-        *_limit("memory and cache", in_memory, _HALF, f"of the data did not reach or leave the device {device}"),
+        *_limit("memory and cache", in_memory, f"of the data did not reach or leave the device {device}", _HALF_SHARE),
     )
     nothing = "no device, link or processor visible from here was busy, and no setting points to one"
     return limits or (Bottleneck("unknown", nothing),)
 
 
-def _limit(what: What, shares: Sequence[float], least: float, text: str) -> Sequence[Bottleneck]:
+def _limit(what: What, shares: Sequence[float], text: str, least: float = _BUSY_SHARE) -> Sequence[Bottleneck]:
     share = median(shares) if shares else 0.0
     return [Bottleneck(what, f"{min(1.0, share):.0%} {text}")] if share >= least else []
 
@@ -101,7 +101,7 @@ def _processors(samples: Sequence[Sample]) -> list[float]:
 
 def _target_counts(counts: Sequence[LevelEffect], now: Setting | None) -> Sequence[Bottleneck]:
     """Return data targets as the limit if more of them are faster."""
-    if len(counts) < 2 or counts[-1].low / counts[0].ratio <= _CLEAR:
+    if len(counts) < 2 or counts[-1].low / counts[0].ratio <= _CLEAR_TIMES:
         return []
     fewest, most = counts[0], counts[-1]
     gain = f"{most.ratio / fewest.ratio:.2f} times as fast as on {fewest.level}"
@@ -111,7 +111,7 @@ def _target_counts(counts: Sequence[LevelEffect], now: Setting | None) -> Sequen
 
 def _locks(files: Sequence[LevelEffect]) -> Sequence[Bottleneck]:
     text = "the same data in one file per process is {:.2f} times as fast as in one shared file"
-    own = [effect for effect in files if effect.level == "per-process" and effect.low > _CLEAR]
+    own = [effect for effect in files if effect.level == "per-process" and effect.low > _CLEAR_TIMES]
     return [Bottleneck("locks", text.format(effect.ratio)) for effect in own]
 
 

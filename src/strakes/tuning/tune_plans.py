@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 from strakes.model.phases import Sharing, StagePhase, Stop, TransferPhase
 from strakes.model.plan import Phase, Plan
@@ -17,7 +16,7 @@ from strakes.tuning import tune_offers as offers
 from strakes.tuning.advise_app import App, AppPhase
 
 # Request size for files that are made before a phase that reads them, outside the measured time.
-_MADE_WITH = 1 << 20
+_MADE_WITH_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,8 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
     transfer = int(settings[offers.TRANSFER])
     name = phase_name(phase)
     if phase.files == "same":
-        readers = int(settings[offers.READERS])
-        everybody = readers == scale.ranks_of_a_node
-        readers = 0 if everybody else readers
-        return StagePhase(
-            name, transfer, files="input", readers_per_node=readers, broadcast=not everybody, cache="drop"
-        )
+        readers = int(settings[offers.READERS]) % scale.ranks_of_a_node  # 0: all
+        return StagePhase(name, transfer, files="input", readers_per_node=readers, broadcast=readers > 0, cache="drop")
     backend, direct, depth = offers.INTERFACES[str(settings[offers.INTERFACE])]
     sharing, writers = _who(settings, scale, phase)
     return TransferPhase(
@@ -143,13 +138,12 @@ def _phase(phase: AppPhase, settings: Mapping[str, Setting], limit_s: float, sca
 
 
 def _make(phase: AppPhase, settings: Mapping[str, Setting], scale: TrialSize, data: int) -> TransferPhase:
-    files: Literal["input", "data"] = "input" if phase.files == "same" else "data"
-    whole: tuple[Sharing, int] = ("shared-file", 0)
-    sharing, writers = whole if phase.files == "same" else _who(settings, scale, phase)
-    transfer = min(_MADE_WITH, data)
-    return TransferPhase(
-        "make", "write", sharing, "segmented", transfer, data, writers=writers, files=files, sync="fsync"
-    )
+    transfer = min(_MADE_WITH_BYTES, data)
+    made = TransferPhase("make", "write", "shared-file", "segmented", transfer, data, files="input", sync="fsync")
+    if phase.files == "same":
+        return made
+    sharing, writers = _who(settings, scale, phase)
+    return replace(made, layout=sharing, writers=writers, files="data")
 
 
 def _who(settings: Mapping[str, Setting], scale: TrialSize, phase: AppPhase) -> tuple[Sharing, int]:

@@ -69,17 +69,19 @@ class Confirmation:
     runs: int
 
 
-# Least rank correlation of low-fidelity runs with full runs.
+# Least rank correlation of low-fidelity runs with full runs (Spearman, American Journal of Psychology 15, 1904).
 LEAST_RANK_CORRELATION = 0.5
+# Settings with runs of both kinds before the ranks are compared; twice as many take twice as much of the budget.
 _CHECKED = 6
 # The share of the screening budget for low-fidelity runs; the rest is for the check.
 _SPREAD_SHARE = 0.6
 # Weights in the choice of screening settings: usage of their levels, and chance, relative to the distance from others.
 _USED, _CHANCE = 0.5, 0.3
 # A finalist stays in the race while it is the best in this share of the posterior samples.
-_STAYS = 0.02
+_STAYS_SHARE = 0.02
+# Posterior samples: a share of them has a standard error of at most 2.5 %.
 _DRAWS = 400
-# Posterior samples of more settings than this take too long; then a subset is drawn.
+# Of more settings a subset is drawn: samples of twice as many take eight times as long.
 _MOST_DRAWN = 700
 
 
@@ -271,7 +273,7 @@ class Search:
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
         share = np.bincount(drawn.argmax(axis=1), minlength=len(numbers)) / _DRAWS
         order = sorted(range(len(numbers)), key=lambda place: -share[place])
-        stay = [candidates[place] for place in order if share[place] >= _STAYS][: self.rules.finalists]
+        stay = [candidates[place] for place in order if share[place] >= _STAYS_SHARE][: self.rules.finalists]
         return [Trial(point, "race") for point in stay] if len(stay) > 1 else []
 
     def _confirm(self, spent: float, cost: Callable[[Trial], float]) -> list[Trial]:
@@ -280,9 +282,8 @@ class Search:
             pair = cost(Trial(best, "confirm")) + cost(Trial(default, "confirm"))
             runs = int((1 - spent) / pair) if pair > 0 else self.rules.most_confirming
             least = smallest_runs(self.rules.confidence) + 1
-            self.confirmation = Confirmation(
-                best, 0 if best == default else max(least, min(runs, self.rules.most_confirming))
-            )
+            planned = max(least, min(runs, self.rules.most_confirming))
+            self.confirmation = Confirmation(best, 0 if best == default else planned)
         if len(self.fresh(best).keys() & self.fresh(default).keys()) >= self.confirmation.runs:
             return []
         return [Trial(best, "confirm"), Trial(default, "confirm")]

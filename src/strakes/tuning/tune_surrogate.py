@@ -22,19 +22,20 @@ from strakes.tuning.tune_space import SearchSpace
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 
-# How far from where the search for the hyperparameters begins they are thought to be: factors of e^1.
+# Prior standard deviation of the logarithm of each hyperparameter. Doubled, few runs can mislead the fit.
 _SPREAD = 1.0
 # Hyperparameters and weights are fitted alternately, with these numbers of steps.
 _ROUNDS = (14, 8, 8)
 # Rprop: steps from the signs of the slopes, one step size for each hyperparameter (Riedmiller and Braun, ICNN 1993,
 # 586).
 _FIRST_STEP, _STEPS, _FASTER, _SLOWER = 0.3, (0.01, 0.6), 1.3, 0.5
-# Degrees of freedom of the errors.
+# Degrees of freedom of the errors (Lange, Little and Taylor, 1989).
 _TAIL = 4.0
 # A logarithm this far below the good ones is drawn to two thirds of it; the good are above this share of the runs.
 _FAR, _GOOD = 1.0, 0.9
-# Further down is not told apart any more.
+# Largest exponent, so that exp does not overflow; no rate is e^30 times another, so halving it changes nothing.
 _DEEPEST = 30.0
+# Variance added to each run, so that the inverse exists; far below any noise, also when doubled.
 _JITTER = 1e-9
 
 

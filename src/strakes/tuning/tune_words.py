@@ -53,13 +53,8 @@ def to_do(factor: str, level: Setting) -> str:
         return "one shared file" if level == "shared" else "one file per writing process"
     if factor == INTERFACE:
         backend, direct, depth = INTERFACES[str(level)]
-        return ", ".join(
-            [
-                f"{backend} calls",
-                *(["without the page cache (O_DIRECT)"] if direct else []),
-                *([f"{depth} at a time"] * (depth > 1)),
-            ]
-        )
+        parts = {f"{backend} calls": True, "without the page cache (O_DIRECT)": direct, f"{depth} at a time": depth > 1}
+        return ", ".join(part for part, holds in parts.items() if holds)
     return ""
 
 
@@ -68,15 +63,11 @@ def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[s
     known = {factor.name: factor for factor in space.factors}
     chosen: dict[str, tuple[Setting, ...]] = {}
     for name, texts in only.items():
-        factor = (
-            known.get(name)
-            or known.get(f"{name}_bytes")
-            or next((factor for factor in space.factors if named(factor.name) == name), None)
-        )
+        factor = next((each for each in space.factors if name in (each.name, named(each.name))), None)
+        factor = factor or known.get(f"{name}_bytes")
         if factor is None:
-            raise BadInputError(
-                f"there is no setting {name!r} to vary here", remedy=f"The settings are: {', '.join(known)}."
-            )
+            remedy = f"The settings are: {', '.join(known)}."
+            raise BadInputError(f"there is no setting {name!r} to vary here", remedy=remedy)
         chosen[factor.name] = tuple(_level(factor.name, factor.levels, text) for text in texts)
     return chosen
 

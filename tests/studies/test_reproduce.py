@@ -11,7 +11,7 @@ import pytest
 
 from conftest import StrakesRunner
 from strakes.base.units import parse_seconds
-from strakes.model.literature import SOURCES, beside, replication_disagreement, replication_table, scale
+from strakes.model.literature import SOURCES, published_values, replication_disagreement, replication_table, scale
 from strakes.model.portrait import Portrait
 from strakes.report.html import render_html
 from strakes.report.reproduced import render, rows, rules, to_document
@@ -50,7 +50,7 @@ def test_every_source_is_made_of_studies_that_exist() -> None:
 
 def test_published_values_are_shown_with_ours_but_not_mixed_with_them() -> None:
     portrait = portrait_of(Stream())
-    values = beside(portrait, "S3")
+    values = published_values(portrait, "S3")
     write = next(one for one in values if one.published == 214e6)
     assert write.at == "1 KiB" and "one client" in write.label
     assert [round(cell.median / 2**20, -1) for _, cell in write.own] == [1000, 1000]
@@ -59,7 +59,7 @@ def test_published_values_are_shown_with_ours_but_not_mixed_with_them() -> None:
 
 
 def test_a_published_value_that_was_not_measured_says_so() -> None:
-    values = beside(portrait_of(Population()), "S3")
+    values = published_values(portrait_of(Population()), "S3")
     assert values and not any(one.own for one in values)
     found = rows(SOURCES["S3"], [portrait_of(Population())])
     value = next(row for row in found if "10 and 40 million files" in row.published)

@@ -1,14 +1,14 @@
-"""The one tree of errors: what failed, where, why, and what to do next; each class knows its exit status."""
+"""Errors with what failed, where, why and the next step; each class has its exit status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-BROKEN_PIPE_STATUS = 141  # what a shell reports for a program that SIGPIPE ended
+BROKEN_PIPE_STATUS = 141  # as shells report for a program ended by SIGPIPE
 
 
 def nearest_word(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the known word that is spelled most like this one; empty where none is near.
+    """Return the known word with the most similar spelling, or "" if none is similar.
 
     >>> nearest_word("metdata-ops", ["open-close", "metadata-ops"])
     'metadata-ops'

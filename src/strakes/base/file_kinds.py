@@ -1,4 +1,4 @@
-"""What a file is, by its beginning, and which command takes it: for whoever gives it to another one."""
+"""Kinds of files, recognised by their beginning, and the commands that take them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _BEGINNING_BYTES = 1 << 16
 
 
 class FileKind(NamedTuple):
-    """A kind of file: what it is, the commands that take it, and a pattern that its beginning has."""
+    """A kind of file: its name, the commands that take it, and a pattern found in its beginning."""
 
     name: str
     commands: str
     pattern: str = ""
 
 
-# Files in TOML, by a table or key at their top that no kind above has.
+# TOML files, by a key or table at the top that only this kind has.
 TOML_KINDS = {
     "cluster": FileKind("the description of a pair of servers", "strakes failover plan FILE"),
     "need": FileKind("a list of needs", "strakes accept FILE DIR"),
@@ -31,8 +31,8 @@ TOML_KINDS = {
     "phase": FileKind("a plan", "strakes run FILE DIR"),
 }
 DIRECTORY = FileKind("a directory", "strakes survey DIR")
-# Others; the first whose pattern is found in the beginning of a file. After "^", blanks within a line only: where they
-# go over lines, the time grows with the square of their number.
+# Other files; the first pattern that is found decides. Patterns match blanks within a line only: across lines, the time
+# would grow with the square of their number.
 OTHER_KINDS = {
     "report": FileKind(
         "a report of strakes", "strakes runs, then strakes report RUN", r"(?is)\A\s*<!doctype\s+html.*strakes"
@@ -63,7 +63,7 @@ _TOML = re.compile(rf"(?m)^[ \t]*(?:\[\[?[ \t]*)?({'|'.join(TOML_KINDS)})[ \t]*(
 
 
 def kind_of(path: Path) -> tuple[str, FileKind] | None:
-    """Return what there is at a path, by its key in the tables above; None where that is not known."""
+    """Return the kind of the file at a path and its key in the tables above, or None if it is unknown."""
     if path.is_dir():
         return "directory", DIRECTORY
     try:
@@ -78,9 +78,9 @@ def kind_of(path: Path) -> tuple[str, FileKind] | None:
 
 
 def refuse_other_kind(path: Path, wanted: str, name: str) -> None:
-    """Raise BadInputError where there is something at a path that another command takes; ``name``: of what is wanted.
+    """Raise BadInputError if another command takes the file. ``name``: of the kind that is wanted.
 
-    Files in TOML tell apart themselves what they are.
+    Readers of TOML files check the kind themselves.
     """
     found = kind_of(path)
     if found is None or found[0] == wanted or (wanted in TOML_KINDS and found[0] in TOML_KINDS):

@@ -1,7 +1,6 @@
-"""Text of others (names of files, servers and users, results of other tools) where it could do more than be read.
+"""Escape untrusted text: names of files, servers and users, and results of other tools.
 
-Everything of that kind goes through one of these functions on its way to a terminal, into a shell line that a person
-may copy, or into a CSV cell.
+It passes one of these functions before it is shown on a terminal or a page, or written to a shell line or a CSV cell.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-# A spreadsheet takes a cell that begins so for a formula; East Asian ones also take the wide forms.
+# Spreadsheets take cells that begin with these characters for formulas; East Asian ones also the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 # C0 but for white space, C1, marks and isolates of the reading direction, line separators, bytes that are no UTF-8.
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
@@ -19,7 +18,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2
 
 
 def for_terminal(text: object) -> str:
-    r"""One line without characters that steer a terminal, forge another line or turn the reading direction.
+    r"""Replace characters that control a terminal, begin another line or change the reading direction.
 
     >>> for_terminal("a\x1b[31mb\nc\u202e")
     'a?[31mb?c?'
@@ -28,8 +27,7 @@ def for_terminal(text: object) -> str:
 
 
 def for_shell(line: str) -> str:
-    """Return a command line whose words are only words: nothing in it is a second command, a substitution or a
-    redirection.
+    """Quote the words of a command line, so that it has no second command, substitution or redirection.
 
     >>> for_shell("ior -o /x; rm -rf / $(id)")
     "ior -o '/x;' rm -rf / '$(id)'"
@@ -42,7 +40,7 @@ def for_shell(line: str) -> str:
 
 
 def shell_line(words: Sequence[str]) -> str:
-    r"""Return the words as a line for bash that means exactly them, whatever bytes they have, and shows all of it.
+    r"""Return the words as a line for bash, with all bytes visible.
 
     >>> print(shell_line(["rm", "a b", "new\nline", "bad\udcff'"]))
     rm 'a b' $'new\x0aline' $'bad\xff\''
@@ -56,7 +54,7 @@ def _quoted_bytes(word: bytes) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""Return the text for a document of text, with its lines; what cannot be seen is written as its number.
+    r"""Return the text for a text document; invisible characters except line breaks become escape sequences.
 
     >>> escaped("a\x1b[31m\u202e\udcff\n")
     'a\\x1b[31m\\u202e\\udcff\n'
@@ -68,7 +66,7 @@ def escaped(text: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """Return the text with only the scheme and the host of each address: its user, path or query may be a secret.
+    """Reduce each address to its scheme and host, because user, path and query may be secret.
 
     >>> without_secrets("--store=https://me:secret@alerts:9093/token?key=1 redis://:secret@db /scratch")
     '--store=https://alerts:9093/... redis://db /scratch'
@@ -83,7 +81,7 @@ def _host_alone(address: re.Match[str]) -> str:
 
 
 def for_page(text: str) -> str:
-    r"""Return the text for a web page, which escapes markup itself; control characters are written as their codes.
+    r"""Return the text for a web page, which escapes markup; control characters become escape sequences.
 
     >>> print(for_page("a\x1b[2J\u202etxt <b>"))
     a\x1b[2J\u202etxt <b>
@@ -92,14 +90,14 @@ def for_page(text: str) -> str:
 
 
 def for_csv(value: object) -> object:
-    """Return a cell that no spreadsheet runs; numbers stay numbers.
+    """Return a cell that spreadsheets do not evaluate; numbers stay numbers.
 
     >>> for_csv("=1+1"), for_csv(-1.5)
     ("'=1+1", -1.5)
     """
     if not isinstance(value, str):
         return value
-    # White space and characters that cannot be seen are passed over by some; a name need not be UTF-8, a file is.
+    # Some spreadsheets skip white space and invisible characters. Names need not be UTF-8, but the file is.
     seen = "".join(character for character in value if character.isprintable()).lstrip()
     text = escaped(value)
     return f"'{text}" if seen.startswith(_FORMULA) or value[:1] in ("\t", "\r", "\n") else text

@@ -1,4 +1,4 @@
-"""Steps that no Ctrl-C comes between: making something, and remembering that it is to be removed."""
+"""Defer interrupts between creating something and recording that it must be removed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-# The last one is that of the watchdog (launch/watchdog.py).
+# SIGALRM belongs to the watchdog.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 @contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Let what handles interrupts hear of them after the body. Nothing changes in threads, which get none."""
+    """Run the handlers of signals after the body. No effect in threads, which get no signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

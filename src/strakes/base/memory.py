@@ -1,4 +1,4 @@
-"""The memory of this machine, as the kernel tells it."""
+"""The memory of this machine, from /proc/meminfo."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def memory_sizes(meminfo: Path = Path("/proc/meminfo")) -> dict[str, int]:
-    """Give the bytes of each kind of memory (MemTotal, MemAvailable, ...); empty where the kernel does not tell.
+    """Return the bytes of each kind of memory (MemTotal, MemAvailable, ...); empty without /proc/meminfo.
 
     >>> 0 < memory_sizes()["MemAvailable"] <= memory_sizes()["MemTotal"]
     True

@@ -109,7 +109,7 @@ def lives_in_container(pid: int, started: int, namespace: str) -> bool:
 
 
 def mark_of(pid: int, started: int) -> dict[str, str]:
-    """Return what the environment of commands says that this process starts: they may outlive it."""
+    """Return the environment variable that marks the commands of this process, which may outlive it."""
     return {_STARTED_BY: f"{pid}:{started}"}
 
 
@@ -140,7 +140,7 @@ def descendants_of(pid: int) -> tuple[int, ...]:
 
 
 def kernel_waits(pid: int) -> dict[int, int]:
-    """Return which of its threads wait in the kernel where nothing ends them, each with how often it has waited.
+    """Return the threads that wait uninterruptibly in the kernel, each with its number of waits.
 
     A process that was killed has such threads as long as one of them waits, though it counts as ended itself.
 
@@ -154,14 +154,14 @@ def kernel_waits(pid: int) -> dict[int, int]:
             status = dict(line.split(":", 1) for line in _told(place, "status").splitlines() if ":" in line)
             state = status.get("State", "").split()[:1]
             killed = int(status.get("SigPnd", "0"), 16) & _KILL
-            # Some wait for their server as if anything could end it, until somebody tries to.
+            # Some waits for a server look interruptible until a signal arrives.
             if state and (state[0] in "DI" or killed or _SERVER_WAIT.match(_told(place, "wchan"))):
                 waits[int(thread)] = int(status.get("voluntary_ctxt_switches", "0"))
     return waits
 
 
 def wait_in_words(pid: int, thread: int) -> str:
-    """Return the program of a process, and what a thread of it waits for, as far as the kernel says."""
+    """Return the program of a process, and the kernel function in which a thread of it waits."""
     program = _told(str(pid), "comm").strip() or "unknown"
     function = _told(f"{pid}/task/{thread}", "wchan").strip()
     told = f"in the kernel's {function}" if function not in ("", "0") else "the kernel does not name the call"

@@ -1,4 +1,4 @@
-"""How busy this machine's processors are, as the kernel counts it."""
+"""Use of this machine's processors, from /proc/stat."""
 
 from __future__ import annotations
 

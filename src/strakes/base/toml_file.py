@@ -1,4 +1,4 @@
-"""A TOML file that people write: read whole, and whatever is wrong in it is told with file, line, key and remedy."""
+"""TOML files that people write; errors name file, line, key and remedy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.base.files import read_regular
 _MOST_BYTES = 1 << 20
 # A dotted key takes memory that grows with the square of its parts, and a table for each of them.
 _MOST_DOTS = 8  # doubled: up to four times the memory for a key
-# What TOML is made of. Each pattern takes all that it has looked at, so that any text takes a time like its length.
+# Tokens of TOML. Patterns are possessive, so that the time is proportional to the length of the text.
 _TOKEN = re.compile(
     r"""(?xs)
     (?P<other> "{3} (?: [^"\\] | \\. | "(?!"") )*+ (?: "{3,5} )?
@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 )
 _SHAPES = {"part": "k", "dot": ".", "blank": "", "other": " ", None: " "}
 
-# Where something is: names of tables and keys, and numbers for the tables of an array.
+# Path of a value: names of tables and keys, and numbers for the tables of an array.
 Keys = tuple[str | int, ...]
 
 _HEADER = re.compile(r"^\s*(\[\[?)([A-Za-z0-9_.\-\"' \t]+)\]\]?\s*(?:#.*)?$")
@@ -38,18 +38,18 @@ _KEY = re.compile(r"^\s*(?:\"([^\"]+)\"|'([^']+)'|([A-Za-z0-9_-]+))\s*=")
 
 @dataclass(frozen=True)
 class TomlFile:
-    """``name`` is how messages call the file."""
+    """A parsed file. ``name``: for messages."""
 
     name: str
     text: str
     values: dict[str, Any]
 
     def error(self, keys: Keys, what: str, *, why: str = "", remedy: str = "") -> BadInputError:
-        """Return what is wrong at ``keys``, with the line it stands on."""
+        """Return an error at ``keys``, with its line."""
         return BadInputError(what, where=f"{self.name}, line {self.line(keys)}", why=why, remedy=remedy)
 
     def line(self, keys: Keys) -> int:
-        """Return the line on which ``keys`` stand, or the nearest table around them; 1 where there is none.
+        """Return the line of ``keys`` or of the nearest table around them, else 1.
 
         >>> text = "a = 1\\n[[knob]]\\nname = 'b'\\n\\n[[knob]]\\nname = 'c'\\n"
         >>> TomlFile("x.toml", text, {}).line(("knob", 1, "name"))
@@ -64,7 +64,7 @@ class TomlFile:
 
 
 def _positions(text: str) -> Iterator[tuple[Keys, int]]:
-    """Every table and key with its line."""
+    """Yield each table and key with its line."""
     table: Keys = ()
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -80,10 +80,9 @@ def _positions(text: str) -> Iterator[tuple[Keys, int]]:
 
 
 def read_toml(path: Path, what: str, kind: str) -> TomlFile:
-    """Read a file; ``what`` is the file in messages ("the plan"), ``kind`` the key at the top by which such files are
-    known.
+    """Read a file. ``what``: its name in messages ("the plan"); ``kind``: the key at the top that identifies it.
 
-    Raises BadInputError, and for a file of another kind says which command takes it.
+    Raises BadInputError, which for a file of another kind names the command that takes it.
     """
     refuse_other_kind(path, kind, TOML_KINDS[kind].name)
     try:
@@ -101,21 +100,21 @@ def read_toml(path: Path, what: str, kind: str) -> TomlFile:
 
 
 def text_value(value: object) -> str:
-    """Return a value that is a text. Raises ValueError for any other."""
+    """Return a text that is not empty. Raises ValueError for any other value."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError("it is not a text")
     return value
 
 
 def flag_value(value: object) -> bool:
-    """Return a value that is true or false. Raises ValueError for any other."""
+    """Return a boolean. Raises ValueError for any other value."""
     if not isinstance(value, bool):
         raise ValueError("it must be true or false")
     return value
 
 
 def one_of(choices: tuple[str, ...]) -> Callable[[object], str]:
-    """Return what takes one of the words, and raises ValueError for any other."""
+    """Return a check that accepts only these words and raises ValueError otherwise."""
 
     def check(value: object) -> str:
         if value not in choices:

@@ -105,7 +105,7 @@ def _significant(value: float) -> str:
 
 
 def counted(number: float, noun: str, several: str = "") -> str:
-    """Return how many there are of something, in one or several; ``several``: where that is not the noun with an s.
+    """Return a number with its noun. ``several``: the plural if it is not the noun with an s.
 
     >>> counted(1, "file"), counted(1.08, "file"), counted(2000, "file"), counted(0, "directory", "directories")
     ('1 file', '1 file', '2,000 files', '0 directories')
@@ -132,7 +132,7 @@ def format_bytes(count: float) -> str:
 
 
 def typed_bytes(count: float) -> str:
-    """Return a size as an option takes it, rounded down to the largest unit that there are some of.
+    """Return a size as an option takes it, rounded down to whole units.
 
     >>> typed_bytes(64 * MIB), typed_bytes(3.7 * GIB), typed_bytes(26.4 * GIB), typed_bytes(GIB)
     ('64MiB', '3788MiB', '26GiB', '1GiB')
@@ -169,7 +169,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return for people how long something lasted, seconds or more.
+    """Return a duration of seconds or more for people.
 
     >>> format_duration(0.25), format_duration(5.234), format_duration(83.94), format_duration(129.2)
     ('250 ms', '5.2 s', '84 s', '2 min 9 s')

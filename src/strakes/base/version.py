@@ -1,3 +1,3 @@
-"""The version, said once: the engine, the package and every run take it from here."""
+"""The version of the engine, the package and every run."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The published studies that strakes repeats, and their values beside those of a run. Pure."""
+"""The published studies that strakes repeats, and a comparison of their values with a run. Pure."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SOURCES: Mapping[str, Source] = {
 
 
 @dataclass(frozen=True)
-class Beside:
+class PublishedValue:
     """One published value: its place in a figure, and all own values at that place. Values in ``unit``."""
 
     figure: str
@@ -67,10 +67,10 @@ class Beside:
     own: tuple[tuple[str, CellEstimate], ...]
 
 
-def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
+def published_values(portrait: Portrait, source: str) -> tuple[PublishedValue, ...]:
     """Return the published values that are drawn as points, with our own at the same places."""
     cells = {cell.id: cell for cell in portrait.cells}
-    values: list[Beside] = []
+    values: list[PublishedValue] = []
     for figure in portrait.figures:
         for reference in figure.references:
             if reference.source != source:
@@ -78,11 +78,13 @@ def beside(portrait: Portrait, source: str) -> tuple[Beside, ...]:
             ys = [y for _, y in reference.points]
             if len(ys) > 2 and len(set(ys)) == 1:  # one value for all places
                 own = _largest(figure, cells)
-                values.append(Beside(figure.title, gettext("throughout"), reference.label, ys[0], figure.y_unit, own))
+                values.append(
+                    PublishedValue(figure.title, gettext("throughout"), reference.label, ys[0], figure.y_unit, own)
+                )
                 continue
             for x, y in reference.points:
                 own = tuple((name, cell) for name, point, cell in _drawn(figure, cells) if point.x == x)
-                values.append(Beside(figure.title, _place(x), reference.label, y, figure.y_unit, own))
+                values.append(PublishedValue(figure.title, _place(x), reference.label, y, figure.y_unit, own))
     return tuple(values)
 
 

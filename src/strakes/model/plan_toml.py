@@ -13,7 +13,7 @@ from strakes.base.units import parse_bytes, parse_seconds
 from strakes.model.plan import PLACEMENT, Plan, plan_from_json
 
 _MOST_HINT_BYTES = 1 << 20
-_MOST_PHASES = 1000  # each is checked; doubled, the errors of a wrong plan take twice as long
+_MOST_PHASES = 1000  # doubled, the check of a wrong plan takes twice the time
 _TEAM_KEYS = ("ranks", "ranks_per_node", "memory_hog_bytes", *PLACEMENT)
 _TOP_KEYS = ("title", "seed", *_TEAM_KEYS, "phase")
 

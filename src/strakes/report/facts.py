@@ -90,7 +90,7 @@ def taken_in_turn(portrait: Portrait) -> str:
 
 
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
-    """Return rows of name and value, without unknown values; names are to be looked up."""
+    """Return rows of name and value, without unknown values; names are not translated yet."""
     target, machine = portrait.target, portrait.environment
     other = target.get("against")
     rows = (
@@ -114,7 +114,7 @@ def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
 
 
 def no_headline(portrait: Portrait) -> str:
-    """Return a sentence for a run without headline figures: what it has instead."""
+    """Return a sentence for a run without headline figures, with the number of its other figures."""
     if not portrait.cells:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]

@@ -15,7 +15,7 @@ from strakes.model.portrait import CellEstimate, Figure, Reference, Series
 from strakes.report.axes import Axis, band, categories, x_axis, y_axis
 from strakes.report.numbers import percent, show, show_interval
 
-# Series differ in dash and marker as well as in colour, so that they can be told apart in a black-and-white print.
+# Series differ in dash and marker as well as in colour, so that a black-and-white print distinguishes them.
 COLOURS = ("#0a5c96", "#b5480b", "#3d7a1f", "#7a3e9d", "#8a6d00", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down")

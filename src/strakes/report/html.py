@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from strakes.base.foreign_text import for_page
 from strakes.base.language import current, gettext, ngettext
-from strakes.model.literature import SOURCES, beside, scale, statements
+from strakes.model.literature import SOURCES, published_values, scale, statements
 from strakes.model.portrait import CellEstimate, Headline, Portrait
 from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
@@ -35,7 +35,7 @@ from strakes.report.words import explained, title_of_warning
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-# What HTML calls the language.
+# Languages as HTML names them.
 _LOCALES = {"en": "en", "zh": "zh-CN"}
 PLOTLY = "plotly-cartesian.min.js"
 MOST_FINDINGS = 5  # of each kind above the figures; doubled, they fill the first screen
@@ -93,7 +93,7 @@ def render_html(portrait: Portrait) -> str:
 
 
 def published(portrait: Portrait) -> dict[str, object]:
-    """Return the published values beside those of a reproduction, empty for another run."""
+    """Return the comparison of a reproduction with its source, empty for another run."""
     source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
     if portrait.run.get("kind") != "reproduce" or source is None:
         return {}
@@ -106,7 +106,7 @@ def published(portrait: Portrait) -> dict[str, object]:
             "theirs": show(value.published, value.unit),
             "ours": [(name, show(cell.median, cell.unit), show_interval(cell)) for name, cell in value.own],
         }
-        for value in beside(portrait, source.name)
+        for value in published_values(portrait, source.name)
     ]
     omitted = source.left_out(against="against" in portrait.target)
     return {

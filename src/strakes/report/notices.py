@@ -49,7 +49,7 @@ class Omission:
 
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
-    """Return the notices: first those that affect the whole run or a displayed figure, otherwise in their order."""
+    """Return the notices in their order, but notices about the whole run or a displayed figure first."""
     shown = {headline.cell for headline in portrait.headlines}
     shown.update(answer.measure for answer in portrait.answers)
     return tuple(

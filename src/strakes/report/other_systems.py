@@ -1,4 +1,4 @@
-"""Comparison of a site with published systems, such as those of the IO500 list, per client node."""
+"""Comparison of a site with published systems, such as the IO500 list, per client node."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PHASES: Mapping[str, tuple[str, float, Sequence[Mapping[str, str]]]] = {
     )
     for operation in ("write", "read")
 } | {"mdtest_easy_write": ("mdtest_easy_write_kiops", 1000.0, [{"operation": "file-create"}])}
-# A site is compared with systems of half to twice as many client nodes, or if they are fewer than 3, with the nearest.
+# A site is compared with systems of half to twice its number of client nodes, or if they are fewer than 3, the nearest.
 _LIKE_TIMES = 2.0
 
 
@@ -101,7 +101,7 @@ def _distance(system: System, nodes: int) -> float:
 
 
 def of_its_size(systems: Sequence[System], nodes: int) -> list[System]:
-    """Return the systems with about as many client nodes; if they are too few, the nearest in number.
+    """Return the systems with a similar number of client nodes; fewer than three of them are extended by the nearest.
 
     >>> made = [System(f"s{n}", "x", "2025", n, {}) for n in (10, 10, 20, 500)]
     >>> [system.nodes for system in of_its_size(made, 15)], [system.nodes for system in of_its_size(made, 1)]

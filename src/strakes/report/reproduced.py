@@ -15,9 +15,9 @@ from strakes.base.text_width import wrapped
 from strakes.base.units import typed_seconds
 from strakes.model.answers import Answer
 from strakes.model.literature import (
-    Beside,
+    PublishedValue,
     Source,
-    beside,
+    published_values,
     replication_disagreement,
     replication_table,
     scale,
@@ -57,7 +57,7 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
         "runs": [portrait.run["id"] for portrait in portraits],
         "scale": [{"what": what, "theirs": theirs, "ours": ours} for what, theirs, ours in scale(source, portraits)],
         "table": [asdict(row) for row in rows(source, portraits)],
-        "published": [asdict(value) for portrait in portraits for value in beside(portrait, source.name)],
+        "published": [asdict(value) for portrait in portraits for value in published_values(portrait, source.name)],
         "statements": [text for portrait in portraits for text in statements(portrait, source.name)],
         "answers": [asdict(answer) for portrait in portraits for answer in portrait.answers],
         "findings": [asdict(finding) for portrait in portraits for finding in portrait.findings],
@@ -99,7 +99,7 @@ def rows(source: Source, portraits: Sequence[Portrait]) -> list[Row]:
         for portrait in portraits:
             found += [_answered(answer.title, answer, portrait) for answer in portrait.answers]
             found += [_found("", finding, portrait) for finding in portrait.findings]
-    values = _ends([value for portrait in portraits for value in beside(portrait, source.name)])
+    values = _ends([value for portrait in portraits for value in published_values(portrait, source.name)])
     return [*found, *(row for value in values for row in _values(value))]
 
 
@@ -166,7 +166,7 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
     return Row(published, here, GRADES[finding.grade], ratio, decides)
 
 
-def _values(value: Beside) -> list[Row]:
+def _values(value: PublishedValue) -> list[Row]:
     text = f"{value.figure}, {value.at}; {value.label}: {show(value.published, value.unit)}"
     if not value.own:
         return [Row(text, "not measured", "-", decides="a larger --budget")]
@@ -224,9 +224,9 @@ def _table(found: Sequence[Row]) -> list[str]:
     return [line.rstrip() for line in capture.get().splitlines() if line.strip()]
 
 
-def _ends(values: Sequence[Beside]) -> list[Beside]:
+def _ends(values: Sequence[PublishedValue]) -> list[PublishedValue]:
     """Return the first and the last of many published values; the report has all of them."""
-    lines: dict[tuple[str, str], list[Beside]] = {}
+    lines: dict[tuple[str, str], list[PublishedValue]] = {}
     for value in values:
         lines.setdefault((value.figure, value.label), []).append(value)
     return [value for line in lines.values() for value in (line if len(line) <= _MOST_VALUES else (line[0], line[-1]))]

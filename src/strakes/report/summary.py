@@ -70,7 +70,7 @@ def render_summary(
 
 
 def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Return the screen with as many remarks as fit; answers and figures are never left out."""
+    """Return the screen with the remarks that fit; answers and figures are never left out."""
     for most in (3, 2, 1, 0):
         lines = list(_screen(portrait, report, width, most))
         if len(lines) <= MOST_LINES:

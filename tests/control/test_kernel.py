@@ -116,7 +116,7 @@ def test_every_value_is_restored_after_kills_at_twenty_random_times(
             assert all(one.good for one in restore(default_root()))
         assert {name: value(queue / name) for name in knobs} == knobs
     assert found_changed > 0
-    assert "no changed settings" in strakes("knobs", "journal").stdout
+    assert "No settings to put back" in strakes("knobs", "journal").stdout
 
 
 def test_the_command_sets_shows_and_restores(place: Path, queue: Path, strakes: StrakesRunner) -> None:

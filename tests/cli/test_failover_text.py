@@ -7,9 +7,8 @@ from typing import get_args
 import pytest
 
 from strakes.cli.failover_text import print_rehearsal
-from strakes.failover.rehearsal_room import RoomPart
+from strakes.failover.rehearsal_room import Ending, RoomPart, Scene
 from strakes.failover.rehearsal_times import NO_WAIT
-from strakes.failover.rehearsal_world import Ending, Scene
 from strakes.failover.rehearse import Rehearsal
 
 ENDINGS = get_args(Ending)

@@ -15,8 +15,6 @@ from pathlib import Path
 from failover.clusters import EXAMPLES, planned
 from failover.styles import write
 from failover.styles_files import ALL
-from failover.styles_pairs import PAIR_STYLES
-from failover.styles_shared import SHARED_STYLES
 
 # The value of ``rule`` if one of the cluster's own programs refuses the file.
 REFUSED = "refused"
@@ -56,7 +54,7 @@ def write_base(base: str, directory: Path) -> Path:
     """Write a good configuration, the plan of an example or another style, and return the directory."""
     if base in EXAMPLES:
         return planned(base, directory)
-    return write(ALL[base](), directory, 0o644 if base in {**PAIR_STYLES, **SHARED_STYLES} else 0o600)
+    return write(ALL[base](), directory)
 
 
 _LINES = (Path(__file__).parent / "planted.jsonl").read_text(encoding="utf-8").splitlines()

@@ -75,7 +75,6 @@ DRBD_TIMES = (
     "demote timeout=90s",
 )
 OLD_DRBD_TIMES = tuple(text.replace("Unpromoted", "Slave").replace("Promoted", "Master") for text in DRBD_TIMES)
-LUSTRE_TIMES = ("monitor interval=120s timeout=300s", "start timeout=300s", "stop timeout=300s")
 
 
 def drbd(name: str = "r0", identity: str = "drbd", times: tuple[str, ...] = DRBD_TIMES) -> Xml.Element:
@@ -313,9 +312,8 @@ def files(configuration: str, heart: str | None = None, replication: str = DRBD8
     return made | {name.replace("__", "/"): text for name, text in others.items()}
 
 
-def write(style: Files, directory: Path, mode: int = 0o644) -> Path:
+def write(style: Files, directory: Path) -> Path:
     for name, text in style.items():
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
-        (directory / name).chmod(mode)
     return directory

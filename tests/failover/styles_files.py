@@ -7,14 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from failover.styles_fields import FIELD_STYLES
-from failover.styles_fields_others import MORE_FIELD_STYLES
-from failover.styles_lustre import LUSTRE_STYLES
 from failover.styles_more import MORE_STYLES
-from failover.styles_node_files import NODE_STYLES
 from failover.styles_others import OTHER_STYLES
 from failover.styles_pairs import PAIR_STYLES
-from failover.styles_public import PUBLIC_STYLES
-from failover.styles_shared import SHARED_STYLES
 from failover.styles_sites import SITE_STYLES
 
 GOOD = Path(__file__).with_name("good")
@@ -29,14 +24,9 @@ FILE_STYLES: dict[str, Callable[[], dict[str, str]]] = {
 }
 ALL: dict[str, Callable[[], Mapping[str, str]]] = {
     **PAIR_STYLES,
-    **SHARED_STYLES,
-    **PUBLIC_STYLES,
-    **LUSTRE_STYLES,
     **FILE_STYLES,
-    **NODE_STYLES,
     **MORE_STYLES,
     **SITE_STYLES,
     **OTHER_STYLES,
     **FIELD_STYLES,
-    **MORE_FIELD_STYLES,
 }

@@ -47,7 +47,7 @@ def test_an_example_is_read(name: str) -> None:
         ('devices = { mds-a = "/dev/md/mdt0"', 'devices = { mds-a = "/dev/drbd0"', "the disks below DRBD"),
         ('mount = "/mnt/mdt0"', 'mount = "mnt/mdt0"', "an absolute path"),
         ('mount = "/mnt/mdt0"', 'mount = "/mnt/mdt0"\nport = 5405', "a port that Corosync does not use"),
-        ('lnet = "tcp"', 'lnet = "tcp; touch X"', "not a network of LNet"),
+        ('lnet = "tcp"', 'lnet = "tcp; touch X"', "a network of LNet"),
         ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "10.1.0.2"', "the quorum device is on a machine of the pair"),
         ('drbd = "8.4"', 'drbd = "8.4"\nquorum_host = "mds-b"', "the quorum device is on a machine of the pair"),
         ('watch = ["10.1.0.254"]', 'watch = ["router"]', "a list of addresses"),

@@ -52,9 +52,9 @@ def test_a_bare_cib_is_rehearsed_and_its_assumptions_are_listed(strakes: Strakes
 def test_the_cib_supplies_nodes_without_names_or_node_list() -> None:
     for case in ("nodes-without-names", "multicast-without-nodelist"):
         model = model_of(read_plan(CASES / case))
-        assert len(model.nodes) == 2, case
+        assert len(model.cluster.nodes) == 2, case
     named = model_of(read_plan(CASES / "nodes-without-names"))
-    assert all(node.addresses for node in named.nodes)
+    assert all(node.addresses for node in named.cluster.nodes)
 
 
 @pytest.mark.parametrize("file", sorted(SAMPLE.glob("*.xml")), ids=lambda file: file.stem)

@@ -109,10 +109,8 @@ def _require_the_pair(model: ClusterModel) -> None:
     assert (service.name, [one.id for one in service.members]) == ("g", ["fs", "ip"])
     assert ([one.id for one in service.copies], service.replicated) == (["dr"], ("r0",))
     assert service.nodes == ("na", "nb") and service.addresses == ("10.3.0.10",)
-    assert [(one.resource.id, one.address, one.targets) for one in model.devices] == [
-        ("f-na", "10.9.0.1", ("na",)),
-        ("f-nb", "10.9.0.2", ("nb",)),
-    ]
+    controllers = [(node.name, node.bmc.address) for node in model.cluster.nodes]
+    assert controllers == [("na", "10.9.0.1"), ("nb", "10.9.0.2")]
     assert {operation.role for operation in service.copies[0].operations} == {"Promoted", "Unpromoted"}
     assert service.members[0].timeout_s("stop") == 60 and service.members[0].meta["resource-stickiness"] == "200"
 
@@ -156,7 +154,7 @@ def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
     model = model_of(read_plan(tmp_path))
     (service,) = model.services
     assert [one.agent for one in service.members] == ["IPaddr2", "Filesystem", "nfs"] and service.replicated == ("r0",)
-    assert [node.name for node in model.nodes] == ["na", "nb"]
+    assert [node.name for node in model.cluster.nodes] == ["na", "nb"]
     assert read_plan(tmp_path).pacemaker.properties["stonith-enabled"] == "false"
 
 
@@ -166,7 +164,7 @@ def test_drbd_files_alone_are_a_configuration(tmp_path: Path, strakes: StrakesRu
         " on na { address 10.1.0.1:7788; } on nb { address 10.1.0.2:7788; } }"
     )
     model = model_of(read_plan(tmp_path))
-    assert [one.name for one in model.replicated] == ["r0"] and [node.name for node in model.nodes] == ["na", "nb"]
+    assert [node.name for node in model.cluster.nodes] == ["na", "nb"]
     done = strakes("failover", "check", tmp_path)
     assert done.returncode in (0, 1) and "drbd" in done.stdout, done.stderr
 
@@ -180,11 +178,11 @@ def test_a_directory_without_any_part_of_a_cluster_is_refused(tmp_path: Path) ->
 def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp_path: Path) -> None:
     lines = [line for line in CRM.splitlines(keepends=True) if not line.startswith("node ")]
     model = _model(tmp_path / "site", "a.crm", "".join(lines))
-    assert [node.name for node in model.nodes] == ["na", "nb"] and "no list of nodes" in model.assumed[0]
+    assert [node.name for node in model.cluster.nodes] == ["na", "nb"] and "no list of nodes" in model.assumed[0]
     script = "sudo crm configure primitive a IPaddr2 params ip=10.0.0.1\ncrm configure group g a\n"
     script += "crm configure primitive b ocf:heartbeat:Dummy\ncrm configure modgroup g add b\n"
     model = _model(tmp_path / "other", "a.sh", script)
-    assert [node.name for node in model.nodes] == ["node1", "node2"]
+    assert [node.name for node in model.cluster.nodes] == ["node1", "node2"]
     assert [one.id for one in next(one for one in model.services if one.name == "g").members] == ["a", "b"]
 
 

@@ -26,7 +26,7 @@ def test_there_are_at_least_123_good_configurations() -> None:
 @pytest.mark.parametrize("name", one_in(6, ALL))
 def test_a_good_configuration_of_another_style_has_no_error_and_at_most_one_warning(name: str, tmp_path: Path) -> None:
     need("/lib/drbd/drbdadm-84", "corosync", "crm_verify", "crm_simulate")
-    result = check(read_plan(write(ALL[name](), tmp_path, 0o600)))
+    result = check(read_plan(write(ALL[name](), tmp_path)))
     assert not [verdict for verdict in result.verdicts if verdict.state == "refuses"]
     assert not [finding for finding in result.findings if finding.severity == "error"]
     assert len([finding for finding in result.findings if finding.severity == "warning"]) <= 1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from strakes.control.drill_outcome import DrillOutcome
     from strakes.control.drill_pair import Spread, TrialRow
     from strakes.failover.check import Check
-    from strakes.failover.rehearsal_world import Scene
+    from strakes.failover.rehearsal_room import Scene
     from strakes.failover.rehearse import Rehearsal
     from strakes.failover.timeline import Timeline
 

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from strakes.failover.behaviour import Behaviour, Snapshot
-from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true
 from strakes.failover.facts import Thing, facts, yes
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.resource_facts import ADDRESSES, CLUSTER_FILE_SYSTEMS
+from strakes.failover.resource_facts import ADDRESSES, needs_one_node
 from strakes.failover.rules_stacks import needed_with_role
 from strakes.failover.setup import Setup
-
-
-def _role(cib: Cib, service: Primitive) -> str:
-    """Return the role that one copy of a promotable clone must have, empty for others."""
-    unpromoted = service.meta.get("target-role") in ("Unpromoted", "Started")
-    return "Promoted" if cib.promotable(service.clone) and not unpromoted else ""
 
 
 def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
@@ -31,13 +24,13 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
     """Yield the services that are not kept stopped."""
     cib, seen = setup.pacemaker, setup.simulated
     for one in cib.services:
-        role = _role(cib, one)
+        unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
+        role = "Promoted" if cib.promotable(one.clone) and not unpromoted else ""
         nodes = sorted(seen.steady.nodes_of(one.id, role))
         single = bool(role) or not one.clone
         lost = [node for node in nodes if node in seen.without and not seen.without[node].nodes_of(one.id, role)]
         deduced = {
             "the nodes": nodes,
-            "the role": role,
             "is known": yes(one.id in seen.steady.places and one.meta.get("target-role") != "Stopped"),
             "is lost with": lost if single else [],
             "needs one node": yes(_runs_once(one)),
@@ -48,10 +41,9 @@ def simulated_services(setup: Setup) -> Iterator[Thing]:
 
 def _runs_once(one: Primitive) -> bool:
     """Return whether two running copies would destroy data or use the same address."""
-    mount = one.agent in ("Filesystem", "ZFS") and one.values.get("fstype", "") not in (*CLUSTER_FILE_SYSTEMS, "lustre")
+    mount = needs_one_node(one) and "bind" not in one.values.get("options", "")
     hashed = one.values.get("clusterip_hash") or is_true(one.values.get("lvs_support", "false"))
-    alone = one.is_lustre or (mount and "bind" not in one.values.get("options", ""))
-    return alone or (one.agent in ADDRESSES and not hashed)
+    return mount or (one.agent in ADDRESSES and not hashed)
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
@@ -60,11 +52,8 @@ def dead_nodes(setup: Setup) -> Iterator[Thing]:
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)
         others = [name for name in sorted(snapshot.fenced) if name != node]
-        deduced = {
-            "runs services": yes(busy),
-            "is powered off": yes(node in snapshot.fenced),
-            "powered off instead": others,
-        }
+        fenced = yes(node in snapshot.fenced)
+        deduced = {"runs services": yes(busy), "is powered off": fenced, "powered off instead": others}
         yield Thing(f"cib: {node}", facts(deduced))
 
 
@@ -97,9 +86,9 @@ def _too_early(setup: Setup, user: Primitive, base: Primitive, role: str) -> str
     up, down = ("promote", "demote") if role else ("start", "stop")
     for snapshot in (setup.simulated.steady, *setup.simulated.emptied.values()):
         for node in setup.pacemaker.nodes:
-            start, stop = (user.id, "start", node), (user.id, "stop", node)
-            made, taken = (base.id, up, node), (base.id, down, node)
-            early = {start, made} <= snapshot.before.keys() and not snapshot.waits(start, made)
-            if early or ({stop, taken} <= snapshot.before.keys() and not snapshot.waits(taken, stop)):
+            starts = ((user.id, "start", node), (base.id, up, node))
+            stops = ((base.id, down, node), (user.id, "stop", node))
+            done = [pair for pair in (starts, stops) if set(pair) <= snapshot.before.keys()]
+            if not all(snapshot.waits(*pair) for pair in done):
                 return node
     return ""

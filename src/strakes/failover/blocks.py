@@ -48,11 +48,7 @@ class Block:
 
 
 def read_corosync(text: str, where: str) -> Block:
-    """Read a text in braces. Raises BadInputError for braces that do not match.
-
-    >>> read_corosync("totem {\\n  token: 3000\\n}", "").one("totem").get("token")
-    '3000'
-    """
+    """Read a text in braces. Raises BadInputError for braces that do not match."""
     top = Block("")
     stack = [top]
     for number, raw in enumerate(text.splitlines(), 1):
@@ -82,11 +78,7 @@ def _open(stack: list[Block], block: Block, where: str) -> None:
 
 
 def read_drbd(text: str, where: str) -> Block:
-    """Read a text in braces. Raises BadInputError for braces that do not match.
-
-    >>> read_drbd('resource r { net { protocol C; } }', "").one("resource").one("net").get("protocol")
-    'C'
-    """
+    """Read a text in braces. Raises BadInputError for braces that do not match."""
     top = Block("")
     stack, words = [top], list[str]()
     for token in _tokens(text):
@@ -111,11 +103,7 @@ def read_drbd(text: str, where: str) -> Block:
 
 
 def included_by(text: str) -> list[str]:
-    """Return the file patterns in the include statements of a DRBD file.
-
-    >>> included_by('include "drbd.d/*.res";')
-    ['drbd.d/*.res']
-    """
+    """Return the file patterns in the include statements of a DRBD file."""
     return [found.strip(' \t"') for found in re.findall(r"(?m)^[ \t]*include\b([^;\n]*);", text)]
 
 

@@ -28,8 +28,6 @@ _MOST_ATTRIBUTES = 256
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
 # The id of these elements is a reference to another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
-# Agents that fence every node without a list of hosts.
-_FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 
 
 class Cib:
@@ -69,11 +67,6 @@ class Cib:
                 name = pair.get("name", "")
                 pair.set("name", renamed("properties").get(name, name))
         return root
-
-    @cached_property
-    def defaults(self) -> dict[str, str]:
-        """Return the default meta attributes of resources."""
-        return self._merged("./configuration/rsc_defaults/meta_attributes")
 
     @cached_property
     def operation_defaults(self) -> dict[str, str]:
@@ -154,21 +147,15 @@ class Cib:
         """Return every preference for nodes, one for each rule."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
-            identity = element.get("id", "")
             role = role_of(element.get("role", ""))
-            resources = self._resources_of(element)
-            if element.get("node"):
-                found.append(
-                    Location(identity, resources, (element.get("node", ""),), score(element.get("score", "0")), role)
-                )
+            about = (element.get("id", ""), self._resources_of(element))
+            if node := element.get("node"):
+                found.append(Location(*about, (node,), score(element.get("score", "0")), role))
             for rule in element.iterfind("./rule"):
-                if _is_over(rule):
-                    continue
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                found.append(
-                    Location(identity, resources, nodes, value, role_of(rule.get("role", "")) or role, certain)
-                )
+                if not _is_over(rule):
+                    found.append(Location(*about, nodes, value, role_of(rule.get("role", "")) or role, certain))
         return tuple(found)
 
     @cached_property
@@ -177,21 +164,13 @@ class Cib:
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_colocation"):
             identity, value = element.get("id", ""), score(element.get("score", "INFINITY"))
-            if element.get("rsc"):
-                pairs = [
-                    (
-                        (element.get("rsc", ""), role_of(element.get("rsc-role", ""))),
-                        (element.get("with-rsc", ""), role_of(element.get("with-rsc-role", ""))),
-                    )
-                ]
-            else:
-                members = [
-                    (name, role_of(one.get("role", "")))
-                    for one in element.iterfind("./resource_set")
-                    for name in _refs(one)
-                ]
-                pairs = list(zip(members[1:], members, strict=False))
-                pairs += [(one, members[-1]) for one in members[:-2]]
+            ends = [(element.get(end, ""), role_of(element.get(f"{end}-role", ""))) for end in ("rsc", "with-rsc")]
+            sets = [(_refs(one), role_of(one.get("role", ""))) for one in element.iterfind("./resource_set")]
+            members = [(name, role) for names, role in sets for name in names]
+            pairs = list(zip(members[1:], members, strict=False))
+            pairs += [(one, members[-1]) for one in members[:-2]]
+            if ends[0][0]:
+                pairs = [(ends[0], ends[1])]
             found += [Colocation(identity, pair, value) for pair in pairs]
         return tuple(found)
 
@@ -202,16 +181,12 @@ class Cib:
         for element in self.root.iterfind("./configuration/constraints/rsc_order"):
             kind = element.get("kind") or ("Optional" if element.get("score") == "0" else "Mandatory")
             symmetrical = element.get("symmetrical", "true").lower() in TRUE
-            if element.get("first"):
+            pairs = _ordered_pairs(list(element.iterfind("./resource_set")))
+            if first := element.get("first"):
                 action = element.get("first-action", "start")
-                pairs = [
-                    ((element.get("first", ""), action), (element.get("then", ""), element.get("then-action", action)))
-                ]
-            else:
-                pairs = _ordered_pairs(list(element.iterfind("./resource_set")))
-            found += [
-                Order(element.get("id", ""), *first, *then, kind == "Mandatory", symmetrical) for first, then in pairs
-            ]
+                pairs = [((first, action), (element.get("then", ""), element.get("then-action", action)))]
+            for one, then in pairs:
+                found.append(Order(element.get("id", ""), *one, *then, kind == "Mandatory", symmetrical))
         return tuple(found)
 
     @cached_property
@@ -250,10 +225,6 @@ class Cib:
         values = device.values
         named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", *_own_host_list(device)))
         return values.get("pcmk_host_check") == "none" or not named
-
-    def needs_no_hosts(self, device: Primitive) -> bool:
-        """Return whether devices of this agent fence every node without a list of hosts."""
-        return device.agent in _FOR_EVERY_NODE
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
         """Return the static delay of a device in seconds, which may differ by node (``a:10s;b:0s``).
@@ -419,12 +390,8 @@ class Cib:
         given = {node: node for node in self.nodes} if name == "#uname" else given
         defined = {node for node, value in given.items() if value is not None}
         equal = {node for node in defined if given[node] == wanted}
-        nodes = {
-            "eq": equal,
-            "ne": set(self.nodes) - equal,
-            "defined": defined,
-            "not_defined": set(self.nodes) - defined,
-        }
+        others, unset = set(self.nodes) - equal, set(self.nodes) - defined
+        nodes = {"eq": equal, "ne": others, "defined": defined, "not_defined": unset}
         return nodes.get(expression.get("operation", "")) if defined and expression.tag == "expression" else None
 
 
@@ -451,16 +418,12 @@ def _is_over(rule: Xml.Element) -> bool:
 
 
 def _has_ended(part: Xml.Element) -> bool:
-    limited = part.tag == "date_expression" and part.get("operation") in ("lt", "in_range")
-    return limited and _is_past(part.get("end", ""))
-
-
-def _is_past(moment: str) -> bool:
     try:
-        read = datetime.fromisoformat(moment.strip().replace(" ", "T", 1).replace(" ", ""))
+        end = datetime.fromisoformat(part.get("end", "").strip().replace(" ", "T", 1).replace(" ", ""))
     except ValueError:
         return False
-    return read.astimezone(UTC) < datetime.now(UTC)
+    limited = part.tag == "date_expression" and part.get("operation") in ("lt", "in_range")
+    return limited and end.astimezone(UTC) < datetime.now(UTC)
 
 
 def _same(key: str, wanted: str | None, given: str | None) -> bool:

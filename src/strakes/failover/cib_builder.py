@@ -25,17 +25,9 @@ class Words:
         """Return the settings of all blocks with this name."""
         return {key: value for block, _, pairs in self.blocks if block == name for key, value in pairs.items()}
 
-    def has(self, *names: str) -> bool:
-        """Return whether a block with one of these names is present."""
-        return any(block in names for block, _, _ in self.blocks)
-
 
 def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
-    """Sort words into settings and blocks; the word after a block's name is its argument unless it is a setting.
-
-    >>> read_words("a ip=1 op monitor interval=9s meta x=y".split(), ("op", "meta")).blocks
-    (('op', 'monitor', {'interval': '9s'}), ('meta', '', {'x': 'y'}))
-    """
+    """Sort words into settings and blocks; the word after a block's name is its argument unless it is a setting."""
     plain, settings, found = list[str](), dict[str, str](), list[tuple[str, str, dict[str, str]]]()
     for word in words:
         key, equals, value = word.partition("=")

@@ -6,7 +6,7 @@ Rules ask this for every pair of resources. Indexes keep the time of each answer
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from strakes.failover.pacemaker_resources import Colocation, Order, Primitive
 
@@ -48,7 +48,6 @@ class Ties:
             if order.mandatory:
                 self._orders_from[order.first].append(order)
         self._ids = {one.id for one in primitives}
-        self._together: dict[str, frozenset[str]] = {}
         self._after: dict[str, frozenset[str]] = {}
 
     def members(self, identity: str) -> tuple[Primitive, ...]:
@@ -65,29 +64,14 @@ class Ties:
             waiting += reversed(named)
         return tuple(found.values())
 
-    def together(self, primitive: Primitive) -> frozenset[str]:
-        """Return the ids that groups and mandatory colocations place on the same node as the primitive."""
-        if primitive.id not in self._together:
-            waiting = [primitive.id]
-            reached = list[str]()
-            for name in _each_once(waiting):
-                reached.append(name)
-                for member in self.members(name):
-                    waiting += [member.id, member.group, member.clone]
-                for far, role in self._colocated.get(name, ()):
-                    copies = [member.id for member in self.members(far) if member.clone]
-                    if copies and role != "Promoted":
-                        # Copies run on every node: two resources that are each with one of them may be apart.
-                        reached += [far, *copies]
-                    else:
-                        waiting.append(far)
-            self._together[primitive.id] = frozenset(reached)
-        return self._together[primitive.id]
-
     def tied(self, primitive: Primitive, clone: str) -> bool:
         """Return whether the primitive runs only where the clone is promoted, directly or through other resources."""
-        waiting = [primitive.id, primitive.group, primitive.clone]
-        for name in _each_once(waiting):
+        waiting, seen = [primitive.id, primitive.group, primitive.clone], {""}
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
             for member in self.members(name):
                 waiting += [member.id, member.group]
             for far, role in self._colocated.get(name, ()):
@@ -139,12 +123,3 @@ class Ties:
                 waiting += [order.then for order in self._orders_from[one] if order.symmetrical or not symmetrical]
             followed |= own
         return reached
-
-
-def _each_once(waiting: list[str]) -> Iterator[str]:
-    """Yield each non-empty name of a list once until the list is empty; the caller may add names meanwhile."""
-    taken = {""}
-    while waiting:
-        if (name := waiting.pop()) not in taken:
-            taken.add(name)
-            yield name

@@ -8,17 +8,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
-_FACTORS = {
-    "": 1.0,
-    "s": 1.0,
-    "sec": 1.0,
-    "ms": 0.001,
-    "msec": 0.001,
-    "m": 60.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "hr": 3600.0,
-}
+# Seconds in each unit that Pacemaker reads.
+_FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
 _MOST_S = 1e12
 TRUE = ("true", "yes", "on", "1", "y")
 
@@ -32,11 +23,7 @@ def renamed(kind: str) -> Mapping[str, str]:
 
 
 def canonical(given: Mapping[str, str], kind: str) -> dict[str, str]:
-    """Return settings by their Pacemaker 2 names; of two names for one setting the newer one counts.
-
-    >>> canonical({"fencing-enabled": "false", "no-quorum-policy": "stop"}, "properties")
-    {'no-quorum-policy': 'stop', 'stonith-enabled': 'false'}
-    """
+    """Return settings by their Pacemaker 2 names; of two names for one setting the newer one counts."""
     names = renamed(kind)
     plain = {name: value for name, value in given.items() if name not in names}
     return plain | {names[name]: value for name, value in given.items() if name in names}
@@ -69,10 +56,6 @@ def score(text: str) -> float:
 
 
 def role_of(text: str) -> str:
-    """Return the name of a role as Pacemaker writes it today.
-
-    >>> role_of("master"), role_of("Started")
-    ('Promoted', 'Started')
-    """
+    """Return the name of a role as Pacemaker writes it today."""
     text = text[:1].upper() + text[1:].lower()
     return renamed("roles").get(text, text)

@@ -144,8 +144,8 @@ class FileSystem:
 
     kind: str
     name: str
-    arrangement: str
-    clients: int
+    arrangement: str = "active/standby"
+    clients: int = 0
     lnet: str = ""
     lnet_network: str = ""
     recovery_soft_s: float = 0.0
@@ -162,7 +162,7 @@ class Alerts:
     webhook_url_file: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cluster:
     """The whole description.
 
@@ -170,11 +170,11 @@ class Cluster:
     """
 
     name: str
-    drbd: str
+    drbd: str = "9"
     survivor: str
-    quorum_host: str
-    token_s: float
-    resync_mib_per_s: int
+    quorum_host: str = ""
+    token_s: float = 3.0
+    resync_mib_per_s: int = 200
     networks: tuple[Network, ...]
     nodes: tuple[Node, ...]
     file_system: FileSystem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from xml.etree import ElementTree as Xml
 
 from strakes.failover.blocks import Block
 from strakes.failover.facts import Facts, Table, Thing, facts, yes
@@ -13,6 +14,7 @@ from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
+_ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failures/failure", "fence_history/fence_event")
 _SHARED_DISK = ("external/sbd", "fence_sbd")
 
 
@@ -49,17 +51,13 @@ def nodes(setup: Setup) -> Iterator[Thing]:
 def membership(setup: Setup) -> Iterator[Thing]:
     """Yield Corosync's configuration."""
     nodes, quorum = nodes_of(setup), setup.membership.one("quorum")
-    known = len(nodes) or len(setup.node_names)
-    device = quorum.one("device")
-    expected = (
-        [known + int(device.get("votes") or 1)] if device.settings and device.get("votes", "1").isdecimal() else []
-    )
+    known, device = len(nodes) or len(setup.node_names), quorum.one("device")
+    votes = device.get("votes") or "1" if quorum.all("device") else "0"
     deduced: Table = {
         "number of nodes": str(known) if known else "",
-        "possible votes": [str(number) for number in (known, *expected)] if known else (),
+        "possible votes": {str(known), str(known + int(votes))} if known and votes.isdecimal() else (),
         "has a device": yes(quorum.all("device")),
         "nodes with one link": [name_of(node) or "a node" for node in nodes if len(links_of(node)) == 1],
-        "addresses": [address for node in nodes for address in links_of(node).values()],
         "votes of nodes": [node.get("quorum_votes", "1") for node in nodes],
     }
     own, written = facts(deduced), _sections(setup.membership)
@@ -99,6 +97,21 @@ def sbd(setup: Setup) -> Iterator[Thing]:
     yield Thing("sbd", facts(setup.sbd, deduced))
 
 
+def states(setup: Setup) -> Iterator[Thing]:
+    """Yield the elements of crm_mon's output, and the lines of the other programs that show a state."""
+    devices = {one.id for one in setup.devices}
+    root = Xml.fromstring(setup.texts["state/crm_mon"])
+    for one in (one for path in _ELEMENTS for one in root.iterfind(path)):
+        operation = one.get("op_key", "")
+        name = one.get("name") or one.get("id") or operation or one.get("target", "")
+        of_device = re.sub(r"_[a-z-]+_\d+$", "", operation) in devices
+        deduced = {"the kind": one.tag, "is of a device": yes(of_device)}
+        yield Thing(f"crm_mon: {one.tag} {name}", facts(one.attrib, deduced))
+    for name in ("state/corosync-cfgtool", "state/drbdsetup", "state/cat"):
+        for line in map(str.strip, setup.texts.get(name, "").splitlines()):
+            yield Thing(f"{name.removeprefix('state/')}: {line}", facts({"the line": line}))
+
+
 def settings(setup: Setup) -> Iterator[Thing]:
     """Yield the settings in files of nodes."""
     for given in settings_of_nodes(setup):
@@ -107,27 +120,25 @@ def settings(setup: Setup) -> Iterator[Thing]:
 
 def replicated_resources(setup: Setup) -> Iterator[Thing]:
     """Yield the resources."""
-    both = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in setup.services)
     for one in setup.drbd:
-        handler = one.option("handlers", "fence-peer")
-        program = handler.split()[0].rpartition("/")[2] if handler.split() else ""
+        program = one.option("handlers", "fence-peer").split()[:1]
         deduced: Table = {
             "the protocol": one.protocols,
             "the fencing": one.fencing,
             "number of hosts": str(len(one.hosts)),
             "half of the hosts": str(len(one.hosts) / 2),
-            "is mounted on both nodes": yes(both),
-            "fence-peer program": program,
+            "is mounted on both nodes": yes(setup.mounts_on_both_nodes),
+            "fence-peer program": [path.rpartition("/")[2] for path in program],
             "lifts what fence-peer sets": one.option("handlers", "unfence-peer")
             or one.option("handlers", "after-resync-target"),
             "is of version 9": yes(one.dialect9),
             "disks": sorted(one.disks),
             "startup.become-primary-on": one.option("startup", "become-primary-on"),
         }
-        yield Thing(f"drbd: {one.name}", _replicatedfacts(one, facts(deduced)))
+        yield Thing(f"drbd: {one.name}", _replicated_facts(one, facts(deduced)))
 
 
-def _replicatedfacts(one: Resource, deduced: Facts) -> Facts:
+def _replicated_facts(one: Resource, deduced: Facts) -> Facts:
     def fact(name: str) -> tuple[str, ...]:
         section, _, key = name.partition(".")
         return deduced(name) or (tuple(one.all_values(section, key)) if key else ())

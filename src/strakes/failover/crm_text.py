@@ -115,10 +115,10 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
         return
     constraint = builder.constraint("rsc_location", identity, {"rsc": resource})
     operator = "or" if "or" in others else "and"
-    builder.rule(constraint, score, _terms(others), operator, role)
+    builder.rule(constraint, score, terms_of(others), operator, role)
 
 
-def _terms(words: list[str]) -> Iterator[tuple[str, str, str]]:
+def terms_of(words: list[str]) -> Iterator[tuple[str, str, str]]:
     """Yield the expressions of a rule, ``ATTRIBUTE OPERATION VALUE`` or ``defined ATTRIBUTE``."""
     for text in re.split(r"\s(?:and|or)\s", " ".join(words)):
         parts = text.split()

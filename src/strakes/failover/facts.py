@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from strakes.failover.cib_values import is_true, score, seconds
 
 Facts = Callable[[str], tuple[str, ...]]
 Table = Mapping[str, str | Iterable[str]]
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,14 @@ def facts(*tables: Table) -> Facts:
     return lambda name: found.get(name, ())
 
 
+def shared(rows: Iterable[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
+    """Yield each key that several owners have, with its first owner and each further one."""
+    first: dict[_Key, str] = {}
+    for key, owner in dict.fromkeys(rows):
+        if first.setdefault(key, owner) != owner:
+            yield key, first[key], owner
+
+
 _FALSE = ("false", "no", "off", "0", "n")
 _COMPARISON = re.compile(r"(<=|>=|<|>)\s*(?:([\d.]+) x )?(.+)")
 _RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
@@ -56,11 +66,7 @@ _RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
 
 
 def number(text: str) -> float | None:
-    """Return a number, a score or a time in seconds, or None for an invalid text.
-
-    >>> number("-5"), number("2min"), number("INFINITY"), number("fast")
-    (-5.0, 120.0, inf, None)
-    """
+    """Return a number, a score or a time in seconds, or None for an invalid text."""
     if re.fullmatch(r"[+-]?(\d{1,15}(\.\d+)?|INFINITY|inf)", text):
         return score(text) if "I" in text else float(text)
     return seconds(text) if re.match(r"(\d|PT\d)", text) else None
@@ -86,17 +92,12 @@ def _one(test: str, value: str, facts: Facts) -> bool:
     if test.startswith("!= "):
         return any(value != other for other in facts(test[3:]))
     if comparison := _COMPARISON.fullmatch(test):
-        return _compares(comparison, value, facts)
+        relation, factor, right = comparison.groups()
+        limits = [number(right)] if number(right) is not None else [number(text) for text in facts(right)]
+        given, times = number(value), float(factor or 1)
+        known = [times * limit for limit in limits if limit is not None and given is not None]
+        return any(_RELATIONS[relation](given or 0.0, limit) for limit in known)
     wanted, words = not test.startswith("not "), test.removeprefix("not ")
     if words.startswith("/"):
         return bool(re.fullmatch(words[1:-1], value, re.I)) == wanted
     return (value.lower() in words.lower().split("|")) == wanted
-
-
-def _compares(comparison: re.Match[str], value: str, facts: Facts) -> bool:
-    relation, factor, right = comparison.groups()
-    limits = [number(right)] if number(right) is not None else [number(text) for text in facts(right)]
-    given = number(value)
-    return given is not None and any(
-        limit is not None and _RELATIONS[relation](given, float(factor or 1) * limit) for limit in limits
-    )

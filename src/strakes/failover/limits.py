@@ -25,7 +25,6 @@ _MOST_ASKED_ELEMENTS = 20_000
 _MOST_S = 8.0
 # For one pattern of the configuration.
 _MOMENT_S = 1.0
-_REMEDY = "Write it without repetitions inside repetitions, or name the nodes or resources."
 
 
 def too_much(cib: Xml.Element) -> str:
@@ -73,15 +72,9 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether the pattern is found in the name.
-
-    Raises BadInputError for an invalid pattern and for one that takes too long.
-
-    >>> matches("oss[0-9]+", "oss12"), matches("^mds", "oss12")
-    (True, False)
-    """
-    why = f"it was not decided within {_MOMENT_S:g} s"
-    slow = BadInputError("a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=_REMEDY)
+    """Return whether the pattern is found in the name. Raises BadInputError if it is invalid or slow."""
+    why, remedy = f"it was not decided within {_MOMENT_S:g} s", "Name the nodes or resources instead."
+    slow = BadInputError("a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=remedy)
     try:
         with ended_after(_MOMENT_S, slow, signal.ITIMER_REAL, signal.SIGALRM):
             return re.search(pattern, name) is not None

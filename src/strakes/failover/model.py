@@ -1,40 +1,28 @@
-"""One model of a cluster from any source: nodes, services, fencing devices, replicated devices, quorum device.
+"""One model of a cluster from any source: its services and its description, which is inferred without a cluster.toml.
 
 The files of a cluster become a ``Setup`` (the Pacemaker configuration as ``Cib``, corosync.conf as ``Block``, DRBD's
 files as ``Resource``). Readers turn other sources into these forms: ``crm configure`` text, lists of ``pcs`` commands,
 ``pcs config`` output and haresources become a CIB. ``model_of`` then derives the facts that a rehearsal needs. Roles
 follow from resources and constraints, never from names. Settings have their Pacemaker 2 names;
-``options/renamed.toml`` is the only table of other names. ``assumed`` lists the facts that no file gives, each with its
-assumed value.
-
-Example::
-
-    model = model_of(read_plan(Path("etc-of-the-pair")))
-    for service in model.services:
-        print(service.name, service.nodes, service.replicated)
+``options/renamed.toml`` is the only table of other names.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from strakes.failover.cib import Cib
+from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
-from strakes.failover.rules_fencing_devices import address_of
-from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of
+from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, plug_of
+from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of, read_address
 from strakes.failover.setup import Setup
 
 _INFINITY = float("inf")
-
-
-@dataclass(frozen=True)
-class ModelNode:
-    """One member of the cluster. ``addresses`` are given by the number of the Corosync link."""
-
-    name: str
-    addresses: Mapping[int, str]
+_FENCING = "fencing network"
 
 
 @dataclass(frozen=True)
@@ -60,53 +48,58 @@ class Service:
         """Return the members, or the copies of a service without members."""
         return self.members or self.copies
 
-
-@dataclass(frozen=True)
-class FencingDevice:
-    """A fencing device, its address and the nodes that it powers off."""
-
-    resource: Primitive
-    address: str
-    targets: tuple[str, ...]
+    @property
+    def mount_points(self) -> tuple[str, ...]:
+        """Return the mount points of the service."""
+        return tuple(one.mount_point for one in self.members if one.is_mount and one.mount_point)
 
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster. ``levels`` has the fencing levels of each node; ``quorum_host`` is the host of the quorum device."""
+    """The cluster and its services; ``assumed`` lists the facts that no file gives, each with its assumed value."""
 
-    nodes: tuple[ModelNode, ...]
+    cluster: Cluster
     services: tuple[Service, ...]
-    devices: tuple[FencingDevice, ...]
-    replicated: tuple[Resource, ...]
-    quorum_host: str
-    levels: Mapping[str, tuple[tuple[str, ...], ...]]
     assumed: tuple[str, ...] = ()
+
+    def services_by_target(self) -> dict[str, Service]:
+        """Return the service of each target: the one with its name, DRBD resource, pool, mount point or address."""
+        found = {}
+        for target in self.cluster.targets:
+            service = next((one for one in self.services if _is_of(one, target)), None)
+            if service is None and len(self.cluster.targets) == len(self.services) == 1:
+                service = self.services[0]
+            if service is not None:
+                found[target.name] = service
+        return found
+
+
+def _is_of(service: Service, target: ServedTarget) -> bool:
+    return (
+        target.name in (service.name, *service.replicated)
+        or target.mount.rstrip("/") in service.mount_points
+        or (target.pool or None) in service.pools
+        or (target.address.partition("/")[0] or None) in service.addresses
+    )
 
 
 def model_of(setup: Setup) -> ClusterModel:
     """Return the model of a setup; parts without a file are empty."""
-    cib, nodes = setup.cib, tuple(_nodes(setup))
-    return ClusterModel(
-        nodes,
-        services_of(cib, setup.drbd, [node.name for node in nodes]) if cib else (),
-        tuple(FencingDevice(one, address_of(one), cib.fences(one)) for one in cib.devices) if cib else (),
-        setup.drbd,
-        setup.corosync.one("quorum").one("device").one("net").get("host") if setup.corosync else "",
-        {node.name: tuple(cib.levels_of(node.name)) for node in nodes} if cib else {},
-        tuple(_assumed(setup)),
-    )
+    nodes = dict(_nodes(setup))
+    services = _services(setup.cib, setup.drbd, tuple(nodes)) if setup.cib else ()
+    return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup)))
 
 
-def _nodes(setup: Setup) -> Iterator[ModelNode]:
-    cib = setup.cib
-    listed = dict(zip(map(name_of, nodes_of(setup)), map(links_of, nodes_of(setup)), strict=True))
-    hosts = [host.name for one in setup.drbd for host in one.hosts]
+def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
+    """Yield each node that runs Corosync with its address on each link."""
+    cib, links = setup.cib, [links_of(node) for node in nodes_of(setup)]
+    listed = dict(zip(map(name_of, nodes_of(setup)), links, strict=True))
     named = cib.members_of_corosync if cib and cib.members_of_corosync else tuple(filter(None, listed))
-    if not listed.keys() - {""} and len(listed) < len(nodes_of(setup)) <= len(named):
+    if not listed.keys() - {""} and len(listed) < len(links) <= len(named):
         # Pacemaker knows a node without a name by its host name, so only the order of the ids can match them.
-        listed = dict(zip(named, map(links_of, nodes_of(setup)), strict=False))
-    for name in named or dict.fromkeys(hosts):
-        yield ModelNode(name, listed.get(name, {}))
+        listed = dict(zip(named, links, strict=False))
+    for name in named or dict.fromkeys(host.name for one in setup.drbd for host in one.hosts):
+        yield name, listed.get(name, {})
 
 
 def _assumed(setup: Setup) -> Iterator[str]:
@@ -121,7 +114,7 @@ def _assumed(setup: Setup) -> Iterator[str]:
         yield "no cluster.toml: clients reach every node, and each node has its own power feed"
 
 
-def services_of(cib: Cib, drbd: Iterable[Resource], names: Iterable[str]) -> tuple[Service, ...]:
+def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
     """Return the services: resources joined by groups and mandatory colocations.
 
     Fencing devices, plain clones, agents that only watch, and resources that are kept stopped serve nothing.
@@ -141,24 +134,21 @@ def services_of(cib: Cib, drbd: Iterable[Resource], names: Iterable[str]) -> tup
     for colocation in cib.colocations:
         (near, _), (far, role) = colocation.resources
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
-        if colocation.score == _INFINITY and all(ends) and not _apart(ends[1], role):
+        # With any copy of a clone, the promoted copy may be on another node.
+        apart = role != "Promoted" and any(one.clone for one in ends[1])
+        if colocation.score == _INFINITY and all(ends) and not apart:
             for one in (*ends[0], *ends[1]):
                 joined[root(one.id)] = root(ends[0][0].id)
     components: dict[str, list[Primitive]] = {}
     for one in serving:
         components.setdefault(root(one.id), []).append(one)
     resources = {one.name: one for one in drbd}
-    return tuple(_service(cib, resources, tuple(names), parts) for parts in components.values())
+    return tuple(_service(cib, resources, names, parts) for parts in components.values())
 
 
 def _serves(cib: Cib, one: Primitive) -> bool:
     stopped = one.meta.get("target-role") == "Stopped"
     return not stopped and not one.watched_attribute and (not one.clone or cib.promotable(one.clone))
-
-
-def _apart(far: list[Primitive], role: str) -> bool:
-    """Return whether a colocation is with any copy of a clone, so that the promoted copy may be on another node."""
-    return role != "Promoted" and any(one.clone for one in far)
 
 
 def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], parts: list[Primitive]) -> Service:
@@ -169,7 +159,6 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
     devices = tuple(one.device for one in members if one.device)
     replicated |= {name: None for name, one in drbd.items() if one.devices & set(devices)}
     hosts = [{host.name for host in drbd[name].hosts} for name in replicated if name in drbd]
-    name = group or (members[0].id if members else copies[0].clone)
     forbidden = {
         node
         for location in cib.locations
@@ -178,7 +167,7 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
         for node in location.nodes
     }
     return Service(
-        name,
+        group or (members[0].id if members else copies[0].clone),
         members,
         copies,
         tuple(node for node in names if node not in forbidden and all(node in each for each in hosts)),
@@ -186,4 +175,92 @@ def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], par
         tuple(one.values["pool"] for one in members if one.agent == "ZFS" and one.values.get("pool")),
         devices,
         tuple(one.values["ip"] for one in members if one.agent in ("IPaddr2", "IPaddr") and one.values.get("ip")),
+    )
+
+
+def _inferred(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tuple[Service, ...]) -> Cluster:
+    """Return a description of a cluster without a cluster.toml."""
+    networks = tuple(_networks(setup, nodes, services))
+    return Cluster(
+        name="",
+        drbd="9" if any(one.dialect9 for one in setup.drbd) else "8.4",
+        survivor=next(iter(nodes), ""),
+        quorum_host=setup.corosync.one("quorum").one("device").one("net").get("host") if setup.corosync else "",
+        networks=networks,
+        nodes=tuple(_node(setup, name, addresses, networks) for name, addresses in nodes.items()),
+        file_system=FileSystem("service", ""),
+        targets=tuple(_target(service) for service in services if service.nodes),
+        alerts=Alerts(),
+    )
+
+
+def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tuple[Service, ...]) -> Iterator[Network]:
+    """Yield a network for each Corosync link, and separate ones for replication and fencing if needed."""
+    replication = [_ip(address) for one in setup.drbd for host in one.hosts for address in host.addresses]
+    given: dict[int, list[str]] = {}
+    for addresses in nodes.values():
+        for number, address in addresses.items():
+            given.setdefault(number, []).append(address)
+    rows = sorted((given or {0: [], 1: []}).items())
+    links = [Network(f"link {number}", _subnet(ends), heartbeat=True) for number, ends in rows]
+    carrier = next((link for link in links if any(map(link.holds, replication))), None)
+    if not replication and any(service.replicated for service in services):
+        carrier = links[-1]
+    for link in links:
+        yield Network(link.name, link.subnet, heartbeat=True, replication=link is carrier)
+    if replication and carrier is None:
+        yield Network("replication network", _subnet(replication), replication=True)
+    if any(is_bmc(device) or is_outlet(device) for device in setup.devices):
+        yield Network(_FENCING, "")
+
+
+def _ip(address: str) -> str:
+    """Return the address of ``ipv4 10.1.0.1:7788`` or ``[::1]:7788``."""
+    text = address.rsplit(maxsplit=1)[-1] if address.split() else ""
+    return text.rpartition(":")[0].strip("[]") if ":" in text else text
+
+
+def _subnet(addresses: list[str]) -> str:
+    """Return the longest network that holds these addresses, at most /24 of IPv4 or /64; empty for host names."""
+    read = [read_address(address) for address in addresses]
+    first = read[0] if read else None
+    if first is None:
+        return ""
+    for bits in range(24 if first.version == 4 else 64, 7, -1):
+        network = ipaddress.ip_network(f"{first}/{bits}", strict=False)
+        if all(address is not None and address in network for address in read):
+            return str(network)
+    return ""
+
+
+def _node(setup: Setup, name: str, links: Mapping[int, str], networks: tuple[Network, ...]) -> Node:
+    addresses = {network.name: "" for network in networks if network.name != _FENCING}
+    addresses |= {f"link {number}": address for number, address in links.items()}
+    devices = devices_for(setup.cib, name) if setup.cib else []
+    bmc = next((one for one in devices if is_bmc(one)), None)
+    port = bmc.values.get("ipport", "") if bmc else ""
+    outlets = [one for one in devices if is_outlet(one)]
+    levels = setup.cib.levels_of(name) if setup.cib else []
+    # Outlets that one level switches together are on different feeds.
+    together = any(len(set(level) & {one.id for one in outlets}) > 1 for level in levels)
+    feeds = [f"{number} of {name}" if together else f"of {name}" for number in range(1, len(outlets) + 1)]
+    pdus = tuple(
+        Pdu(one.agent, address_of(one), _FENCING, plug_of(one, name), feed)
+        for one, feed in zip(outlets, feeds, strict=True)
+    )
+    controller = Bmc(address_of(bmc) if bmc else "", _FENCING, "", "", int(port) if port.isdecimal() else 623)
+    return Node(name, addresses, tuple(dict.fromkeys(feeds)) or (f"of {name}",), controller, pdus)
+
+
+def _target(service: Service) -> ServedTarget:
+    return ServedTarget(
+        name=service.name,
+        devices=dict.fromkeys(service.nodes, service.devices[0]) if service.devices else {},
+        prefers=service.nodes[0],
+        mount=next(iter(service.mount_points), ""),
+        minor=0,
+        port=0,
+        nodes=service.nodes,
+        shared=not service.replicated,
+        pool=next(iter(service.pools), ""),
     )

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise
 
 from strakes.failover.cib_builder import CibBuilder, read_words
-from strakes.failover.crm_text import joined_lines, split_words
+from strakes.failover.crm_text import joined_lines, split_words, terms_of
 
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
@@ -112,19 +112,14 @@ def _location(builder: CibBuilder, words: list[str]) -> None:
     elif rest[:1] == ["rule"]:
         read = read_words(rest[1:], ())
         constraint = builder.constraint("rsc_location", "", {"rsc": resource})
-        terms = [tuple((f"{one} ").split(" ")[:3]) for one in re.split(r"\s(?:and|or)\s", " ".join(read.plain))]
-        expressions = [(one[0], one[1], one[2]) for one in terms if len(one) == 3 and one[2]]
-        operator = "or" if "or" in read.plain else "and"
-        builder.rule(
-            constraint, read.settings.get("score", "INFINITY"), expressions, operator, read.settings.get("role", "")
-        )
+        operator, score = "or" if "or" in read.plain else "and", read.settings.get("score", "INFINITY")
+        builder.rule(constraint, score, terms_of(list(read.plain)), operator, read.settings.get("role", ""))
     elif rest[:1] in (["prefers"], ["avoids"]):
         sign = "-" if rest[0] == "avoids" else ""
         for word in rest[1:]:
             node, _, score = word.partition("=")
-            builder.constraint(
-                "rsc_location", "", {"rsc": resource, "node": node, "score": f"{sign}{score or 'INFINITY'}"}
-            )
+            given = {"rsc": resource, "node": node, "score": f"{sign}{score or 'INFINITY'}"}
+            builder.constraint("rsc_location", "", given)
 
 
 def _colocation(builder: CibBuilder, words: list[str]) -> None:

@@ -252,16 +252,12 @@ def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cl
     files = (PlannedFile(DESCRIPTION, description.read_text(encoding="utf-8")), *plan_files(cluster))
     try:
         if directory.exists() and os.listdir(directory) and not replace:
-            raise BadInputError(
-                "the directory is not empty",
-                where=str(directory),
-                remedy="Give another one, or --replace to write over an earlier plan.",
-            )
+            remedy = "Give another one, or --replace to write over an earlier plan."
+            raise BadInputError("the directory is not empty", where=str(directory), remedy=remedy)
         directory.mkdir(parents=True, exist_ok=True)
         for file in files:
             write_below(directory, file.path, file.text.encode(), file.mode)
     except OSError as error:
-        raise BadInputError(
-            "the plan cannot be written", where=error.filename or str(directory), why=error.strerror or str(error)
-        ) from error
+        where, why = error.filename or str(directory), error.strerror or str(error)
+        raise BadInputError("the plan cannot be written", where=where, why=why) from error
     return cluster, files

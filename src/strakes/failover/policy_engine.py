@@ -34,7 +34,7 @@ class PolicyEngine:
             raise EnvironmentLacksError(
                 "the policy engine is not installed",
                 where="crm_simulate",
-                remedy="Install Pacemaker's command line tools: apt-get install pacemaker-cli-utils",
+                remedy="Install Pacemaker's command line tools (Debian: pacemaker-cli-utils, RHEL: pacemaker-cli).",
             )
         self._setup, self._cib, self._directory = setup, setup.pacemaker, directory
         self._numbers = itertools.count()

@@ -51,7 +51,6 @@ class FailureEngine:
         self._engine, self._cib = PolicyEngine(setup, directory), setup.pacemaker
         self._services = services
         self._known: dict[tuple[Path, Event], ClusterState] = {}
-        self._same: dict[str, Path] = {}
 
     def steady(self, watched: Watched = frozenset()) -> ClusterState:
         """Return the state with all nodes up and all copies current. Raises BadInputError if nothing runs then."""
@@ -72,16 +71,13 @@ class FailureEngine:
 
     def after(self, state: ClusterState, event: Event) -> ClusterState:
         """Return the state after an event; answers are stored and used again."""
-        key = (state.file, event)
-        if key not in self._known:
-            self._known[key] = self._after(state, event)
-        return self._known[key]
+        if (state.file, event) not in self._known:
+            found = self._transitions(state, event, fencing=True)
+            surviving = event.unfenceable & set(found.fenced)
+            self._known[state.file, event] = self._unfenced(state, event, surviving) if surviving else found
+        return self._known[state.file, event]
 
-    def _after(self, state: ClusterState, event: Event) -> ClusterState:
-        found = self._transitions(state, event, fencing=True)
-        surviving = event.unfenceable & set(found.fenced)
-        if not surviving:
-            return found
+    def _unfenced(self, state: ClusterState, event: Event, surviving: frozenset[str]) -> ClusterState:
         # The engine assumes that every fencing succeeds. To model a failure, ask it again without fencing devices. A
         # resource that could not be stopped on such a node may then be running or not, so it counts as not served.
         left = self._transitions(state, event, fencing=False)
@@ -95,17 +91,19 @@ class FailureEngine:
 
     def _transitions(self, state: ClusterState, event: Event, *, fencing: bool) -> ClusterState:
         root = self._prepared(state.file, event)
-        if not fencing:
-            _remove(root, {device.id for device in self._cib.devices})
+        devices = {device.id for device in self._cib.devices if not fencing}
+        for parent in list(root.iter()) if devices else ():
+            for child in list(parent):
+                if devices & {child.get("id"), child.get("rsc"), *(child.get("devices") or "").split(",")}:
+                    parent.remove(child)
         words = [word for node in sorted(event.dead) for word in ("--node-fail", node)]
         for primitive, node in sorted(event.monitors):
             words += ["--op-inject", f"{self._monitor(primitive)}@{node}=1"]
         for primitive, node in sorted(event.stops):
             words += ["--op-fail", f"{primitive}_stop_0@{node}=1"]
         snapshot = self._engine.settled(self._engine.written(root), words)
-        file = self._same.setdefault(_meaning(snapshot), snapshot.file)
         fenced = tuple(sorted(snapshot.fenced))
-        return ClusterState(file, self._places(snapshot), fenced, snapshot.unclean, snapshot.restarted)
+        return ClusterState(snapshot.file, self._places(snapshot), fenced, snapshot.unclean, snapshot.restarted)
 
     def _idle(self, snapshot: Snapshot) -> set[str]:
         return {name for name, place in self._places(snapshot).items() if not place}
@@ -153,30 +151,3 @@ def place_of(service: Service, snapshot: Snapshot) -> str:
     ]
     common = frozenset.intersection(*nodes) if nodes else frozenset()
     return min(common, default="")
-
-
-def _remove(root: Xml.Element, identities: set[str]) -> None:
-    for parent in list(root.iter()):
-        for child in list(parent):
-            named = {child.get("id"), child.get("rsc"), *(child.get("devices") or "").split(",")}
-            if named & identities:
-                parent.remove(child)
-
-
-def _meaning(snapshot: Snapshot) -> str:
-    """Return a key of a state: nodes that are up, places, failures and bans."""
-    root = Xml.parse(snapshot.file).getroot()
-    nodes = [tuple(map(node.get, ("uname", "in_ccm", "crmd", "join"))) for node in root.iter("node_state")]
-    failures = [
-        (pair.get("id"), pair.get("value")) for pair in root.iter("nvpair") if "fail-count" in pair.get("id", "")
-    ]
-    banned = [place.get("id", "") for place in root.iter("rsc_location")]
-    return repr(
-        (
-            sorted(map(str, nodes)),
-            snapshot.unclean,
-            sorted(snapshot.places.items()),
-            sorted(map(str, failures)),
-            sorted(banned),
-        )
-    )

@@ -9,7 +9,7 @@ from strakes.failover.blocks import Block
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rehearsal_room import Room
 from strakes.failover.rehearsal_times import watches_network
-from strakes.failover.rules_fencing_devices import delays_of, fencing_enabled
+from strakes.failover.rules_fencing_devices import delays_of
 from strakes.failover.rules_heartbeat import name_of, nodes_of
 from strakes.failover.setup import Setup
 from strakes.failover.times import fence_peer_s
@@ -45,8 +45,9 @@ class Policies:
         two_node = quorum.get("two_node") in _ON if setup.corosync else len(setup.node_names) == 2
         breaks_ties = quorum.get("auto_tie_breaker") in _ON
         tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
+        enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
         return cls(
-            fencing=fencing_enabled(cib) and (bool(cib.devices) or cib.watchdog_s != 0),
+            fencing=enabled and (bool(cib.devices) or cib.watchdog_s != 0),
             two_node=two_node,
             device=bool(quorum.all("device")),
             breaks_ties=breaks_ties,

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from strakes.failover.cluster import Cluster, Network, Node, ServedTarget
+from strakes.failover.rehearsal_engine import ClusterState
+from strakes.failover.rehearsal_times import NO_WAIT, Span
 from strakes.failover.rehearsal_wiring import Cut, Wiring
 
 # Kind of part -> its failure in words. Of two failures, the less noticeable one comes first in this order, which is
@@ -17,7 +20,6 @@ _TEXT = {
     "bmc": "BMC of {0} does not answer",
     "outlets": "power outlets of {0} do not answer",
     "network": "network {0} fails",
-    "one-way": "network {0} loses all messages in one direction",
     "card": "card of {0} on {1} fails",
     "switch": "switch {0} fails",
     "disk": "disk of {1} in {0} fails",
@@ -68,7 +70,6 @@ def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
     return (
         *(RoomPart("node", node.name) for node in nodes),
         *(RoomPart("network", network.name) for network in cluster.networks),
-        *(RoomPart("one-way", network.name) for network in cluster.heartbeats),
         *(RoomPart("switch", switch) for switch in switches),
         *(RoomPart("feed", feed) for feed in feeds),
         *(RoomPart("supply", node.name) for node in nodes if node.bmc.address),
@@ -120,11 +121,9 @@ class Room:
         return RoomPart(kind, name, target) in self.broken
 
     def network_works(self, name: str) -> bool:
-        """Return whether messages get through the network in both directions."""
+        """Return whether messages get through the network."""
         switch = self.cluster.network(name).switch
-        # Corosync and DRBD need both directions, so a one-way loss is a broken link.
-        cut = any(self.is_broken(kind, name) for kind in ("network", "one-way"))
-        return not cut and not (switch and self.is_broken("switch", switch))
+        return not self.is_broken("network", name) and not (switch and self.is_broken("switch", switch))
 
     def on_network(self, node: str, name: str) -> bool:
         """Return whether a node reaches a network, and the network works."""
@@ -138,13 +137,10 @@ class Room:
             island, edge = {left[0]}, [left[0]]
             while edge:
                 here = edge.pop()
-                near = {
-                    other
-                    for other in left
-                    if other not in island
-                    and any(self.on_network(here, link) and self.on_network(other, link) for link in self.wiring.links)
-                }
-                island |= near
+                links = [link for link in self.wiring.links if self.on_network(here, link)]
+                others = [name for name in left if name not in island]
+                near = [name for name in others if any(self.on_network(name, link) for link in links)]
+                island.update(near)
                 edge += near
             islands.append(frozenset(island))
             left = [name for name in left if name not in island]
@@ -165,10 +161,8 @@ class Room:
     def reaches_quorum_host(self, node: str) -> bool:
         """Return whether a node reaches the quorum device; one outside all networks is reached by every node."""
         host = self.wiring.quorum_host
-        if not host:
-            return False
         on = self._networks_of(host)
-        return not on or any(self.on_network(node, name) for name in on)
+        return bool(host) and (not on or any(self.on_network(node, name) for name in on))
 
     def reached_by_clients(self, node: str) -> bool:
         """Return whether clients reach a node."""
@@ -206,10 +200,6 @@ class Room:
                 return ReportedPowerOff(", ".join(cut.device for cut in level), frozenset(dead))
         return None
 
-    def can_power_off(self, node: Node) -> bool:
-        """Return whether some device can report that the node is off."""
-        return self.power_off(node) is not None
-
     def _succeeds(self, cut: Cut) -> bool:
         if cut.kind in ("pretends", "surely", "lost"):
             return cut.kind != "lost"
@@ -220,3 +210,87 @@ class Room:
         networks = [pdu.network for pdu in owner.pdus if pdu.feed == cut.feed]
         reached = all(map(self.network_works, networks)) and not self.is_broken("outlets", owner.name)
         return reached and not self.is_broken("feed", cut.feed)
+
+
+Ending = Literal["nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage"]
+WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs", "unreachable", "outage")
+
+
+@dataclass(frozen=True)
+class World:
+    """The state of the room and of the cluster.
+
+    ``off``: nodes without power or dead. ``stale``: pairs (target, node) with an outdated copy. ``stuck``: no further
+    take-over until a person acts. ``apart``: live nodes do not reach each other. ``frozen``: DRBD has suspended all
+    writes.
+    """
+
+    room: Room
+    state: ClusterState
+    off: frozenset[str] = frozenset()
+    stale: frozenset[tuple[str, str]] = frozenset()
+    stuck: bool = False
+    apart: bool = False
+    frozen: bool = False
+    paused: bool = False
+    quorum: bool = True
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Return target -> node that serves it from a good copy, or an empty text."""
+        return {target.name: self._place(target) for target in self.room.cluster.targets}
+
+    def _place(self, target: ServedTarget) -> str:
+        place = self.state.places.get(target.name, "")
+        return place if place and place not in self.off and self._has_copy(target, place) else ""
+
+    def _has_copy(self, target: ServedTarget, place: str) -> bool:
+        room = self.room
+        if not target.replicated:
+            return not room.is_broken("shelf", target.name) and not room.is_broken("path", place, target.name)
+        if not room.is_broken("disk", place, target.name):
+            return True
+        return room.replication_works(target) and any(
+            other not in self.off
+            and (target.name, other) not in self.stale
+            and not room.is_broken("disk", other, target.name)
+            for other in target.partners(place)
+        )
+
+    @property
+    def unreachable(self) -> tuple[str, ...]:
+        """Return the targets on nodes that no client reaches."""
+        return tuple(
+            target for target, place in self.places.items() if place and not self.room.reached_by_clients(place)
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """The effects of one failure; ``wait`` is the range of the time that clients wait."""
+
+    fenced: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    split_brain: str = ""
+    restarted: bool = False
+    wait: Span = NO_WAIT
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One row of the rehearsal. ``places``: target -> node, or an empty text if it is not served."""
+
+    failures: tuple[RoomPart, ...]
+    ending: Ending
+    fenced: tuple[str, ...]
+    places: dict[str, str]
+    said: tuple[str, ...]
+    split_brain: str
+    modelled: bool
+    cuts_every_heartbeat: bool
+    wait: Span
+
+    @property
+    def ends_the_service(self) -> bool:
+        """Return whether clients wait until a person acts."""
+        return self.ending in ("hangs", "unreachable", "outage")

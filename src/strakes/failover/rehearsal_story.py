@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
-from strakes.failover.cluster import Cluster, Node
-from strakes.failover.inference import inferred_cluster, services_by_target
-from strakes.failover.model import Service, model_of
+from strakes.failover.cluster import Node
+from strakes.failover.model import model_of
 from strakes.failover.rehearsal_engine import Event, FailureEngine
 from strakes.failover.rehearsal_policies import Policies
-from strakes.failover.rehearsal_room import ReportedPowerOff, Room, RoomPart
+from strakes.failover.rehearsal_room import WORST, Ending, ReportedPowerOff, Room, RoomPart, Scene, Step, World
 from strakes.failover.rehearsal_times import NO_WAIT, Span, Times
 from strakes.failover.rehearsal_wiring import Wiring
-from strakes.failover.rehearsal_world import WORST, Ending, Scene, Step, World
 from strakes.failover.setup import Setup
 
 
-@dataclass
 class Story:
     """The story of one plan, to which failures are added one by one."""
 
-    setup: Setup
-    directory: Path
-    cluster: Cluster = field(init=False)
-    services: Mapping[str, Service] = field(init=False)
-    engine: FailureEngine = field(init=False)
-    assumed: tuple[str, ...] = field(init=False)
-    policies: Policies = field(init=False)
-    times: Times = field(init=False)
-    first: World = field(init=False)
-
-    def __post_init__(self) -> None:
-        model = model_of(self.setup)
-        self.cluster = self.setup.cluster or inferred_cluster(model)
-        self.services = services_by_target(model, self.cluster)
-        self.engine = FailureEngine(self.setup, self.services, self.directory)
-        self.policies, self.times = Policies.of(self.setup), Times.of(self.setup, self.services)
-        room = Room(self.cluster, Wiring.of(self.setup, self.cluster))
+    def __init__(self, setup: Setup, directory: Path) -> None:
+        model = model_of(setup)
+        self.setup, self.cluster, self.services = setup, model.cluster, model.services_by_target()
+        self.engine = FailureEngine(setup, self.services, directory)
+        self.policies, self.times = Policies.of(setup), Times.of(setup, self.services)
+        room = Room(self.cluster, Wiring.of(setup, self.cluster))
         state = self.engine.steady(self.policies.watched(room))
         idle = [name for name, place in state.places.items() if not place]
+        self.services = {name: own for name, own in self.services.items() if name not in idle}
         targets = tuple(one for one in self.cluster.targets if one.name not in idle)
         self.cluster = replace(self.cluster, targets=targets)
-        self.services = {name: own for name, own in self.services.items() if name not in idle}
         self.first = World(replace(room, cluster=self.cluster), state)
         self.assumed = (*model.assumed, *(f"{name} is not started even without a failure: left out" for name in idle))
 
@@ -114,12 +99,8 @@ class Story:
     def _event(self, world: World, **changes: object) -> Event:
         """Return the event for the policy engine: the changes, and all standing conditions."""
         diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
-        known = Event(
-            stale=world.stale,
-            quorum=world.quorum,
-            diskless=diskless,
-            watched=self.policies.watched(world.room),
-        )
+        watched = self.policies.watched(world.room)
+        known = Event(stale=world.stale, quorum=world.quorum, diskless=diskless, watched=watched)
         return replace(known, **changes)  # type: ignore[arg-type]
 
     def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
@@ -132,10 +113,8 @@ class Story:
         world, old = self._grown_old(world, standing)
         world, step = self._watched(world)
         said = (*old, *step.said)
-        if part.kind in ("bmc", "outlets") or not all(room.can_power_off(node) for node in standing):
-            said += tuple(
-                f"{node.name} could not be powered off now" for node in standing if not room.can_power_off(node)
-            )
+        if part.kind in ("bmc", "outlets") or not all(room.power_off(node) for node in standing):
+            said += tuple(f"{node.name} could not be powered off now" for node in standing if not room.power_off(node))
         return world, replace(step, said=said)
 
     def _watched(self, world: World) -> tuple[World, Step]:
@@ -160,7 +139,7 @@ class Story:
         islands = room.islands(standing)
         if len(islands) > 1:
             return self._split(world, standing, islands)
-        sure = all(room.can_power_off(node) for node in died)
+        sure = all(room.power_off(node) for node in died)
         quorum = self.policies.has_quorum(room, islands[0], islands)
         unfenceable = frozenset() if sure else names
         state = self.engine.after(world.state, self._event(world, dead=names, quorum=quorum, unfenceable=unfenceable))
@@ -170,11 +149,7 @@ class Story:
         elif self.policies.fencing and not sure:
             said.append(f"{', '.join(sorted(names))} cannot be shown to be off: a person must confirm it")
         said += self._old_copies(world, {node.name for node in standing})
-        unproven = (
-            f"{', '.join(sorted(names))} is taken over from without being powered off"
-            if not self.policies.fencing
-            else ""
-        )
+        unproven = f"{', '.join(sorted(names))} is taken over from without being powered off"
         hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
         if sure and hit and self.policies.fencing:
             said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
@@ -190,7 +165,7 @@ class Story:
         elif paused:
             wait = Span(0.0, self.policies.frozen_s)
         return replace(world, state=state, stuck=not sure or not quorum, quorum=quorum, paused=paused), Step(
-            state.fenced, tuple(said), unproven, wait=wait
+            state.fenced, tuple(said), "" if self.policies.fencing else unproven, wait=wait
         )
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
@@ -213,13 +188,11 @@ class Story:
             if target.replicated and not room.replication_works(target) and not set(target.nodes) & world.off
         ]
         if not self.policies.fencing:
-            text = (
-                "both sides serve, each from its own copy"
-                if apart
-                else "both sides want to serve; only DRBD's single primary prevents it"
-                if self.setup.drbd
-                else "both sides mount the same disks"
-            )
+            text = "both sides mount the same disks"
+            if self.setup.drbd:
+                text = "both sides want to serve; only DRBD's single primary prevents it"
+            if apart:
+                text = "both sides serve, each from its own copy"
             return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
         quorate = [island for island in islands if self.policies.has_quorum(room, island, islands)]
         if not quorate:
@@ -230,7 +203,7 @@ class Story:
         if len(quorate) > 1:
             return self._race(world, standing, frozen=bool(apart))
         losers = [node for node in standing if node.name not in quorate[0]]
-        if not all(map(room.can_power_off, losers)):
+        if not all(map(room.power_off, losers)):
             return self._held_up(world, losers, frozen=bool(apart))
         return self._outvoted(world, quorate[0], losers)
 
@@ -286,7 +259,7 @@ class Story:
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
         """Return the winners of the fencing race: one node, none (empty), or both at once (None)."""
-        able = [node for node in standing if room.can_power_off(next(other for other in standing if other is not node))]
+        able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return tuple(able)
         if not self.policies.delays_s:
@@ -318,13 +291,14 @@ class Story:
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
         off = world.off | others
-        names = ", ".join(sorted(others))
+        names, island = ", ".join(sorted(others)), frozenset({alone})
+        said = ""
         if self.policies.waits_for_all:
             said = f"{alone} waits for {names} (wait_for_all): a person has to say that it is off"
+        elif not self.policies.has_quorum(room, island, [island]):
+            said = f"{alone} has no quorum"
+        if said:
             return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
-        island = frozenset({alone})
-        if not self.policies.has_quorum(room, island, [island]):
-            return replace(world, state=gone, off=off, stuck=True), Step(said=(f"{alone} has no quorum",))
         state = self.engine.after(world.state, self._event(world, dead=others))
         said = f"{alone} powers off {names} and serves: its copy may be the older one"
         return replace(world, state=state, off=off), Step(state.fenced, (said,))
@@ -339,7 +313,7 @@ class Story:
         node = next((one for one in world.room.cluster.nodes if one.name == place), None)
         if node is None:
             return world, Step(said=(f"{name} runs on the guest {place}, and failures there are not rehearsed",))
-        unfenceable = frozenset() if world.room.can_power_off(node) else frozenset({node.name})
+        unfenceable = frozenset() if world.room.power_off(node) else frozenset({node.name})
         state = self.engine.after(
             world.state,
             self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
@@ -370,12 +344,8 @@ class Story:
     def _disk(self, world: World, part: RoomPart) -> tuple[World, Step]:
         place = world.state.places.get(part.target, "")
         world = replace(world, stale=world.stale | {(part.target, part.name)})
-        text = (
-            f"{part.target} goes on with the disk of the other node"
-            if place == part.name
-            else f"{part.target} has no second copy"
-        )
-        return world, Step(said=(text,))
+        text = "goes on with the disk of the other node" if place == part.name else "has no second copy"
+        return world, Step(said=(f"{part.target} {text}",))
 
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
         """Mark copies without further updates as stale, which prevents their promotion; return a text about it."""

@@ -19,11 +19,7 @@ _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """The lower and upper bound of a time, in seconds; an operation may take as long as its time-out.
-
-    >>> Span(1, 2) + Span(3, 10)
-    Span(least_s=4, most_s=12)
-    """
+    """The lower and upper bound of a time, in seconds; an operation may take as long as its time-out."""
 
     least_s: float = 0.0
     most_s: float = 0.0
@@ -33,11 +29,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Return the span in words, or an empty text without a wait.
-
-        >>> Span(3.4, 700).text
-        '3 s to 12 min'
-        """
+        """Return the span in words, or an empty text without a wait."""
         if not self.most_s:
             return ""
         return f"{_rough(self.least_s)} to {_rough(self.most_s)}"

@@ -73,39 +73,24 @@ def _links(setup: Setup, cluster: Cluster) -> Iterator[str]:
 
 
 def _levels(setup: Setup, cluster: Cluster, node: str) -> Iterator[tuple[Cut, ...]]:
-    cib = setup.pacemaker
-    devices = {device.id: device for device in devices_for(cib, node)}
-    named = cib.levels_of(node)
-    if named:
-        for level in named:
-            if all(name in devices for name in level):
-                yield tuple(_cut(cluster, devices[name], node) for name in level)
-        return
-    for device in devices.values():
-        yield (_cut(cluster, device, node),)
-    if watchdog_fences(setup):
+    devices = {device.id: device for device in devices_for(setup.pacemaker, node)}
+    named = setup.pacemaker.levels_of(node)
+    levels = [level for level in named if set(level) <= devices.keys()] if named else [(name,) for name in devices]
+    yield from (tuple(_cut(cluster, devices[name], node) for name in level) for level in levels)
+    if not named and watchdog_fences(setup):
         yield (Cut("watchdog", "surely", node),)
 
 
 def _cut(cluster: Cluster, device: Primitive, node: str) -> Cut:
+    address, port = address_of(device), device.values.get("ipport", "")
     if pretends_because(device):
         return Cut(device.id, "pretends")
     if is_bmc(device):
-        place = (address_of(device), device.values.get("ipport", ""))
-        owner = next(
-            (
-                other.name
-                for other in cluster.nodes
-                if place[0] == other.bmc.address and place[1] in ("", str(other.bmc.port))
-            ),
-            "",
-        )
-        return Cut(device.id, "bmc", owner) if owner else Cut(device.id, "lost")
+        owners = [one.name for one in cluster.nodes if one.bmc.address == address]
+        owners = [name for name in owners if port in ("", str(cluster.node(name).bmc.port))]
+        return Cut(device.id, "bmc", owners[0]) if owners else Cut(device.id, "lost")
     if is_outlet(device):
-        plug = (address_of(device), plug_of(device, node))
-        for other in cluster.nodes:
-            for pdu in other.pdus:
-                if plug == (pdu.address, pdu.outlet):
-                    return Cut(device.id, "outlet", other.name, pdu.feed)
-        return Cut(device.id, "lost")
+        plugs = [(one.name, pdu) for one in cluster.nodes for pdu in one.pdus if pdu.address == address]
+        cut = [(name, pdu.feed) for name, pdu in plugs if pdu.outlet == plug_of(device, node)]
+        return Cut(device.id, "outlet", *cut[0]) if cut else Cut(device.id, "lost")
     return Cut(device.id, "surely", node)

@@ -10,9 +10,8 @@ from itertools import combinations
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
-from strakes.failover.rehearsal_room import RoomPart, parts_of
+from strakes.failover.rehearsal_room import RoomPart, Scene, parts_of
 from strakes.failover.rehearsal_story import Story
-from strakes.failover.rehearsal_world import Scene
 from strakes.failover.setup import Setup
 
 
@@ -41,9 +40,13 @@ def rehearse(
             *(RoomPart("service", name) for name in story.failing),
             *(RoomPart("stop", name) for name in story.failing),
         )
-        # The model treats a one-way loss as a failed network, so its pairs add no case.
-        paired = [part for part in parts if part.kind != "one-way"]
-        pairs = [pair for pair in combinations(paired, 2) if not _same(*pair)] if doubles else []
+        # A service that fails, and the same one that also cannot be stopped, are no pair.
+        alike = {"service", "stop"}
+        pairs = [
+            (one, other)
+            for one, other in (combinations(parts, 2) if doubles else ())
+            if one.name != other.name or {one.kind, other.kind} != alike
+        ]
         parts = (*parts, *(RoomPart("cold", node.name) for node in story.cluster.nodes))
         total = len(parts) + len(pairs)
         scenes = []
@@ -61,11 +64,6 @@ def require_pacemaker(setup: Setup) -> None:
             where=setup.where,
             remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or the commands of crm or pcs that make it.",
         )
-
-
-def _same(one: RoomPart, other: RoomPart) -> bool:
-    """Return whether both parts are the same service: one that fails, and one that also cannot be stopped."""
-    return one.name == other.name and {one.kind, other.kind} == {"service", "stop"}
 
 
 def document(rehearsal: Rehearsal) -> str:

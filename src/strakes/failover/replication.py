@@ -167,27 +167,12 @@ def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
     return tuple(Resource(block, common) for top in blocks for block in top.all("resource"))
 
 
-def kib(rate: str) -> float | None:
-    """Return a rate in KiB per second, which is the default unit, or None for an invalid text.
-
-    >>> kib("100M"), kib("512"), kib("4k"), kib("fast")
-    (102400.0, 512.0, 4.0, None)
-    """
-    factors = {"k": 1.0, "m": 1024.0, "g": 1024.0**2}
-    number, unit = (rate[:-1], rate[-1].lower()) if rate[-1:].lower() in factors else (rate, "k")
-    return float(number) * factors[unit] if number.isdecimal() else None
-
-
 def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str, str, str]:
     return own[0] or other[0], own[1] or other[1], own[2] or other[2]
 
 
 def _device(text: str) -> str:
-    """Return a unique name of a device: the same one for ``/dev/drbd0 minor 0`` and ``minor 0``.
-
-    >>> _device("minor 3"), _device("/dev/drbd_home minor 3"), _device("")
-    ('/dev/drbd3', '/dev/drbd3', '')
-    """
+    """Return a unique name of a device: the same one for ``/dev/drbd0 minor 0`` and ``minor 0``."""
     words = text.split()
     if "minor" in words[:-1]:
         return f"/dev/drbd{words[words.index('minor') + 1]}"

@@ -13,7 +13,7 @@ from strakes.failover.known_options import advised_times, options_of
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules_commands import enabled_units
 from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, pretends_because
-from strakes.failover.rules_heartbeat import hosts_of, links_of, nodes_of
+from strakes.failover.rules_heartbeat import hosts_of, is_address, links_of, nodes_of
 from strakes.failover.rules_possessions import units_of
 from strakes.failover.setup import Setup
 
@@ -27,24 +27,29 @@ _CARD_FILE = re.compile(
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
+# Agents that fence every node without a list of hosts.
+_FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
 # Devices that need no monitor operation.
 _UNMONITORED = ("external/sbd", "fence_sbd", "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
 _USERS = ("username", "login", "userid")
-CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
+_CLUSTER_FILE_SYSTEMS = ("gfs2", "ocfs2", "nfs", "nfs4", "cifs", "glusterfs", "ceph", "tmpfs")
+
+
+def needs_one_node(one: Primitive) -> bool:
+    """Return whether a resource mounts a file system or imports a pool that only one node may use."""
+    return (one.is_mount and one.values.get("fstype", "") not in _CLUSTER_FILE_SYSTEMS) or one.agent == "ZFS"
 
 
 def resources(setup: Setup) -> Iterator[Thing]:
     """Yield all resources, fencing devices included."""
-    for one in setup.pacemaker.primitives:
-        yield Thing(f"cib: {one.id}", _primitive(setup, one))
+    yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.pacemaker.primitives)
 
 
 def services(setup: Setup) -> Iterator[Thing]:
     """Yield the resources that are not fencing devices."""
-    for one in setup.pacemaker.services:
-        yield Thing(f"cib: {one.id}", _primitive(setup, one))
+    yield from (Thing(f"cib: {one.id}", _primitive(setup, one)) for one in setup.services)
 
 
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
@@ -52,7 +57,7 @@ def fencing_devices(setup: Setup) -> Iterator[Thing]:
     cib = setup.pacemaker
     for one in cib.devices:
         targets = cib.fences(one)
-        hosts = cib.needs_no_hosts(one)
+        hosts = one.agent in _FOR_EVERY_NODE
         deduced: Table = {
             "is a BMC": yes(is_bmc(one)),
             "is an outlet": yes(is_outlet(one)),
@@ -87,42 +92,37 @@ def operations(setup: Setup) -> Iterator[Thing]:
         for each in one.operations:
             effective = {
                 "name": each.name,
-                "interval": f"{each.interval_s:g}",
-                "timeout": f"{each.timeout_s:g}",
                 "role": each.role,
                 "on-fail": each.on_fail,
-                "requires": each.requires,
                 "standard": one.standard,
                 "is of a watcher": yes(one.agent in WATCHERS),
                 "is of a promotable clone": yes(setup.pacemaker.promotable(one.clone)),
             }
             yield Thing(f"cib: {each.name} of {one.id}", facts(effective))
     for block in setup.pacemaker.root.iter("operations"):
-        keys = [(op.get("name"), seconds(op.get("interval", "0"))) for op in block.iterfind("./op")]
-        for element, key in zip(block.iterfind("./op"), keys, strict=True):
-            written = {f"written {name}": text for name, text in element.attrib.items()}
-            twice = {"is given twice": yes(keys.count(key) > 1)}
-            yield Thing(f"cib: {element.get('id')}", facts(written, twice))
+        rows = [((op.get("name"), seconds(op.get("interval", "0"))), op) for op in block.iterfind("./op")]
+        keys = [key for key, _ in rows]
+        for key, op in rows:
+            written = {f"written {name}": text for name, text in op.attrib.items()}
+            yield Thing(f"cib: {op.get('id')}", facts(written, {"is given twice": yes(keys.count(key) > 1)}))
 
 
 def clones(setup: Setup) -> Iterator[Thing]:
     """Yield the clones, including clones of one primitive in a group."""
     cib = setup.pacemaker
-    both = any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in cib.services)
-    hosts = {one.name: len(one.hosts) for one in setup.drbd}
+    hosts = {one.name: str(len(one.hosts)) for one in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
     for name, meta in cib.clones.items():
         members = [one for one in cib.primitives if one.clone == name]
-        copies = [hosts[one.values["drbd_resource"]] for one in members if one.values.get("drbd_resource") in hosts]
         deduced: Table = {
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
             # A bundle has this number in its own element.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
-            "is mounted on both nodes": yes(both),
+            "is mounted on both nodes": yes(setup.mounts_on_both_nodes),
             "number of nodes": str(len(cib.members_of_corosync)),
-            "number of hosts": [str(number) for number in copies],
+            "number of hosts": [hosts.get(one.values.get("drbd_resource", ""), "") for one in members],
             "has one promoted copy": yes(
                 any(one.agent in options_of("agents with one promoted copy") for one in members)
             ),
@@ -165,9 +165,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
         "device name": one.device,
         "is cloned": yes(one.clone),
         "is promotable": yes(cib.promotable(one.clone)),
-        "needs one node": yes(
-            (one.is_mount and one.values.get("fstype", "") not in CLUSTER_FILE_SYSTEMS) or one.agent == "ZFS"
-        ),
+        "needs one node": yes(needs_one_node(one)),
         "is notified": yes(is_true(cib.clones.get(one.clone, {}).get("notify") or one.meta.get("notify", "false"))),
         "needs notifications": yes(one.agent in options_of("agents that are notified") or one.is_drbd),
         "can migrate": yes(not options_of(f"{one.provider}:{one.agent}") or "migrate_to" in advised),
@@ -189,79 +187,60 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
 
 def _surroundings(setup: Setup, one: Primitive) -> Table:
     """Return facts that follow from other resources and from the files of the node."""
-    cib, agents = setup.pacemaker, {other.agent for other in setup.services}
+    agents = {other.agent for other in setup.services}
     locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") and not agents & {"lvmlockd", "clvm"}
     shared = one.is_mount and one.values.get("fstype") == "gfs2" and one.clone and "controld" not in agents
     words = [word for value in one.values.values() for word in re.split(r"[\s,;]+", value)]
-    listed = {re.sub(r":\d+$", "", word) for name in _NODE_LISTS for word in _names(one.values.get(name, ""))}
     mapped = one.values.get("cluster_host_map") or one.values.get("pgconn")
+    lists = [text for name in _NODE_LISTS for text in re.split(r"[\s,;]+|\w+://", one.values.get(name, ""))]
+    listed = {re.sub(r":\d+$", "", word) for word in lists if not mapped} - {"", *setup.pacemaker.nodes}
     ip = one.values.get("ip", "") if one.agent in ADDRESSES and not one.clone else ""
-    own = {address for address in _own_addresses(setup) if address}
+    mentioned = re.compile(rf"(?<![\w.:]){re.escape(ip)}(?![\w.:])")
+    cards = [file for file in setup.texts if ip and _CARD_FILE.fullmatch(file) and mentioned.search(setup.bare(file))]
     hosts = one.values.get("host_list", "").split() if one.agent in WATCHERS else []
     return {
         "lacks a lock manager": yes(locked or shared),
         "unstable disks": [word for word in words if _UNSTABLE.fullmatch(word)],
-        "listed names that are no nodes": [
-            name for name in sorted(listed) if name not in cib.nodes and not re.search(r"[.:]", name) and not mapped
-        ],
+        "listed names that are no nodes": [name for name in sorted(listed) if not re.search(r"[.:]", name)],
         "enabled units": [unit for unit in units_of(one) if unit in enabled_units(setup)],
-        "cards with its address": [
-            file
-            for file in filter(_CARD_FILE.fullmatch, setup.texts)
-            if ip and re.search(rf"(?<![\w.:]){re.escape(ip)}(?![\w.:])", setup.bare(file))
-        ],
-        "watched cluster addresses": [host for host in hosts if host.partition("@")[0] in own],
+        "cards with its address": cards,
+        "watched cluster addresses": [host for host in hosts if host.partition("@")[0] in _own_addresses(setup)],
         "address problem": _address_problem(one),
     }
 
 
-def _names(text: str) -> list[str]:
-    return [word for word in re.split(r"[\s,;]+|\w+://", text) if word]
-
-
-def _own_addresses(setup: Setup) -> Iterator[str]:
-    """Yield the addresses and names that nodes of the cluster or its services have."""
-    known = hosts_of(setup)
-    for node in nodes_of(setup):
-        for text in links_of(node).values():
-            yield from (text, known.get(text, ""))
-    yield from setup.node_names
-    yield from (one.values.get("ip", "") for one in setup.services if one.agent in ADDRESSES)
-    for described in setup.cluster.nodes if setup.cluster else ():
-        yield from described.addresses.values()
-
-
-def _is_network(text: str, *, with_mask: bool) -> bool:
-    """Return whether the text is an address; ``with_mask`` also allows a network."""
-    try:
-        ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return False
-    return with_mask or "/" not in text
+def _own_addresses(setup: Setup) -> set[str]:
+    """Return the addresses and names that nodes of the cluster or its services have."""
+    links = [text for node in nodes_of(setup) for text in links_of(node).values()]
+    described = setup.cluster.nodes if setup.cluster else ()
+    given = [address for node in described for address in node.addresses.values()]
+    moving = [one.values.get("ip", "") for one in setup.services if one.agent in ADDRESSES]
+    return {*links, *(hosts_of(setup).get(text, "") for text in links), *setup.node_names, *moving, *given} - {""}
 
 
 def _address_problem(one: Primitive) -> str:
     """Return why no host can have the address of a resource, or an empty text."""
-    text, bits = one.values.get("ip", ""), one.values.get("cidr_netmask", "")
     for name, value in one.values.items():
         words = [word.partition("@")[0] for word in re.split(r"[,\s]+", value)] if name in _WITH_ADDRESSES else []
-        dotted = [word for word in words if re.fullmatch(r"[\d.]+(/[\d.]+)?", word) and "." in word]
-        if wrong := [word for word in dotted if not _is_network(word, with_mask=name == "clientspec")]:
-            return f"{name}={wrong[0]} is no address"
+        for word in words:
+            dotted = "." in word and re.fullmatch(r"[\d.]+(/\d+)?", word)
+            address, _, mask = word.partition("/")
+            if dotted and (not is_address(address) or (mask and (name != "clientspec" or int(mask) > 32))):
+                return f"{name}={word} is no address"
         ports = value.split(",") if re.fullmatch(r"(\w*_)?port(no)?|pgport|remote-port", name) else []
         if one.standard != "stonith" and any(port.isdecimal() and not 0 < int(port) < 65536 for port in ports):
             return f"{name}={value} is no port"
+    text, bits = one.values.get("ip", ""), one.values.get("cidr_netmask", "")
     if one.agent not in ADDRESSES or not re.fullmatch(r"[\d.]+|[\da-fA-F:]+", text):
         return ""
     try:
         found = ipaddress.ip_interface(f"{text}/{bits}" if bits else text)
     except ValueError:
         return f"{text}/{bits} is no address"
-    network = found.network
+    network, broadcast = found.network, one.values.get("broadcast", "+")
     single = network.prefixlen >= found.max_prefixlen - 1
     if network.prefixlen == 0 or (not single and found.ip in (network[0], network[-1])):
         return f"{found} is the address of a network, or of all its hosts"
-    broadcast = one.values.get("broadcast", "+")
     right = broadcast in ("+", "-", str(network.broadcast_address))
     return "" if right else f"broadcast={broadcast} is not the broadcast address of {network}"
 

@@ -15,9 +15,10 @@ from importlib import import_module
 from importlib.resources import files
 from typing import Any, Literal
 
-from strakes.failover import behaviour_facts, cluster_facts, resource_facts, state_facts
+from strakes.failover import behaviour_facts, cluster_facts, resource_facts
 from strakes.failover import rules_constraints as constraints
 from strakes.failover import rules_lustre as lustre
+from strakes.failover import rules_nodes as nodes
 from strakes.failover.facts import Thing, holds
 from strakes.failover.setup import Setup, views_of_nodes
 from strakes.failover.times import broken, read_limit
@@ -26,19 +27,8 @@ Severity = Literal["error", "warning", "note"]
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 # One file for each area; findings are listed in this order.
 _FILES = (
-    "membership",
-    "cluster",
-    "fencing",
-    "times",
-    "replication",
-    "services",
-    "constraints",
-    "storage",
-    "lustre",
-    "nodes",
-    "options",
-    "behaviour",
-    "state",
+    *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
+    *("nodes", "options", "behaviour", "state"),
 )
 # The subjects of rules: each value of ``about``, with the function that yields its things, and the parts of a setup
 # that it needs.
@@ -48,6 +38,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "membership": (cluster_facts.membership, "corosync"),
     "sbd": (cluster_facts.sbd, "sbd"),
     "node setting": (cluster_facts.settings,),
+    "volume group": (nodes.volume_groups, "pacemaker"),
     "resource": (resource_facts.resources, "pacemaker"),
     "service": (resource_facts.services, "pacemaker"),
     "fencing device": (resource_facts.fencing_devices, "pacemaker"),
@@ -65,11 +56,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "simulated need": (behaviour_facts.needs, "pacemaker", "behaviour"),
     "dead node": (behaviour_facts.dead_nodes, "pacemaker", "behaviour"),
     "trial": (behaviour_facts.trials, "pacemaker", "behaviour"),
-    "node state": (state_facts.node_states, "state"),
-    "resource state": (state_facts.resource_states, "state"),
-    "failure": (state_facts.failures, "state"),
-    "link state": (state_facts.link_states, "link state"),
-    "copy state": (state_facts.copy_states, "replication state"),
+    "state": (cluster_facts.states, "state"),
 }
 # Facts that are not settings in a file: identifying facts, and deduced facts, whose names contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
@@ -125,32 +112,23 @@ def _rule(stem: str, row: Mapping[str, Any], sources: Mapping[str, str]) -> Rule
     find: Find
     if "when" in row:
         choices = row["when"] if isinstance(row["when"], list) else [row["when"]]
-        cases = [(each.get("about", row["about"]), {k: v for k, v in each.items() if k != "about"}) for each in choices]
-        find = partial(_cases_met, cases, row.get("say", ""))
+        find = partial(_cases_met, [{"about": row["about"], **each} for each in choices], row.get("say", ""))
         needs |= set(_SUBJECTS[row["about"]][1:])
     elif "limits" in row:
         find = partial(broken, tuple(map(read_limit, row["limits"])))
     else:
         find = getattr(import_module(f"{__package__}.rules_{stem}"), name.replace("-", "_"))
     bad, good = ((row[key],) if isinstance(row[key], str) else tuple(row[key]) for key in ("bad", "good"))
-    return Rule(
-        name,
-        row["severity"],
-        frozenset(needs),
-        row["why"],
-        row["remedy"],
-        row["source"].format(**sources),
-        find,
-        bad,
-        good,
-        "when" in row or "limits" in row,
-    )
+    texts = (row["why"], row["remedy"], row["source"].format(**sources))
+    return Rule(name, row["severity"], frozenset(needs), *texts, find, bad, good, "when" in row or "limits" in row)
 
 
-def _cases_met(cases: Sequence[tuple[str, Mapping[str, str]]], say: str, setup: Setup) -> Iterator[str]:
+def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> Iterator[str]:
     """Find the things for which all conditions of a case hold."""
-    for about in dict.fromkeys(about for about, _ in cases):
-        own = [conditions for subject, conditions in cases if subject == about]
+    for about in dict.fromkeys(case["about"] for case in cases):
+        own = [
+            {name: test for name, test in case.items() if name != "about"} for case in cases if case["about"] == about
+        ]
         things, *needs = _SUBJECTS[about]
         for thing in things(setup) if setup.parts.issuperset(needs) else ():
             met = next((each for each in own if holds(each, thing.fact)), None)
@@ -176,13 +154,12 @@ def _described(conditions: Mapping[str, str], thing: Thing) -> str:
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
     """Return one finding for each rule that found something, errors first, and the rules whose files are missing."""
     views = views_of_nodes(setup)
-    found = [
+    found = (
         RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
-        for one in all_rules()
+        for one in sorted(all_rules(), key=lambda rule: _SEVERITIES.index(rule.severity))
         if (places := tuple(_places(one, setup, views)))
-    ]
-    passed = [one.name for one in all_rules() if not one.needs <= setup.parts]
-    return tuple(sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))), tuple(passed)
+    )
+    return tuple(found), tuple(one.name for one in all_rules() if not one.needs <= setup.parts)
 
 
 def _places(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import dropwhile
 
 from strakes.failover.setup import Setup
 
@@ -20,18 +21,16 @@ _FILES = tuple(
         (r"etc/anacrontab|var/spool/cron/.*", r"(?m)^[ \t]*(?!#|\w+[ \t]*=)(?:@\w+|(?:\S+[ \t]+){4}\S+)[ \t]+(.*)$"),
         (r"etc/network/interfaces(\.d/.*)?", r"(?m)^\s*(?:pre-up|up|post-up)\s+(.*)$"),
         (r"etc/logrotate\.d/.*", r"(?ms)^\s*(?:pre|post|first|last)\w+$(.*?)^\s*endscript"),
-        (
-            r"etc/udev/rules\.d/.*",
-            r"(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*\+?:?=\s*\"([^\"]*)\"",
-        ),
+        (r"etc/udev/rules\.d/.*", r"(?:RUN(?:\{program\})?|PROGRAM|IMPORT\{program\})\s*\+?:?=\s*\"([^\"]*)\""),
         (r"etc/systemd/system/.*", r"(?m)^\s*Exec(?:Start|StartPre|StartPost|Reload)\s*=\s*[-@:+!]*(.*)$"),
     )
 )
 _UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
 _LINK = re.compile(r"\.(wants|requires)/")
-# Words that precede the program, with their own options and values.
+# Words that precede the program, with their own options and values, as in nice -n 19, timeout 60s, flock FILE.
 _BEFORE = re.compile(
-    r"(if|then|do|else|while|until|time|exec|sudo|nohup|!|\{|\(|nice|ionice|setsid|chrt|timeout|flock|stdbuf|env)"
+    r"(\S*/)?(if|then|do|else|while|until|time|exec|sudo|nohup|!|\{|\(|nice|ionice|setsid|chrt|timeout|flock|stdbuf|env)|"
+    r"\w+=.*|-.*|\d.*|/(run|var|tmp)/.*"
 )
 
 
@@ -47,11 +46,6 @@ class Command:
         """Return the words in one line."""
         return " ".join(self.words)
 
-    @property
-    def where(self) -> str:
-        """Return the file without its directory, as messages name it."""
-        return self.file.removeprefix("etc/").removeprefix("systemd/system/")
-
 
 def enabled_units(setup: Setup) -> set[str]:
     """Return the names of the units that start at boot, including the links of SysV init."""
@@ -60,9 +54,9 @@ def enabled_units(setup: Setup) -> set[str]:
     for name in setup.texts if not found else ():
         if old := re.fullmatch(r"etc/(?:rc\.d/)?rc[2-5]\.d/S\d\d(\S+)", name):
             found.add(f"{old[1]}.service")
-    timed = {name.removesuffix(".timer") for name in found if name.endswith(".timer")}
-    timed |= {name.removesuffix(".timer") for name, text in setup.units.items() if _starts_itself(name, text, ".timer")}
-    return found | {f"{name}.service" for name in timed}
+    timers = {name for name in found if name.endswith(".timer")}
+    timers |= {name for name, text in setup.units.items() if _starts_itself(name, text, ".timer")}
+    return found | {f"{name.removesuffix('.timer')}.service" for name in timers}
 
 
 def _starts_itself(name: str, text: str, kind: str) -> bool:
@@ -90,34 +84,22 @@ def _of_line(file: str, line: str) -> Iterator[Command]:
         if not set(token) <= set(";&|"):
             words.append(token)
             continue
-        yield from _one(file, words)
+        words = list(dropwhile(_BEFORE.fullmatch, words))
+        program = words[0].rpartition("/")[2] if words else ""
+        if program in ("sh", "bash") and "-c" in words[1:-1]:
+            yield from _of_line(file, words[words.index("-c", 1) + 1])
+        elif program:
+            yield Command(file, (program, *words[1:]))
         words = []
 
 
 @lru_cache(maxsize=4096)  # many rules ask about the same lines
 def _tokens(line: str) -> tuple[str, ...]:
     """Return the words and command separators of a line; empty if a quotation mark is not closed."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
     try:
-        lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")
-        lexer.whitespace_split = True
-        lexer.commenters = "#"
         return (*lexer, ";")
     except ValueError:
         return ()
-
-
-def _one(file: str, words: list[str]) -> Iterator[Command]:
-    while words and (_BEFORE.fullmatch(words[0].rpartition("/")[2]) or re.match(r"\w+=", words[0])):
-        first = words[0].rpartition("/")[2]
-        words = words[1:]
-        # Skip the arguments of the wrapper, as in nice -n 19, timeout 60, flock FILE.
-        own = first in ("nice", "ionice", "timeout", "flock", "chrt", "stdbuf")
-        while own and words and re.match(r"-|\d|/(run|var|tmp)/", words[0]):
-            words = words[1:]
-    if not words:
-        return
-    program = words[0].rpartition("/")[2]
-    if program in ("sh", "bash") and "-c" in words[1:-1]:
-        yield from _of_line(file, words[words.index("-c", 1) + 1])
-        return
-    yield Command(file, (program, *words[1:]))

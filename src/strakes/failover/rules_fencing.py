@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from strakes.failover.cib_values import is_true
-from strakes.failover.pacemaker_resources import Primitive
+from strakes.failover.facts import shared
 from strakes.failover.rules_fencing_devices import address_of, delays_of, devices_for, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup
 
@@ -30,22 +30,16 @@ def outlet_not_named(setup: Setup) -> Iterator[str]:
                 yield f"cib: {device.id} is for {node}, but cuts the power of {plug}"
 
 
-def _switched(setup: Setup) -> Iterator[tuple[Primitive, str, tuple[str, ...]]]:
-    """Yield each BMC and outlet with a node that it powers off and its address, port and outlet."""
-    for device in setup.pacemaker.devices:
-        if (is_bmc(device) or is_outlet(device)) and address_of(device):
-            for node in setup.pacemaker.fences(device):
-                plug = plug_of(device, node) if is_outlet(device) else ""
-                yield device, node, (address_of(device), device.values.get("ipport", ""), plug)
-
-
 def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
     """Find BMCs and outlets that several nodes have."""
-    seen: dict[tuple[str, ...], tuple[Primitive, str]] = {}
-    for device, node, place in _switched(setup):
-        other, victim = seen.setdefault(place, (device, node))
-        if victim != node and not (other is device and is_outlet(device) and not place[2]):
-            yield f"cib: {other.id} for {victim} and {device.id} for {node} are both {' '.join(filter(None, place))}"
+    rows = []
+    for device in setup.devices:
+        for node in setup.pacemaker.fences(device):
+            plug = plug_of(device, node) if is_outlet(device) else ""
+            if address_of(device) and (plug or is_bmc(device)):
+                rows.append(((address_of(device), device.values.get("ipport", ""), plug), node))
+    for place, first, node in shared(rows):
+        yield f"cib: {first} and {node} have one BMC or outlet: {' '.join(filter(None, place))}"
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
@@ -95,10 +89,9 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
     names = (*setup.node_names, *cib.remote_nodes)
     for level in cib.levels if setup.node_names else ():
         target, pattern, attribute = (level.get(key, "") for key in ("target", "target-pattern", "target-attribute"))
-        named = (target and target in names) or any(re.search(pattern, node) for node in names if pattern)
-        wanted = level.get("target-value", "")
-        named = named or any(attribute and own.get(attribute) == wanted for own in cib.node_attributes.values())
-        if not named:
+        with_value = [own.get(attribute) == level.get("target-value", "") for own in cib.node_attributes.values()]
+        matched = any(re.search(pattern, node) for node in names) if pattern else bool(attribute) and any(with_value)
+        if target not in names and not matched:
             yield f"cib: level {level.get('id')} is for {target or pattern or attribute}, which no node has"
         if not re.fullmatch(r"[1-9]", level.get("index", "")) or not level.get("devices", "").strip(", "):
             yield f"cib: level {level.get('id')} has index={level.get('index')} and devices={level.get('devices')}"

@@ -16,7 +16,6 @@ from strakes.failover.setup import Setup
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
-POWERS_OFF = ("off", "reboot", "cycle", "poweroff")
 
 
 def is_bmc(device: Primitive) -> bool:
@@ -33,18 +32,10 @@ def pretends_because(device: Primitive) -> str:
     """Return why a device reports a node as off although it is on; empty for a device that really powers off."""
     if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
-    for key in ("pcmk_off_action", "pcmk_reboot_action"):
-        action = device.values.get(key, "off")
-        if action not in POWERS_OFF:
-            return f"has {key}={action}"
-    if device.values.get("pcmk_off_action", "off") != "off":
-        return f"has pcmk_off_action={device.values['pcmk_off_action']}"
+    for key, real in (("pcmk_off_action", ("off",)), ("pcmk_reboot_action", ("off", "reboot", "cycle", "poweroff"))):
+        if device.values.get(key, "off") not in real:
+            return f"has {key}={device.values[key]}"
     return ""
-
-
-def fencing_enabled(cib: Cib) -> bool:
-    """Return whether the cluster may power nodes off."""
-    return cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
 
 
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
@@ -73,16 +64,11 @@ def watchdog_fences(setup: Setup) -> bool:
 
 
 def delays_of(setup: Setup) -> dict[str, float]:
-    """Return for each node how many seconds the others wait before they power it off.
-
-    The result is empty if quorum, a random delay or priorities decide which node survives.
-    """
+    """Return the wait before each node is powered off, in s; empty if quorum, chance or priorities decide."""
     cib = setup.pacemaker
-    if any(tie_breakers(setup)) or any(device.values.get("pcmk_delay_max") for device in cib.devices):
-        return {}
-    if seconds(cib.properties.get("priority-fencing-delay", "")) and any(
-        primitive.meta.get("priority", "0") != "0" for primitive in cib.services
-    ):
+    ranked = any(primitive.meta.get("priority", "0") != "0" for primitive in cib.services)
+    by_priority = ranked and seconds(cib.properties.get("priority-fencing-delay", ""))
+    if by_priority or any(tie_breakers(setup)) or any(one.values.get("pcmk_delay_max") for one in cib.devices):
         return {}
     return {
         node: max((cib.delay_s(device, node) for device in _first_level(cib, node)), default=0.0)

@@ -7,7 +7,7 @@ import ipaddress
 from strakes.failover.blocks import Block
 from strakes.failover.setup import Setup
 
-_MOST_LINKS = 8
+LINKS = range(8)  # the links of knet, which has the most
 
 
 def nodes_of(setup: Setup) -> list[Block]:
@@ -17,17 +17,13 @@ def nodes_of(setup: Setup) -> list[Block]:
 
 def links_of(node: Block) -> dict[int, str]:
     """Return the address of each link by its number."""
-    addresses = {number: node.get(f"ring{number}_addr") for number in range(_MOST_LINKS)}
-    return {number: address for number, address in addresses.items() if address}
+    return {number: address for number in LINKS if (address := node.get(f"ring{number}_addr"))}
 
 
 def name_of(node: Block) -> str:
-    """Return the name by which Pacemaker knows the node.
-
-    This is its name, or the host name given as its first address; empty if only ``uname -n`` on the node gives it.
-    """
+    """Return the node's name, or the host name that is its first address; empty if only ``uname -n`` gives it."""
     first = links_of(node).get(0, "")
-    return node.get("name") or ("" if read_address(first) else first)
+    return node.get("name") or ("" if is_address(first) else first)
 
 
 def is_address(text: str) -> bool:
@@ -50,12 +46,3 @@ def hosts_of(setup: Setup) -> dict[str, str]:
         address, *names = line.partition("#")[0].split() or [""]
         found |= {name: address for name in names if name not in found}
     return found
-
-
-def network_of(setup: Setup, text: str) -> str:
-    """Return the network of an address: the described one, or one with the usual prefix length."""
-    address = ipaddress.ip_address(text)
-    for network in setup.cluster.networks if setup.cluster else ():
-        if address in ipaddress.ip_network(network.subnet):
-            return network.subnet
-    return str(ipaddress.ip_network(f"{address}/{24 if address.version == 4 else 64}", strict=False))

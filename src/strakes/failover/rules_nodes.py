@@ -7,15 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from strakes.failover.facts import Thing, facts, yes
 from strakes.failover.rules_commands import commands_run
 from strakes.failover.rules_possessions import volume_named
 from strakes.failover.setup import Setup
-
-
-def _listed(text: str, name: str) -> str | None:
-    """Return the text of a list in lvm.conf, or None if it is not set."""
-    found = re.search(rf"(?<!\w){name}\s*=\s*\[([^\]]*)\]", text)
-    return found[1] if found else None
 
 
 def _rejects_all(text: str) -> bool:
@@ -27,73 +22,41 @@ def _rejects_all(text: str) -> bool:
     return False
 
 
-def volume_not_activated_or_everywhere(setup: Setup) -> Iterator[str]:
-    """Find settings of LVM that conflict with DRBD or with resources that activate volumes."""
+def volume_groups(setup: Setup) -> Iterator[Thing]:
+    """Yield the volume groups of the cluster, with the settings of lvm.conf about them."""
     text = setup.bare("etc/lvm/lvm.conf")
-    owners = {
-        one.values.get("vgname") or one.values.get("volgrpname", ""): one
-        for one in setup.services
-        if one.agent in ("LVM", "LVM-activate")
-    }
-    below = {volume_named(disk)[0] for one in setup.drbd for disk in one.disks} - {""}
-    for group in sorted({*owners, *below} - {""}) if text else ():
-        one = owners.get(group)
-        mode = one.values.get("vg_access_mode", "") if one else "below DRBD"
-        yield from (f"lvm.conf: {group}: {wrong}" for wrong in _wrong_for(text, group, mode))
-
-
-def _wrong_for(text: str, group: str, mode: str) -> Iterator[str]:
-    named = {
-        name: _listed(text, name) for name in ("volume_list", "auto_activation_volume_list", "read_only_volume_list")
-    }
-    inside = {name: rows is not None and f'"{group}"' in rows.replace("/", '"') for name, rows in named.items()}
-    tags = "@" in (named["volume_list"] or "")
-    if _rejects_all(text):
-        yield "a filter rejects all its disks"
-    if inside["read_only_volume_list"]:
-        yield "read_only_volume_list"
-    if mode in ("tagging", "system_id") and (
-        inside["auto_activation_volume_list"] or (mode == "tagging" and inside["volume_list"])
-    ):
-        yield "a list activates it on every node"
-    if mode != "tagging" and named["volume_list"] is not None and not inside["volume_list"] and not tags:
-        yield "volume_list does not have it"
-    if (
-        mode == "below DRBD"
-        and named["auto_activation_volume_list"] is not None
-        and not inside["auto_activation_volume_list"]
-    ):
-        yield "auto_activation_volume_list does not have it"
-    if mode == "system_id" and re.search(r"system_id_source\s*=\s*\"none\"", text):
-        yield 'system_id_source = "none"'
-    if mode == "lvmlockd" and re.search(r"\buse_lvmlockd\s*=\s*0", text):
-        yield "use_lvmlockd = 0"
+    modes = {volume_named(disk)[0]: "below DRBD" for one in setup.drbd for disk in one.disks}
+    for one in setup.services:
+        if one.agent in ("LVM", "LVM-activate"):
+            group = one.values.get("vgname") or one.values.get("volgrpname", "")
+            modes[group] = one.values.get("vg_access_mode") or "unknown"
+    lists = re.findall(r"(?<!\w)((?:auto_activation_|read_only_)?volume_list)\s*=\s*\[([^\]]*)\]", text)
+    plain = dict(re.findall(r"(?<!\w)(system_id_source|use_lvmlockd|use_lvmetad|locking_type)\s*=\s*\"?(\w+)", text))
+    for group in sorted(modes.keys() - {""}) if text else ():
+        inside = {name: f'"{group}"' in rows.replace("/", '"') for name, rows in lists}
+        listed = {name: "yes" if inside[name] else "by tag" if "@" in rows else "no" for name, rows in lists}
+        deduced = {"the mode": modes[group], "has no disk": yes(_rejects_all(text))}
+        yield Thing(f"lvm.conf: {group}", facts(plain, listed, deduced))
 
 
 def multipath_disk_missing(setup: Setup) -> Iterator[str]:
     """Find disks of the cluster that multipath.conf hides or renames, and disks with two names."""
     text = setup.bare("etc/multipath.conf", "#!")
     used = {one.device: one.id for one in setup.services if re.fullmatch(r"/dev/mapper/[\w.]+", one.device)}
-    blocks = re.findall(r"multipath\s*\{([^}]*)\}", text)
-    rows = [dict(re.findall(r"\b(wwid|alias)\s+\"?([\w.:-]+)", block)) for block in blocks]
-    aliases, wwids = ([row[key] for row in rows if key in row] for key in ("alias", "wwid"))
-    for device, name in used.items() if aliases else ():
-        if device.removeprefix("/dev/mapper/") not in aliases:
-            yield f"multipath.conf: no alias {device.removeprefix('/dev/mapper/')}, which {name} uses"
-    for twice in sorted({one for one in (*aliases, *wwids) if (*aliases, *wwids).count(one) > 1}):
-        yield f"multipath.conf: {twice} is given twice"
-    for word in _blacklisted(text) if used else ():
+    sections = " ".join(re.findall(r"multipath\s*\{([^}]*)\}", text))
+    aliases, wwids = (re.findall(rf"\b{key}\s+\"?([\w.:-]+)", sections) for key in ("alias", "wwid"))
+    for name, user in ((device.removeprefix("/dev/mapper/"), user) for device, user in used.items()):
+        if aliases and name not in aliases:
+            yield f"multipath.conf: no alias {name}, which {user} uses"
+    names = (*aliases, *wwids)
+    yield from (f"multipath.conf: {twice} is given twice" for twice in sorted(set(names)) if names.count(twice) > 1)
+    hidden = " ".join(re.findall(r"\bblacklist\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text))
+    for word in re.findall(r"\b(?:devnode|wwid)\s+\"?([^\s\"]+)", hidden) if used else ():
         if word in wwids or (word in (".*", "*", "^.*$") and "blacklist_exceptions" not in text):
             yield f"multipath.conf: blacklist has {word}"
 
 
-def _blacklisted(text: str) -> list[str]:
-    hidden = re.findall(r"\bblacklist\s*\{((?:[^{}]|\{[^{}]*\})*)\}", text)
-    return re.findall(r"\b(?:devnode|wwid)\s+\"?([^\s\"]+)", " ".join(hidden))
-
-
-# A section, a name and a value.
-_Row = tuple[str, str, str]
+_Row = tuple[str, str, str]  # a section, a name and a value
 
 
 @dataclass(frozen=True)
@@ -144,10 +107,10 @@ _FILES: tuple[tuple[re.Pattern[str], str, _Reader], ...] = tuple(
         (r"nfs\.conf(\.d/.*)?", "nfs.conf", _ini),
         (r"iscsi/iscsid\.conf", "iscsid.conf", _ini),
         (r"multipath\.conf|multipath/conf\.d/.*", "multipath.conf", _braces),
-        (r"(sysconfig|default)/pacemaker", "pacemaker settings", _ini),
-        (r"(sysconfig|default)/corosync", "corosync settings", _ini),
-        (r"(sysconfig|default)/sbd", "sbd settings", _ini),
-        (r"(sysconfig|default)/zfs", "zfs settings", _ini),
+        *(
+            (rf"(sysconfig|default)/{name}", f"{name} settings", _ini)
+            for name in ("pacemaker", "corosync", "sbd", "zfs")
+        ),
         (r"(sysconfig/nfs|default/nfs-(kernel-server|common))", "nfs settings", _ini),
         (r"systemd/logind\.conf(\.d/.*)?", "logind.conf", _ini),
         (r"systemd/system\.conf(\.d/.*)?", "system.conf", _ini),
@@ -183,26 +146,26 @@ def _commands(setup: Setup) -> Iterator[Given]:
     """Yield the settings made by commands: for ZFS pools and datasets, Lustre and the kernel."""
     for command in commands_run(setup):
         where, words = command.file.rpartition("/")[2], command.words
+        pairs = [(before, word.partition("=")) for before, word in pairwise(words) if "=" in word]
         if words[0] in ("zpool", "zfs"):
-            kind = "pool" if words[0] == "zpool" else "dataset"
-            for before, word in pairwise(words):
-                if "=" in word and (words[1] == "set" or before in ("-o", "-O")):
-                    yield Given(where, "dataset" if before == "-O" else kind, *word.split("=", 1))
-        if words[:2] in (("lctl", "set_param"), ("lctl", "conf_param")):
-            yield from (Given(where, "lctl", *word.split("=", 1)) for word in words[2:] if "=" in word)
-        if words[0] in ("mkfs.lustre", "tunefs.lustre"):
-            for key, value in re.findall(r"--param=([\w.*-]+)=(\S*)", command.text):
-                yield Given(where, "lctl", key, value)
-        if words[0] == "sysctl":
-            for key, value in re.findall(r"([\w./]+\.[\w./]+) ?= ?(\S+)", command.text):
-                yield Given(where, "sysctl", key, value)
+            for before, (name, _, value) in pairs:
+                if words[1] == "set" or before in ("-o", "-O"):
+                    kind = "pool" if words[0] == "zpool" and before != "-O" else "dataset"
+                    yield Given(where, kind, name, value)
+        elif words[:2] in (("lctl", "set_param"), ("lctl", "conf_param")):
+            yield from (Given(where, "lctl", name, value) for _, (name, _, value) in pairs)
+        elif words[0] in ("mkfs.lustre", "tunefs.lustre"):
+            for name, value in re.findall(r"--param=([\w.*-]+)=(\S*)", command.text):
+                yield Given(where, "lctl", name, value)
+        elif words[0] == "sysctl":
+            for name, value in re.findall(r"([\w./]+\.[\w./]+) ?= ?(\S+)", command.text):
+                yield Given(where, "sysctl", name, value)
 
 
 def _mounts(setup: Setup) -> Iterator[Given]:
-    """Yield the options of mounts of Lustre and of ZFS pools in the CIB, and of disk file systems in fstab."""
+    """Yield the options of Lustre targets and of ZFS pools in the CIB."""
     for one in setup.services:
-        for word in re.split(r"[,\s]+", one.values.get("options", "")) if one.is_lustre else ():
-            yield Given(f"cib: {one.id}", "mount options lustre", *word.partition("=")[::2])
-        for word in one.values.get("importargs", "").split() if one.agent == "ZFS" else ():
-            if "=" in word:
-                yield Given(f"cib: {one.id}", "pool", *word.split("=", 1))
+        options = re.split(r"[,\s]+", one.values.get("options", "")) if one.is_lustre else []
+        imports = [word for word in one.values.get("importargs", "").split() if "=" in word and one.agent == "ZFS"]
+        for table, words in (("mount options lustre", options), ("pool", imports)):
+            yield from (Given(f"cib: {one.id}", table, *word.partition("=")[::2]) for word in words)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from strakes.failover.facts import shared
 from strakes.failover.known_options import (
     Option,
     fencing_agents,
@@ -21,8 +22,9 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
-_CONSTRAINTS = ("rsc_location", "rsc_colocation", "rsc_order")
 _DRBD_SECTIONS = ("net", "disk", "options", "handlers", "startup")
+_MODULES = ("lnet", "lustre", "zfs", "drbd", "ko2iblnd", "ksocklnd", "softdog", "bonding", "spl", "nfsd", "lockd")
+_Pairs = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class _Settings:
     """
 
     where: str
-    pairs: tuple[tuple[str, str], ...]
+    pairs: _Pairs
     known: Mapping[str, Option]
     asks: Primitive | None = None
     complete: bool = True
@@ -49,26 +51,28 @@ def _parameters(one: Primitive) -> Mapping[str, Option]:
 
 def _of_pacemaker(setup: Setup) -> Iterator[_Settings]:
     cib = setup.pacemaker
-    yield _Settings("cib: the cluster", tuple(cib.properties.items()), options_of("properties"))
-    yield _Settings("cib: op_defaults", tuple(cib.operation_defaults.items()), options_of("operation"))
+    yield _Settings("cib: the cluster", cib.properties.items(), options_of("properties"))
+    yield _Settings("cib: op_defaults", cib.operation_defaults.items(), options_of("operation"))
     for one in cib.primitives:
-        yield _Settings(f"cib: {one.id} ({one.agent})", tuple(one.values.items()), _parameters(one), one)
-    for block in cib.root.iter("meta_attributes"):
-        pairs = tuple((pair.get("name", ""), pair.get("value", "")) for pair in block.iterfind("./nvpair"))
-        known = {**options_of("meta"), **options_of("operation"), "timestamp-format": Option("timestamp-format")}
-        yield _Settings(f"cib: {block.get('id')}", pairs, known, complete=False)
-    for operation in cib.root.iter("op"):
-        yield _Settings(
-            f"cib: {operation.get('id')}", tuple(operation.attrib.items()), options_of("operation"), complete=False
-        )
-    for tag in _CONSTRAINTS:
-        for constraint in cib.constraints(tag):
-            yield _Settings(f"cib: {constraint.get('id')}", tuple(constraint.items()), options_of(tag), complete=False)
+        yield _Settings(f"cib: {one.id} ({one.agent})", one.values.items(), _parameters(one), one)
+    known: Mapping[str, Option] = {**options_of("meta", "operation"), "timestamp-format": Option("timestamp-format")}
+    for identity, pairs in _blocks(setup, "meta_attributes"):
+        yield _Settings(f"cib: {identity}", pairs, known, complete=False)
+    for tag in ("op", "rsc_location", "rsc_colocation", "rsc_order"):
+        for element in cib.root.iter(tag):
+            known = options_of("operation" if tag == "op" else tag)
+            yield _Settings(f"cib: {element.get('id')}", element.attrib.items(), known, complete=False)
+
+
+def _blocks(setup: Setup, *tags: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield the id of each block of the CIB with these tags, and its settings."""
+    for block in (block for tag in tags if setup.cib for block in setup.cib.root.iter(tag)):
+        pairs = [(pair.get("name", ""), pair.get("value", "")) for pair in block.iterfind("./nvpair")]
+        yield block.get("id", ""), pairs
 
 
 def _of_corosync(setup: Setup) -> Iterator[_Settings]:
-    top = tuple((block.name, "") for block in setup.membership.blocks)
-    yield _Settings("corosync.conf:", top, options_of("corosync"))
+    yield _Settings("corosync.conf:", [(block.name, "") for block in setup.membership.blocks], options_of("corosync"))
     for path, block in setup.membership.sections("corosync"):
         inner = {one.name: Option(one.name) for one in block.blocks if is_known(f"{path} {one.name}")}
         heuristics = {name: Option(name) for name, _ in block.settings if name.startswith("exec_")}
@@ -86,83 +90,66 @@ def _of_drbd(setup: Setup) -> Iterator[_Settings]:
             for _, block in holder.sections():
                 if block.name in _DRBD_SECTIONS and id(block) not in seen:
                     seen.add(id(block))
-                    tables = (f"drbd {block.name}", f"drbd old {block.name}", f"{version} {block.name}")
-                    yield _Settings(f"drbd: {block.name} of {place}", tuple(block.settings), options_of(*tables))
-
-
-def _of_nodes(setup: Setup) -> Iterator[_Settings]:
-    for given in settings_of_nodes(setup):
-        table = given.table.removesuffix(" of the cluster")
-        if known := options_of(table):
-            yield _Settings(
-                f"{given.file}: {table}", ((given.name, given.value),), known, complete=table == "module lnet"
-            )
+                    known = options_of(f"drbd {block.name}", f"drbd old {block.name}", f"{version} {block.name}")
+                    yield _Settings(f"drbd: {block.name} of {place}", block.settings, known)
 
 
 def _all_settings(setup: Setup) -> Iterator[_Settings]:
     yield from _of_pacemaker(setup) if setup.cib else ()
     yield from _of_corosync(setup) if setup.corosync else ()
     yield from _of_drbd(setup)
-    yield from _of_nodes(setup)
+    for given in settings_of_nodes(setup):
+        table = given.table.removesuffix(" of the cluster")
+        if known := options_of(table):
+            pairs, complete = [(given.name, given.value)], table == "module lnet"
+            yield _Settings(f"{given.file}: {table}", pairs, known, complete=complete)
 
 
 def agent_unknown(setup: Setup) -> Iterator[str]:
     """Find agents with a slightly misspelt name of an existing agent."""
     for one in setup.pacemaker.primitives:
-        if one.standard not in ("stonith", "ocf") or not one.agent:
-            continue
-        known: Iterable[str] = fencing_agents() if one.standard == "stonith" else resource_agents()
-        name = one.agent if one.standard == "stonith" else f"{one.provider}:{one.agent}"
+        fencing = one.standard == "stonith"
+        known, name = (fencing_agents(), one.agent) if fencing else (resource_agents(), f"{one.provider}:{one.agent}")
         # The site may have written an agent, or it may be in an unknown package.
-        other = "" if name in (*known, *newer_names()) else slip(name, known)
-        if other and not installed_options(one):
-            yield f"cib: {one.id} is {name}, which may mean {other}"
+        if (fencing or one.standard == "ocf") and one.agent and name not in (*known, *newer_names()):
+            other = slip(name, known)
+            if other and not installed_options(one):
+                yield f"cib: {one.id} is {name}, which may mean {other}"
 
 
-def _unknown(settings: _Settings) -> Iterator[tuple[str, str]]:
+def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
     """Yield each unknown name with the known one that it resembles, or with an empty text."""
-    for name in dict.fromkeys(name for name, _ in settings.pairs):
-        if settings.known and name not in settings.known:
-            asked = installed_options(settings.asks) if settings.asks else ()
-            if name not in asked:
-                yield (
-                    name,
-                    meant(name, settings.known) if settings.complete or settings.asks else slip(name, settings.known),
-                )
+    for settings in _all_settings(setup):
+        resembling = meant if settings.complete or settings.asks else slip
+        names = dict.fromkeys(name for name, _ in settings.pairs if settings.known and name not in settings.known)
+        asked = installed_options(settings.asks) if names and settings.asks else ()
+        yield from ((settings, name, resembling(name, settings.known)) for name in names if name not in asked)
 
 
 def option_misspelt(setup: Setup) -> Iterator[str]:
     """Find names that resemble a known one."""
-    for settings in _all_settings(setup):
-        for name, other in _unknown(settings):
-            if other:
-                yield f"{settings.where} has {name}, which may mean {other}"
-    modules = re.findall(r"(?m)^\s*options\s+(\S+)", setup.modules)
-    for module in modules:
-        names = ("lnet", "lustre", "zfs", "drbd", "ko2iblnd", "ksocklnd", "softdog", "bonding", "spl", "nfsd", "lockd")
-        if module not in names and (other := slip(module, names)):
+    for settings, name, other in _unknown(setup):
+        if other:
+            yield f"{settings.where} has {name}, which may mean {other}"
+    for module in re.findall(r"(?m)^\s*options\s+(\S+)", setup.modules):
+        if module not in _MODULES and (other := slip(module, _MODULES)):
             yield f"modprobe.d: options of {module}, which may mean {other}"
 
 
 def option_unknown(setup: Setup) -> Iterator[str]:
     """Find names that no program knows and that resemble none."""
-    for settings in _all_settings(setup):
-        for name, other in _unknown(settings):
-            if not other and settings.complete:
-                yield f"{settings.where} has {name}"
+    for settings, name, other in _unknown(setup):
+        if not other and settings.complete:
+            yield f"{settings.where} has {name}"
 
 
 def value_not_accepted(setup: Setup) -> Iterator[str]:
     """Find values that the option does not accept."""
     for settings in _all_settings(setup):
         for name, value in settings.pairs:
-            complaint = (
-                settings.known[name].complaint(value)
-                if value not in ("", "#default") and name in settings.known
-                else ""
-            )
-            if complaint:
-                yield f"{settings.where} has {name}={value}, which has to be {complaint}"
+            wanted = settings.known[name].complaint(value) if name in settings.known else ""
+            if wanted and value not in ("", "#default"):
+                yield f"{settings.where} has {name}={value}, which has to be {wanted}"
 
 
 def parameter_missing(setup: Setup) -> Iterator[str]:
@@ -181,23 +168,15 @@ _OLDER = {"login": "username", "ipaddr": "ip", "passwd": "password", "passwd_scr
 
 def setting_given_twice(setup: Setup) -> Iterator[str]:
     """Find names that one place has twice with different values, also if one is an older name."""
-    for tag in ("instance_attributes", "meta_attributes", "cluster_property_set", "utilization"):
-        for block in setup.cib.root.iter(tag) if setup.cib else ():
-            pairs = [(pair.get("name", ""), pair.get("value", "")) for pair in block.iterfind("./nvpair")]
-            yield from _twice(f"cib: {block.get('id')}", pairs)
+    places = [*_blocks(setup, "instance_attributes", "meta_attributes", "cluster_property_set", "utilization")]
     for one in setup.devices:
-        for older, newer in _OLDER.items():
-            if one.values.get(older, one.values.get(newer)) != one.values.get(newer, one.values.get(older)):
-                yield f"cib: {one.id} has {older} and {newer}, with two values"
-    for path, section in setup.corosync.sections("") if setup.corosync else ():
-        yield from _twice(f"corosync.conf: {path}", section.settings)
-
-
-def _twice(where: str, pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    given: dict[str, str] = {}
-    for name, value in pairs:
-        if name and given.setdefault(name, value) != value:
-            yield f"{where} has {name}={given[name]} and {name}={value}"
+        renamed = [(_OLDER.get(name, name), value) for name, value in one.values.items()]
+        places.append((one.id, renamed))
+    sections = setup.corosync.sections("") if setup.corosync else ()
+    rows = [(f"cib: {identity}", pairs) for identity, pairs in places]
+    rows += [(f"corosync.conf: {path}", section.settings) for path, section in sections]
+    for where, pairs in rows:
+        yield from (f"{where} has {name}={first} and {other}" for name, first, other in shared(pairs) if name)
 
 
 def deprecated(setup: Setup) -> Iterator[str]:
@@ -207,6 +186,4 @@ def deprecated(setup: Setup) -> Iterator[str]:
     named += [(element.get("id", ""), element.tag) for element in cib.root.iter("master")]
     for one in cib.primitives:
         named += [(one.id, kind) for kind in (one.standard, f"{one.provider}:{one.agent}", *one.values)]
-    for place, name in named:
-        if name in old:
-            yield f"cib: {place} has {name}, which is now {old[name]}"
+    yield from (f"cib: {place} has {name}, which is now {old[name]}" for place, name in named if name in old)

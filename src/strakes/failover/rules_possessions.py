@@ -13,7 +13,6 @@ from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 
-_UNITS = ("systemd", "service")
 _CHANGES = re.compile(
     r".*\b(standby|unstandby|stop|disable|ban|move|migrate|clear|cleanup|maintenance\S*|fence|-[rBsCU])\b.*"
 )
@@ -27,13 +26,8 @@ def _commands() -> Mapping[str, Sequence[str]]:
 
 
 def volume_named(device: str) -> tuple[str, str]:
-    """Return the volume group and the volume of a device; empty texts if it is not a volume.
-
-    A hyphen within a name is doubled in /dev/mapper.
-
-    >>> volume_named("/dev/mapper/vg-my--home"), volume_named("/dev/sdb")
-    (('vg', 'my-home'), ('', ''))
-    """
+    """Return the volume group and the volume of a device; empty texts if it is not a volume."""
+    # A hyphen within a name is doubled in /dev/mapper.
     mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
     plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
     found = mapped or plain
@@ -41,18 +35,14 @@ def volume_named(device: str) -> tuple[str, str]:
 
 
 def one_name(device: str) -> str:
-    """Return the name of a device for comparisons: /dev/GROUP/VOLUME for volumes.
-
-    >>> one_name("/dev/mapper/vg-home"), one_name("/dev/sdb")
-    ('/dev/vg/home', '/dev/sdb')
-    """
+    """Return the name of a device for comparisons: /dev/GROUP/VOLUME for volumes."""
     group, volume = volume_named(device)
     return f"/dev/{group}/{volume}" if group else device
 
 
 def units_of(one: Primitive) -> tuple[str, ...]:
     """Return the systemd units that do the same as a resource."""
-    if one.standard in _UNITS:
+    if one.standard in ("systemd", "service"):
         return (f"{one.agent.removesuffix('.service')}.service",)
     units = options_of(f"units of {one.agent}")
     return tuple(unit.replace("NAME", one.values.get("drbd_resource", "")) for unit in units)
@@ -82,25 +72,22 @@ class Possessions:
 
     def is_touched_by(self, words: Sequence[str]) -> bool:
         """Return whether a command takes or changes something of the cluster."""
-        text = " ".join(words)
-        kinds = [kind for kind, patterns in _commands().items() if any(re.fullmatch(one, text) for one in patterns)]
-        return any(self._is_named(kind, words[1:], text) for kind in kinds)
-
-    def _is_named(self, kind: str, words: Sequence[str], text: str) -> bool:
-        named = {part for word in words for part in (word, word.partition("=")[2], word.partition("/")[0]) if part}
-        units = {word if "." in word else f"{word}.service" for word in words}
-        groups = {re.sub(r"^/dev/", "", word).partition("/")[0] for word in words}
-        all_of_them = not [word for word in words[1:] if not word.startswith("-")] or "-a" in words
-        return {
+        text, given = " ".join(words), words[1:]
+        named = {part for word in given for part in (word, word.partition("=")[2], word.partition("/")[0]) if part}
+        groups = {re.sub(r"^/dev/", "", word).partition("/")[0] for word in given}
+        all_of_them = not [word for word in given[1:] if not word.startswith("-")] or "-a" in given
+        touched = {
             "drbd": self.replicates,
             "pool": bool(self.pools & named) or (bool(self.pools) and all_of_them),
             "group": bool(self.groups & groups) or (bool(self.groups) and all_of_them),
             "disk": any(self.takes(word, word) for word in named if word.startswith("/")),
             "export": self.exports,
-            "unit": bool(self.units & units),
+            "unit": bool(self.units & {word if "." in word else f"{word}.service" for word in given}),
             "address": bool(self.addresses & named),
             "cluster": bool(_CHANGES.fullmatch(text)),
-        }.get(kind, True)
+        }
+        kinds = [kind for kind, patterns in _commands().items() if any(re.fullmatch(one, text) for one in patterns)]
+        return any(touched.get(kind, True) for kind in kinds)
 
 
 def possessions_of(setup: Setup) -> Possessions:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
+from strakes.failover.facts import shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES
@@ -34,18 +35,9 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
                 yield f"cib: {earlier.id} starts before {later.id} is mounted"
 
 
-def not_with_what_it_uses(setup: Setup) -> Iterator[str]:
-    """Find services that may run on another node than a resource that they need."""
-    cib = setup.pacemaker
-    for user, base in needs_of(cib):
-        if not base.clone and base.id not in cib.ties.together(user):
-            yield f"cib: {user.id} is not kept with {base.id}"
-
-
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
     """Find disks that no resource provides: in groups that provide an unused one, or of a kind that others provide."""
-    cib = setup.pacemaker
-    pairs = list(users(cib))
+    cib, pairs = setup.pacemaker, list(users(setup.pacemaker))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
     for members in cib.groups.values():
         for giver, one in combinations(members, 2):
@@ -53,18 +45,13 @@ def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
             disk = one.values.get("encrypted_dev") or (one.device if one.uses_disk else "")
             if idle and disk and one.id not in based:
                 yield f"cib: {giver.id} provides {provided_by(giver)[0].rstrip('/')}, and {one.id} uses {disk}"
-    others = {given for one in cib.services if not one.is_mount for given in provided_by(one)}
+    others = [given for one in cib.services if not one.is_mount for given in provided_by(one)]
+    array, pool = any(given.startswith("/dev/md") for given in others), any(given[0] != "/" for given in others)
     for one in cib.services:
-        if one.uses_disk and one.id not in based and _is_like(one, others):
+        dataset = one.is_lustre and "/" in one.device and not one.device.startswith("/")
+        alike = (array and one.device.startswith("/dev/md")) or (pool and dataset)
+        if one.uses_disk and one.id not in based and alike:
             yield f"cib: {one.id} uses {one.device}, which no resource provides"
-
-
-def _is_like(one: Primitive, provided: set[str]) -> bool:
-    """Return whether a resource uses an array or a dataset, and resources provide others of this kind."""
-    if one.device.startswith("/dev/md"):
-        return any(given.startswith("/dev/md") for given in provided)
-    dataset = one.is_lustre and "/" in one.device and not one.device.startswith("/")
-    return dataset and any(not given.startswith("/") for given in provided)
 
 
 def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
@@ -88,12 +75,8 @@ def _sole(one: Primitive) -> Iterator[tuple[str, str]]:
 
 def unique_value_used_twice(setup: Setup) -> Iterator[str]:
     """Find values that two resources have although only one can have them."""
-    owners: dict[tuple[str, str], Primitive] = {}
-    for one in setup.services:
-        for key in dict.fromkeys(_sole(one)):
-            other = owners.setdefault(key, one)
-            if key[1] and other is not one:
-                yield f"cib: {other.id} and {one.id} have the {key[0]} {key[1]}"
+    rows = [(key, one.id) for one in setup.services for key in _sole(one) if key[1]]
+    yield from (f"cib: {first} and {other} have the {kind} {value}" for (kind, value), first, other in shared(rows))
     for bundle in setup.pacemaker.root.iter("bundle"):
         for tag, name in (("storage-mapping", "target-dir"), ("port-mapping", "port")):
             given = [one.get(name, "") for one in bundle.iter(tag)]
@@ -102,58 +85,44 @@ def unique_value_used_twice(setup: Setup) -> Iterator[str]:
 
 
 def path_outside_its_mount(setup: Setup) -> Iterator[str]:
-    """Find exported directories and data directories that are outside the mounts and pools of the cluster."""
+    """Find exported directories and data directories that are outside the mounts of the cluster."""
     cib = setup.pacemaker
-    beginnings = [
-        given for one in cib.services if one.is_mount or "zfs" in one.agent.lower() for given in provided_by(one)
-    ]
+    beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
+    # A pool may be mounted anywhere.
     pools = any("zfs" in one.agent.lower() for one in cib.services)
-    for one in cib.services if beginnings else ():
-        names = ("directory",) if one.agent == "exportfs" else _DATA
-        for name in names:
+    for one in cib.services if beginnings and not pools else ():
+        grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
+        for name in ("directory",) if one.agent == "exportfs" else _DATA:
             place = f"{one.values.get(name, '')}/"
-            grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
-            inside = place.startswith(tuple(beginnings))
-            # A pool may be mounted anywhere; the data of a service without a mount may be on the node's own disk.
-            certain = not pools and (grouped or name in ("directory", "nfs_shared_infodir"))
-            if place.startswith("/") and len(place) > 1 and not inside and certain:
+            # The data of a service without a mount may be on the node's own disk.
+            certain = grouped or name in ("directory", "nfs_shared_infodir")
+            if certain and place.startswith("/") and len(place) > 1 and not place.startswith(beginnings):
                 yield f"cib: {one.id} has {name}={place[:-1]}, which is on no mount"
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
     """Find exports with another export's fsid, unknown options or repeated clients, and exported state."""
-    known, numbers, clients = options_of("exports"), dict[str, tuple[str, str]](), dict[tuple[str, ...], str]()
     exports = [one for one in setup.services if one.agent == "exportfs"]
+    place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
+    numbers = [(number, place[one.id]) for one in exports if (number := one.values.get("fsid", ""))]
+    clients = [(f"{place[one.id]} to {one.values.get('clientspec', '')}", one.id) for one in exports]
+    yield from (f"cib: {first} and {other} have fsid={number}" for number, first, other in shared(numbers))
+    yield from (f"cib: {first} and {other} both export {what}" for what, first, other in shared(clients))
     for one in exports:
-        place, number = one.values.get("directory", "").rstrip("/"), one.values.get("fsid", "")
-        other, exported = numbers.setdefault(number, (one.id, place))
-        if number and exported != place:
-            yield f"cib: {other} and {one.id} have fsid={number}"
-        first = clients.setdefault((place, one.values.get("clientspec", "")), one.id)
-        if first != one.id:
-            yield f"cib: {first} and {one.id} export {place} to the same clients"
         for word in re.split(r"[,\s]+", one.values.get("options", "")):
-            if word and word.partition("=")[0] not in known:
+            if word and word.partition("=")[0] not in options_of("exports"):
                 yield f"cib: {one.id} has the option {word}"
-    yield from _exported_state(setup, exports)
-
-
-def _exported_state(setup: Setup, exports: list[Primitive]) -> Iterator[str]:
-    roots = [one for one in exports if one.values.get("fsid") not in ("0", "root")]
+    roots = tuple(f"{place[one.id]}/" for one in exports if one.values.get("fsid") not in ("0", "root"))
     for one in setup.services:
         state = one.values.get("nfs_shared_infodir", "").rstrip("/")
-        for export in roots if state else ():
-            if f"{state}/".startswith(f"{export.values.get('directory', '').rstrip('/')}/"):
-                yield f"cib: {one.id} keeps its state in {state}, which is exported"
+        if state and f"{state}/".startswith(roots):
+            yield f"cib: {one.id} keeps its state in {state}, which is exported"
 
 
 def _held(one: Primitive) -> Iterator[tuple[str, str]]:
     """Yield the addresses that a resource needs, each with its parameter."""
-    for name in _HELD:
-        for word in re.split(r"[,\s]+", one.values.get(name, "")):
-            yield name, word
-    if one.agent == "portblock":
-        yield from (("ip", word) for word in re.split(r"[,\s]+", one.values.get("ip", "")))
+    names = (*_HELD, "ip") if one.agent == "portblock" else _HELD
+    yield from ((name, word) for name in names for word in re.split(r"[,\s]+", one.values.get(name, "")))
     for word in one.values.get("portals", "").split():
         yield "portals", re.sub(r":\d+$", "", word).strip("[]")
 
@@ -182,18 +151,9 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
         for earlier, later in combinations(members, 2):
             if earlier.values.get("action") == "unblock" and earlier.agent == "portblock" != later.agent:
                 yield f"cib: {earlier.id} unblocks before {later.id} has started"
-    yield from _other_ports(setup, ports)
-
-
-def _other_ports(setup: Setup, ports: list[Primitive]) -> Iterator[str]:
-    """Find blocked ports of an address whose service uses a different port."""
-    served: dict[str, set[str]] = {}
-    for word in (word for one in setup.services for word in " ".join(one.values.values()).split()):
-        address, _, port = word.rpartition(":")
-        if port.isdecimal() and is_address(address.strip("[]")):
-            served.setdefault(address.strip("[]"), set()).add(port)
+    words = [word.rpartition(":") for one in setup.services for word in " ".join(one.values.values()).split()]
     for one in ports:
-        own = served.get(one.values.get("ip", ""), set())
+        own = {port for address, _, port in words if port.isdecimal() and address.strip("[]") == one.values.get("ip")}
         if own and not own & set(one.values.get("portno", "").split(",")):
             yield f"cib: {one.id} blocks port {one.values.get('portno')}, served is {', '.join(sorted(own))}"
 
@@ -201,15 +161,13 @@ def _other_ports(setup: Setup, ports: list[Primitive]) -> Iterator[str]:
 def lun_without_target(setup: Setup) -> Iterator[str]:
     """Find logical units of a target that no resource makes, and two units with the same number."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
-    units: dict[tuple[str, str], str] = {}
-    for one in (one for one in setup.services if one.agent == "iSCSILogicalUnit"):
-        given, number = one.values.get("target_iqn", ""), one.values.get("lun", "")
-        first = units.setdefault((given, number), one.id) if number else one.id
-        if first != one.id:
-            yield f"cib: {one.id} and {first} are both lun {number} of {given}"
-        if targets and given and given not in targets:
-            yield f"cib: {one.id} has target_iqn={given}"
-        kinds = {part.values.get("implementation", "") for part in (one, targets.get(given, one))}
+    units = [(one, one.values.get("target_iqn", "")) for one in setup.services if one.agent == "iSCSILogicalUnit"]
+    numbers = [(f"{one.values['lun']} of {iqn}", one.id) for one, iqn in units if one.values.get("lun")]
+    yield from (f"cib: {other} and {first} are both lun {number}" for number, first, other in shared(numbers))
+    for one, iqn in units:
+        if targets and iqn and iqn not in targets:
+            yield f"cib: {one.id} has target_iqn={iqn}"
+        kinds = {part.values.get("implementation", "") for part in (one, targets.get(iqn, one))}
         if len(kinds) > 1:
             yield f"cib: {one.id} and its target have the implementations {' and '.join(sorted(kinds))}"
 
@@ -217,8 +175,8 @@ def lun_without_target(setup: Setup) -> Iterator[str]:
 def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     """Find devices of DRBD or Pacemaker that the node mounts, opens or imports at boot."""
     owned, enabled = possessions_of(setup), enabled_units(setup)
-    for line in (line.partition("#")[0].split() for line in setup.fstab.splitlines()):
-        if len(line) > 2 and _mounts_at_boot(line) and (_is_target(line) or owned.takes(_local(line), line[1])):
+    for line in (line.partition("#")[0].split() for line in setup.texts.get("etc/fstab", "").splitlines()):
+        if len(line) > 2 and _mounts_at_boot(line, owned):
             yield f"fstab: {line[0]} on {line[1]}"
     for name, text in setup.units.items():
         given = dict(re.findall(r"(?m)^\s*(What|Where)\s*=\s*(\S+)", text))
@@ -228,26 +186,18 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
     yield from _opened_at_boot(setup, owned)
 
 
-def _mounts_at_boot(line: list[str]) -> bool:
-    options = line[3].split(",") if len(line) > 3 else []
-    return "noauto" not in options or "x-systemd.automount" in options
-
-
-def _local(line: list[str]) -> str:
-    """Return the device of a line of fstab, empty for a network file system."""
-    remote = line[2] in ("nfs", "nfs4", "cifs", "ceph", "lustre") and ":/" in line[0]
-    return "" if remote else line[0]
-
-
-def _is_target(line: list[str]) -> bool:
-    """Return whether a line of fstab mounts a target of Lustre."""
-    return line[2] == "lustre" and bool(_local(line))
+def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
+    """Return whether a line of fstab mounts a target of Lustre, or something of the cluster."""
+    source, place, kind, options = (*line, "", "")[:4]
+    if "noauto" in options.split(",") and "x-systemd.automount" not in options:
+        return False
+    remote = kind in ("nfs", "nfs4", "cifs", "ceph", "lustre") and ":/" in source
+    return (kind == "lustre" and not remote) or owned.takes("" if remote else source, place)
 
 
 def _opened_at_boot(setup: Setup, owned: Possessions) -> Iterator[str]:
-    for line in setup.texts.get("etc/crypttab", "").splitlines():
-        words = line.partition("#")[0].split()
-        if len(words) > 1 and owned.takes(words[1], "") and "noauto" not in line:
+    for words in (line.partition("#")[0].split() for line in setup.texts.get("etc/crypttab", "").splitlines()):
+        if len(words) > 1 and owned.takes(words[1], "") and "noauto" not in " ".join(words):
             yield f"crypttab: {words[0]} opens {words[1]}"
     for file in (name for name in setup.texts if name.startswith("etc/auto.master")):
         for place in re.findall(r"(?m)^\s*(/[^\s#]+)\s+\S", setup.texts[file]):
@@ -277,4 +227,4 @@ def command_against_the_cluster(setup: Setup) -> Iterator[str]:
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):
-            yield f"{command.where}: {command.text[:90]}"
+            yield f"{command.file.removeprefix('etc/')}: {command.text[:90]}"

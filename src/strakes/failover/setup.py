@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files as package_files
@@ -26,8 +27,6 @@ from strakes.targets.command import CommandTimeout, Runner, run
 
 # Replaces the directory in messages about this machine.
 LIVE = "the running cluster"
-# Answers of a running cluster, kept with the texts of its files.
-PACEMAKER_STATE, LINK_STATE, DRBD_STATE = "state of Pacemaker", "state of links", "state of DRBD"
 # Limit for all files together; a thousand DRBD resources need half a million bytes.
 _MOST_BYTES = 4 << 20
 # A setup needs one of these files. At most _MOST_FILES files directly in its directory are recognised by content.
@@ -36,10 +35,12 @@ _MOST_FILES = 200
 # Rules convert numbers; no real number has more digits.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
-_STATES = {
-    PACEMAKER_STATE: ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
-    LINK_STATE: ("corosync-cfgtool", "-s"),
-}
+
+# Programs that show the state of a running cluster; /proc/drbd is that of DRBD 8.4.
+_STATES = (
+    ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
+    *(("corosync-cfgtool", "-s"), ("drbdsetup", "status"), ("cat", "/proc/drbd")),
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,6 @@ class Setup:
     drbd: tuple[Resource, ...] = ()
     cib: Cib | None = None
     lustre: str = ""
-    fstab: str = ""
     texts: dict[str, str] = field(default_factory=dict)
     behaviour: Behaviour | None = None
     nodes_assumed: bool = False
@@ -96,6 +96,11 @@ class Setup:
         """Return Pacemaker's fencing devices; empty without a CIB."""
         return self.cib.devices if self.cib else ()
 
+    @property
+    def mounts_on_both_nodes(self) -> bool:
+        """Return whether a service mounts a file system on several nodes at the same time."""
+        return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in self.services)
+
     def bare(self, name: str, marks: str = "#") -> str:
         """Return a file without its comments, which begin with one of the marks."""
         return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
@@ -110,11 +115,6 @@ class Setup:
     def sbd(self) -> dict[str, str]:
         """Return the settings of sbd, by name."""
         return self.settings_of("etc/sysconfig/sbd", "etc/default/sbd")
-
-    @cached_property
-    def lnet(self) -> str:
-        """Return the settings of modprobe if LNet is among them."""
-        return self.modules if re.search(r"\b(lnet|lustre|ko2iblnd)\b", self.modules) else ""
 
     @property
     def lustre_parameters(self) -> str:
@@ -161,14 +161,8 @@ class Setup:
             "mounting": self.texts.get("lustre/mount-clients.sh", ""),
             "sbd": self.sbd,
             "behaviour": self.behaviour,
-            "state": PACEMAKER_STATE in self.texts,
-            "link state": LINK_STATE in self.texts,
-            "replication state": DRBD_STATE in self.texts,
+            "state": "state/crm_mon" in self.texts,
             "hosts": self.texts.get("etc/hosts", ""),
-            "exports": [name for name in self.texts if name.startswith("etc/exports")],
-            "sysctl": self.sysctl,
-            "nodes": [name for name in self.texts if name.startswith("nodes/")],
-            "lnet": self.lnet,
         }
         return frozenset(name for name, part in there.items() if part)
 
@@ -250,26 +244,18 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
             why=asked.stderr.strip() or f"exit status {asked.status}",
             remedy="Start it (systemctl start pacemaker), or check a plan: strakes failover check DIR",
         )
-    return setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_read_state(runner)}, None)
+    return setup_of(LIVE, root, {**texts, "pacemaker/cib.xml": asked.stdout, **_states(runner)}, None)
 
 
-def _read_state(runner: Runner) -> dict[str, str]:
-    """Read the state of the running cluster; for DRBD from drbdsetup (9) or /proc/drbd (8.4)."""
-    answers = {name: _answer(runner, *words) for name, words in _STATES.items()}
-    if "<nodes>" not in answers[PACEMAKER_STATE]:
-        del answers[PACEMAKER_STATE]
-    replication = (_answer(runner, "drbdsetup", "status"), _answer(runner, "cat", "/proc/drbd"))
-    answers[DRBD_STATE] = next((text for text in replication if "disk:" in text or " cs:" in text), "")
-    return {name: text for name, text in answers.items() if text}
-
-
-def _answer(runner: Runner, *words: str) -> str:
-    """Return the output of a command, or an empty text if it is missing, fails or times out."""
-    try:
-        answer = runner(list(words), 30.0)
-    except (EnvironmentLacksError, CommandTimeout):
-        return ""
-    return answer.stdout if answer.status == 0 else ""
+def _states(runner: Runner) -> dict[str, str]:
+    """Return the output of the programs that show the state of a cluster, as far as they are installed and answer."""
+    answers = {}
+    for program, *words in _STATES:
+        with suppress(EnvironmentLacksError, CommandTimeout):
+            answer = runner([program, *words], 30.0)
+            if answer.status == 0 and (program != "crm_mon" or "<nodes>" in answer.stdout):
+                answers[f"state/{program}"] = answer.stdout
+    return answers
 
 
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
@@ -295,7 +281,6 @@ def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | N
         drbd=resources,
         cib=Cib(cib, cib_file) if cib is not None else None,
         lustre=texts.get("lustre/make-targets.sh", ""),
-        fstab=texts.get("etc/fstab", ""),
         texts=texts,
         nodes_assumed=nodes_assumed,
     )
@@ -315,17 +300,15 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
                 raise
             continue
         left -= len(content)
-        if left < 0:
-            why = f"with the files before it, it is larger than {_MOST_BYTES >> 20} MiB"
-            raise BadInputError("this is not a configuration", where=str(path), why=why)
         texts[name] = without_secrets(name, content.decode(errors="replace"))
+        why = f"with the files before it, it is larger than {_MOST_BYTES >> 20} MiB" if left < 0 else ""
         if number := _ENDLESS.search(texts[name]):
             why = f"a number begins with {number[0][:20]} and has more than {_MOST_DIGITS} digits"
+        if why:
             raise BadInputError("this is not a configuration", where=str(path), why=why)
     return texts
 
 
-_PLANNED = ("pacemaker/cib.xml", *(f"lustre/{name}.sh" for name in ("make-targets", "mount-clients", "parameters")))
 # Secret settings of network cards: removed before anything is stored.
 _SECRETS = re.compile(r"(?im)^\s*[\w.\[\]-]*(psk|password|passphrase|secret|private-key)[\w.\[\]-]*\s*[=:].*$")
 _WITH_SECRETS = re.compile(
@@ -340,7 +323,10 @@ def names_below(root: Path, *, planned: bool) -> list[str]:
     """
     table = package_files("strakes.failover") / "options" / "node_files.toml"
     below = {key: text.split() for key, text in tomllib.loads(table.read_text(encoding="utf-8")).items()}
-    found = [f"etc/{name}" for name in below["names"]] + list(_PLANNED if planned else ())
+    found = [f"etc/{name}" for name in below["names"]]
+    if planned:
+        scripts = ("make-targets", "mount-clients", "parameters")
+        found += ["pacemaker/cib.xml", *(f"lustre/{name}.sh" for name in scripts)]
     files = (path for pattern in below["patterns"] for path in (root / "etc").glob(pattern) if path.is_file())
     found += sorted(str(path.relative_to(root)) for path in files)
     found += [name for name in ("var/spool/cron/root", "var/spool/cron/crontabs/root") if (root / name).is_file()]
@@ -365,13 +351,7 @@ def without_secrets(name: str, text: str) -> str:
 
 def switched_on(root: Path) -> dict[str, str]:
     """Return the links by which systemd enables or masks units, each with an empty text; targets need not exist."""
-    found = {
-        str(path.relative_to(root)): ""
-        for kind in ("wants", "requires")
-        for path in (root / "etc").glob(f"systemd/system/*.{kind}/*")
-    }
-    return found | {
-        str(path.relative_to(root)): ""
-        for path in (root / "etc/systemd/system").glob("*.*")
-        if path.is_symlink() and str(path.readlink()) == "/dev/null"
-    }
+    units = root / "etc/systemd/system"
+    found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
+    found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]
+    return {str(path.relative_to(root)): "" for path in found}

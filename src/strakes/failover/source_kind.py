@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from strakes.failover.cib_builder import CibBuilder
-from strakes.failover.crm_text import STATEMENT, read_crm
-from strakes.failover.haresources import read_haresources
+from strakes.failover.cib_builder import CibBuilder, Words
+from strakes.failover.crm_text import STATEMENT, joined_lines, read_crm
 from strakes.failover.pcs_commands import COMMAND, read_pcs_commands
 from strakes.failover.pcs_config import HEADS, read_pcs_config
 
@@ -25,11 +24,7 @@ _KINDS = (
 
 
 def place_of_source(name: str, text: str) -> str:
-    """Return the path at which a setup expects a file with this content, empty for any other text.
-
-    >>> place_of_source("a.xml", "<cib epoch='1'/>"), place_of_source("r0.res", "resource r0 {")
-    ('pacemaker/cib.xml', 'etc/drbd.d/r0.res')
-    """
+    """Return the path at which a setup expects a file with this content, empty for any other text."""
     if name == "haresources":
         return HARESOURCES
     found = next((place for pattern, place in _KINDS if pattern.search(text)), "")
@@ -42,7 +37,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
         if name in texts:
             return name, _with_nodes(read(texts[name]), texts)
     if HARESOURCES in texts:
-        return HARESOURCES, read_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))
+        return HARESOURCES, _read_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))
     return None
 
 
@@ -60,3 +55,64 @@ def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
         for name in dict.fromkeys(named or ("node1", "node2")):
             builder.node(name)
     return builder
+
+
+# Parameters of the agents of Heartbeat, in their order.
+_HEARTBEAT_AGENTS = {
+    "IPaddr": ("ip", "cidr_netmask", "nic"),
+    "IPaddr2": ("ip", "cidr_netmask", "nic"),
+    "Filesystem": ("device", "directory", "fstype", "options"),
+    "LVM": ("volgrpname",),
+}
+
+
+def _read_haresources(text: str, ha_cf: str) -> CibBuilder:
+    """Return the CIB with the same resources; ``ha_cf`` gives the nodes and whether fencing is configured."""
+    builder = CibBuilder()
+    stonith = re.findall(r"(?m)^\s*stonith(?:_host)?\s+(.*)$", ha_cf)
+    builder.properties({"stonith-enabled": "true" if stonith else "false"})
+    for name in " ".join(re.findall(r"(?m)^\s*node\s+(.*)$", ha_cf)).split():
+        builder.node(name)
+    for number, words in enumerate(stonith, 1):
+        parts = words.split()
+        host, agent = (parts[0], parts[1]) if len(parts) > 1 else ("*", parts[0])
+        values = {} if host == "*" else {"hostlist": host}
+        builder.primitive(f"stonith-{number}", agent, Words((), values, ()), standard="stonith")
+    for number, line in enumerate(joined_lines(text), 1):
+        node, *entries = line.partition("#")[0].split() or [""]
+        if entries:
+            builder.node(node)
+            _group(builder, number, node, entries)
+    return builder
+
+
+def _group(builder: CibBuilder, line: int, node: str, entries: list[str]) -> None:
+    """Add the resources of a line; they start in its order, and DRBD is promoted before them."""
+    group = f"line-{line}"
+    members, copies = list[str](), list[str]()
+    for number, entry in enumerate(entries, 1):
+        agent, *values = entry.split("::")
+        identity = f"{agent if values else 'ip' if entry[0].isdigit() else agent}-{line}-{number}"
+        if entry[0].isdigit():
+            agent, values = "IPaddr2", entry.split("/")
+        if agent in ("drbddisk", "drbdupper"):
+            builder.primitive(
+                identity, "ocf:linbit:drbd", Words((), {"drbd_resource": values[0] if values else "all"}, ())
+            )
+            builder.clone(f"ms-{identity}", identity, {"notify": "true"}, promotable=True)
+            copies.append(f"ms-{identity}")
+            continue
+        names = _HEARTBEAT_AGENTS.get(agent, tuple(str(place) for place in range(1, len(values) + 1)))
+        if agent in ("IPaddr", "IPaddr2") and len(values) == 1:
+            values = values[0].split("/")
+        known = f"ocf:heartbeat:{agent}" if agent in _HEARTBEAT_AGENTS else f"lsb:{agent}"
+        builder.primitive(identity, known, Words((), dict(zip(names, values, strict=False)), ()))
+        members.append(identity)
+    if members:
+        builder.group(group, members)
+        builder.constraint("rsc_location", f"home-{group}", {"rsc": group, "node": node, "score": "100"})
+        for clone in copies:
+            near = {"rsc": group, "with-rsc": clone, "with-rsc-role": "Promoted", "score": "INFINITY"}
+            builder.constraint("rsc_colocation", f"{group}-on-{clone}", near)
+            first = {"first": clone, "first-action": "promote", "then": group, "then-action": "start"}
+            builder.constraint("rsc_order", f"{clone}-before-{group}", first)

@@ -67,13 +67,6 @@ def judge(
     is: two nodes in one term; a record of an old term after one of a newer term; an acknowledgement of an old term for
     a record that was sent when a newer term was known; and two copies that each hold acknowledged records after their
     last common record.
-
-    >>> first, second = JournalRecord(1, "a", "c", 1), JournalRecord(2, "b", "c", 2)
-    >>> told = [Acknowledgement(first, 0.0, 0.1), Acknowledgement(second, 5.0, 5.1)]
-    >>> judge({"a": [first], "b": [first, second]}, told, "b").good
-    True
-    >>> judge({"a": [first], "b": [JournalRecord(1, "b", "c", 2)]}, told[:1], "b").split_brain
-    ('in term 1 both a and b served',)
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}

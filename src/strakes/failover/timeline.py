@@ -86,10 +86,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class Timeline:
-    """One fail-over as clients saw it; all times are seconds since 1970.
-
-    ``fault_s``: time of the fault.
-    """
+    """One fail-over as clients saw it; all times are seconds since 1970."""
 
     name: str
     fault_s: float
@@ -133,14 +130,6 @@ def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float
     """Return the longest wait for an answer that was not over when the fault was done.
 
     An operation that was begun and never answered waits to the end of the record.
-
-    >>> done = [ClientOperation(t, t + 0.1) for t in (0.0, 1.0, 2.0)]
-    >>> done += [ClientOperation(3.0, 40.0), ClientOperation(41.0, 41.1)]
-    >>> outage = outage_of("a", done, fault_s=2.5)
-    >>> round(outage.stall_s, 1), outage.back_after_s, outage.hit
-    (37.0, 37.5, True)
-    >>> outage_of("b", done[:3], fault_s=1.5).hit
-    False
     """
     return _outage(client, operations, _waits_of(operations), fault_s)
 
@@ -173,37 +162,22 @@ def outages_of(
     """
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
-    ends = {
-        client: max((operation.ended_s for operation in operations), default=fault_s)
-        for client, operations in clients.items()
-    }
-    others_end_s = max(ends.values(), default=fault_s)
-    over_s = max(
-        [moment.at_s for moment in moments] + [fault_s + (outage.back_after_s or 0.0) for outage in outages],
-        default=fault_s,
-    )
-    return tuple(
-        _silenced(outage, waits[outage.client], ends[outage.client], fault_s, over_s, others_end_s)
-        for outage in outages
-    )
-
-
-def _silenced(
-    outage: Outage,
-    waits: Sequence[_Wait],
-    end_s: float,
-    fault_s: float,
-    over_s: float,
-    others_end_s: float,
-) -> Outage:
-    """Return the outage of a client whose record may end too soon."""
-    usual_s = max((wait.ended_s - wait.began_s for wait in waits), default=math.inf)
-    silence_s = max(over_s, others_end_s) - end_s
-    if outage.hit or len(waits) < _ENOUGH or silence_s < max(_FAR_BEYOND * usual_s, _LEAST_S):
-        return outage
-    if -usual_s <= end_s - fault_s <= _SOON_S:
-        return replace(outage, stall_s=silence_s, stall_began_s=end_s, back_after_s=None, hit=True, known=True)
-    return replace(outage, known=False) if end_s < min(over_s, others_end_s) else outage
+    ends = {client: max((one.ended_s for one in operations), default=fault_s) for client, operations in clients.items()}
+    back = [fault_s + (outage.back_after_s or 0.0) for outage in outages]
+    over_s = max([*(moment.at_s for moment in moments), *back], default=fault_s)
+    found = []
+    for outage in outages:
+        own, end_s, others_end_s = waits[outage.client], ends[outage.client], max(ends.values())
+        usual_s = max((wait.ended_s - wait.began_s for wait in own), default=math.inf)
+        silence_s = max(over_s, others_end_s) - end_s
+        if outage.hit or len(own) < _ENOUGH or silence_s < max(_FAR_BEYOND * usual_s, _LEAST_S):
+            found.append(outage)
+        elif -usual_s <= end_s - fault_s <= _SOON_S:
+            silenced = replace(outage, stall_s=silence_s, stall_began_s=end_s, back_after_s=None)
+            found.append(replace(silenced, hit=True, known=True))
+        else:
+            found.append(replace(outage, known=outage.known and end_s >= min(over_s, others_end_s)))
+    return tuple(found)
 
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
@@ -317,11 +291,8 @@ def timeline(
     targets: Iterable[TargetRecovery] = (),
 ) -> Timeline:
     """Return the events in order of time, including the wait and the return of each client that was hit."""
-    waits = tuple(outages)
-    moments = list(moments)
-    for outage in waits:
-        if not outage.hit:
-            continue
+    waits, moments = tuple(outages), list(moments)
+    for outage in (one for one in waits if one.hit):
         source = f"client {outage.client}"
         moments.append(Moment(outage.stall_began_s, source, f"last answer before {outage.stall_s:.1f} s of waiting"))
         if outage.back_after_s is not None:

@@ -9,16 +9,17 @@ import math
 import operator
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from importlib import resources
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from strakes.failover.blocks import Block
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
+from strakes.failover.rules_nodes import settings_of_nodes
 from strakes.failover.setup import Setup
 
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
@@ -114,20 +115,15 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-_SECTIONS = {
-    "totem": ("totem",),
-    "quorum": ("quorum",),
-    "qdevice": ("quorum", "device"),
-    "qdevice net": ("quorum", "device", "net"),
-    "heuristics": ("quorum", "device", "heuristics"),
-}
+# The files of nodes with times, by place.
+_TABLES = {"multipath": "multipath.conf", "nfs": "nfs.conf", "iscsi": "iscsid.conf", "modules": "modprobe.d"}
 
 
 def _places(setup: Setup, place: str) -> Iterator[_Place]:
     """Yield the scopes and files of a place of the table."""
     corosync, cib = setup.corosync or Block(""), setup.cib
-    if place in _SECTIONS:
-        *outer, inner = _SECTIONS[place]
+    if place.startswith(("totem", "quorum")):
+        *outer, inner = place.split(".")
         holder = reduce(Block.one, outer, corosync)
         if holder.all(inner) or (setup.corosync and not outer):
             yield "", "corosync.conf", _of_values(dict(holder.one(inner).settings))
@@ -150,30 +146,21 @@ def _places(setup: Setup, place: str) -> Iterator[_Place]:
 def _node_places(setup: Setup, place: str) -> Iterator[_Place]:
     if place == "sbd" and setup.sbd:
         yield "", "sbd", _of_values(setup.sbd)
-    elif place == "multipath":
-        text = setup.bare("etc/multipath.conf", "#!")
-        yield "", "multipath.conf", lambda key: re.findall(rf'(?m)\b{key}\s+"?([\w]+)', text)
-    elif place == "nfs":
-        text = setup.bare("etc/nfs.conf", "#;")
-        yield "", "nfs.conf", lambda key: re.findall(rf"(?m)^\s*{key}\s*=\s*(\S+)", text)
-    elif place == "iscsi":
-        yield "", "iscsid.conf", _of_values(setup.settings_of("etc/iscsi/iscsid.conf"))
-    elif place == "modules":
-        given = {
-            f"{module} {name}": value.strip('"')
-            for module, words in re.findall(r"(?m)^\s*options\s+(\S+)[ \t]+(.*)$", setup.modules)
-            for name, value in re.findall(r"(\w+)=(\"[^\"]*\"|\S*)", words)
-        }
-        yield "", "modprobe.d", _of_values(given)
     elif place == "lustre":
         # Permanent settings of mkfs.lustre, lctl and modprobe.
         text = f"{setup.lustre}\n{setup.modules}\n{setup.lustre_parameters}"
         yield "", "Lustre", lambda key: re.findall(rf"(?:^|[\s,\"'.=]){re.escape(key)}=(\d+)", text)
+    elif place in _TABLES:
+        file = _TABLES[place]
+        rows = [(given.table.partition(" "), given) for given in settings_of_nodes(setup)]
+        # The parameters of modules have the name of their module.
+        named = [(f"{part} {one.name}" if table == "module" else one.name, one) for (table, _, part), one in rows]
+        yield "", file, lambda key: [one.value for name, one in named if name == key and one.file.endswith(file)]
 
 
-def _of_source(setup: Setup, source: _Source) -> Iterator[Amount]:
+def _of_source(source: _Source, places: Iterable[_Place]) -> Iterator[Amount]:
     unit = "" if source.unit == "number" else " s"
-    for scope, where, values_of in _places(setup, source.place):
+    for scope, where, values_of in places:
         key, values = next(((key, values) for key in source.keys if (values := values_of(key))), ("", []))
         understood = False
         for value in values:
@@ -212,22 +199,18 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
     """Yield the waiting times of each fencing device, and the limits that Pacemaker sets for it."""
     cib = setup.pacemaker
-    common = next(iter(_of_source(setup, next(one for one in _sources() if one.name == "fencing-limit"))))
+    limit = next(one for one in _sources() if one.name == "fencing-limit")
+    common = next(_of_source(limit, _places(setup, limit.place)))
     # pcmk_*_timeout of a device overrides stonith-timeout.
     asked = "off" if cib.properties.get("stonith-action", "reboot") in ("off", "poweroff") else "reboot"
     for device in cib.devices:
         where = f"cib: {device.id}"
         given_s = seconds(device.values.get(f"pcmk_{asked}_timeout", ""))
-        own_limit = Amount("", where, f"pcmk_{asked}_timeout", given_s)
-        yield "power-off-limit", own_limit if given_s else common
+        yield "power-off-limit", Amount("", where, f"pcmk_{asked}_timeout", given_s) if given_s else common
         own = {key: seconds(device.values.get(key, "")) for key in ("pcmk_reboot_timeout", "pcmk_off_timeout")}
         limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
-        yield (
-            "device-limit",
-            min(limits, key=lambda limit: limit.value)
-            if limits
-            else Amount(device.id, where, common.text, common.value, common.written),
-        )
+        usual = replace(common, scope=device.id, where=where)
+        yield "device-limit", min(limits, key=lambda limit: limit.value, default=usual)
         for key in _AGENT_WAITS:
             given = device.values.get(key, "")
             if re.match(r"\d", given) and ":" not in given:
@@ -237,8 +220,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
                 yield kind, amount
         if static_s := cib.delay_s(device):
             yield "device-delay", Amount(device.id, where, "pcmk_delay_base", static_s)
-        disk = device.agent in ("external/sbd", "fence_sbd")
-        if disk and setup.sbd:
+        if device.agent in ("external/sbd", "fence_sbd") and setup.sbd:
             watchdog_s = seconds(setup.sbd.get("SBD_WATCHDOG_TIMEOUT", "5"))
             yield "message-wait", Amount("", "sbd", "msgwait", 2 * watchdog_s, "SBD_WATCHDOG_TIMEOUT" in setup.sbd)
 
@@ -324,10 +306,9 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
 def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
     multipath = setup.bare("etc/multipath.conf", "#!")
     every = re.search(r"\bpolling_interval\s+\"?(\d{1,9})", multipath)
-    for tries in re.findall(r"\bno_path_retry\s+\"?(\w+)", multipath):
-        if tries.isdecimal() or tries == "queue":
-            wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
-            yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
+    for tries in re.findall(r"\bno_path_retry\s+\"?(\d+|queue)\b", multipath):
+        wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
+        yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
     # An older option, which no_path_retry overrides within one section.
     for block in re.findall(r"\{([^{}]*)\}", multipath):
         if re.search(r'\bfeatures\s+"[^"]*queue_if_no_path', block) and "no_path_retry" not in block:
@@ -335,24 +316,22 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield how long an import watches a pool for activity of another node."""
-    for _, where, values_of in _node_places(setup, "modules"):
-        each = {
-            name: next(iter(values_of(f"zfs zfs_multihost_{name}")), "")
-            for name in ("interval", "import_intervals", "fail_intervals")
-        }
-        every_s = _UNITS["ms"](each["interval"]) or 1.0
-        looks, fails = _UNITS["number"](each["import_intervals"]), _UNITS["number"](each["fail_intervals"])
-        written = any(each.values())
-        looks, fails = 20.0 if looks is None else looks, 10.0 if fails is None else fails
-        yield "pool-watched", Amount("", where, "zfs_multihost", every_s * max(looks, 2 * fails), written)
+    """Yield how long an import watches a pool for activity of another node; the defaults are those of OpenZFS."""
+    given = {one.name: one.value for one in settings_of_nodes(setup) if one.table == "module zfs"}
+    names = {"interval": 1000, "import_intervals": 20, "fail_intervals": 10}
+    texts = {name: given.get(f"zfs_multihost_{name}", "") for name in names}
+    every_ms, looks, fails = (int(text) if text.isdecimal() else names[name] for name, text in texts.items())
+    watched_s = (every_ms or names["interval"]) / 1000 * max(looks, 2 * fails)
+    yield "pool-watched", Amount("", "modprobe.d", "zfs_multihost", watched_s, any(texts.values()))
 
 
 def amounts_of(setup: Setup) -> Amounts:
     """Return all times and limits of a setup by their names."""
     collected: dict[str, list[Amount]] = {}
-    for source in _sources():
-        collected.setdefault(source.name, []).extend(_of_source(setup, source))
+    for place, sources in groupby(_sources(), lambda source: source.place):
+        places = list(_places(setup, place))
+        for source in sources:
+            collected.setdefault(source.name, []).extend(_of_source(source, places))
     groups = [_of_corosync, _of_replication, _of_sbd, _of_units, _of_paths, _of_multihost]
     for group in (*groups, *([_of_devices, _of_services] if setup.cib else [])):
         for name, amount in group(setup):
@@ -389,11 +368,7 @@ class Limit:
 
 
 def read_limit(text: str) -> Limit:
-    """Return a limit of a TOML file.
-
-    >>> read_limit("consensus >= 1.2 x token")
-    Limit(left='consensus', relation='>=', right='token', plus=0.0, times=1.2, before=())
-    """
+    """Return a limit of a TOML file."""
     part = _LIMIT.fullmatch(text)
     assert part, text
     before = tuple(map(int, part["before"].split("."))) if part["before"] else ()

@@ -30,8 +30,6 @@ _NOT_INSTALLED = 5
 # Lines of drbdadm about kernels and machines, not about the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
 _PACKAGES = {
-    "drbdadm": "drbd-utils",
-    _DRBDADM_84: "drbd-utils",
     "corosync": "corosync",
     "crm_verify": "pacemaker-cli-utils",
     "crm_resource": "pacemaker-cli-utils",
@@ -72,7 +70,7 @@ def installed(program: str) -> bool:
 
 def _judge(program: str, ask: Callable[[], ValidatorVerdict]) -> ValidatorVerdict:
     if not installed(program):
-        return ValidatorVerdict(program, "absent", f"install {_PACKAGES[program]}")
+        return ValidatorVerdict(program, "absent", f"install {_PACKAGES.get(program, 'drbd-utils')}")
     try:
         return ask()
     except (EnvironmentLacksError, CommandTimeout) as error:

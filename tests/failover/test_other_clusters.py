@@ -33,7 +33,7 @@ SAMPLE = CASES / "scheduler"
 def test_a_group_of_any_name_is_rehearsed() -> None:
     need("crm_simulate")
     result = rehearse(read_plan(CASES / "rehearse-other-group-name"), doubles=False)
-    assert len(result.singles) == 31 and sum(scene.ends_the_service for scene in result.singles) == 6
+    assert len(result.singles) == 29 and sum(scene.ends_the_service for scene in result.singles) == 6
 
 
 @pytest.mark.parametrize("case", ["rehearse-fencing-enabled-false", "fencing-enabled-false"])

@@ -12,8 +12,7 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs, need, own_labs
 from strakes.base.errors import BadInputError
-from strakes.control.drill_contents import FilesRead
-from strakes.control.drill_outcome import outcome_of
+from strakes.control.drill_outcome import FilesRead, outcome_of
 from strakes.control.fault import Ask
 from strakes.control.fault_registry import make_fault
 from strakes.runs.messages import LoggedOperation
@@ -65,18 +64,6 @@ def test_a_harmless_fault_loses_no_files_and_leaves_no_files(strakes: StrakesRun
     assert [one["hit"] for one in document["line"]["outages"]] == [False, False] and document["back_after_s"] is None
     assert any(one["text"] == "true" for one in document["line"]["moments"])
     assert not any(tmp_path.iterdir())
-
-
-def test_the_time_line_has_alerts_of_the_drill_and_no_older_ones(strakes: StrakesRunner, tmp_path: Path) -> None:
-    place, alerts = tmp_path / "place", tmp_path / "alerts"
-    place.mkdir()
-    alerts.write_text("from yesterday\n")
-    struck = ("--fault-command", f"sh -c 'echo mds-a is lost >> {alerts}'", "--alerts", alerts)
-    done = strakes("failover", "drill", place, *struck, *SHORT, "--json", "-")
-    assert done.returncode == 0, done.stderr
-    assert [one["text"] for one in json.loads(done.stdout)["line"]["moments"] if one["source"] == "alert"] == [
-        "mds-a is lost"
-    ]
 
 
 def test_a_missing_acknowledged_file_counts_as_lost(strakes: StrakesRunner, tmp_path: Path) -> None:

@@ -19,10 +19,9 @@ from control.drilled_machine import HOST, SERVED, SERVERS, LustreMachine, lustre
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.files import default_root
 from strakes.control import drill_journal as journal
-from strakes.control.drill_connections import ConnectionWatch
+from strakes.control.drill_run import ConnectionWatch
 from strakes.control.drill_undo import from_record, to_record
 from strakes.control.fault import Ask, Fault
-from strakes.control.fault_disk import delayed_table
 from strakes.control.fault_lustre import mounted_targets
 from strakes.control.fault_registry import make_fault
 from strakes.failover.timeline import Moment
@@ -144,51 +143,6 @@ def test_a_partly_stopped_server_is_started_again(machine: LustreMachine, place:
     assert machine.mounts == before
 
 
-def test_a_logical_volume_is_slowed_by_a_delay_table_and_gets_its_own_table_back(
-    machine: LustreMachine, place: Path
-) -> None:
-    (machine.state / "table").write_text("0 4194304 linear 252:16 2048")
-    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
-    fault.strike()
-    assert (machine.state / "table").read_text() == "0 4194304 delay 252:16 2048 100"
-    for _ in range(2):
-        undo(fault)
-        assert (machine.state / "table").read_text() == "0 4194304 linear 252:16 2048"
-    assert len(machine.mounts) == len(SERVED.splitlines())
-
-
-@pytest.mark.parametrize(
-    "table", ["", "0 8 striped 2 128 8:0 0 8:16 0", "0 8 linear 8:0 0\n8 8 linear 8:16 0", "0 8 zero"]
-)
-def test_a_table_that_is_not_one_linear_segment_is_left_alone(table: str) -> None:
-    assert delayed_table(table) == ""
-
-
-def test_a_plain_disk_is_slowed_by_readers_that_end_with_the_fault(machine: LustreMachine, place: Path) -> None:
-    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
-    fault.strike()
-    pids = [int(line) for line in (machine.state / "strakes-slow-labfs-OST0001").read_text().split()]
-    assert len(pids) == 8
-    wait_for(lambda: all("/dev/vdh" in command_line(pid) for pid in pids))
-    undo(fault)
-    wait_for(lambda: not any(command_line(pid) for pid in pids))
-    undo(fault)
-    # A process that reuses the ID of a reader must survive.
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
-        (machine.state / "strakes-slow-labfs-OST0001").write_text(f"{other.pid}\n")
-        undo(fault)
-        assert other.poll() is None
-        other.kill()
-
-
-def command_line(pid: int) -> str:
-    """Return the command line of a process, or an empty string if it has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
-
-
 def test_this_client_is_cut_off_by_drop_rules_that_are_removed_again(machine: LustreMachine, place: Path) -> None:
     rules = machine.state / "rules"
     rules.write_text("--source 10.0.0.9@tcp --dest *@tcp\n")
@@ -250,16 +204,6 @@ def test_a_client_that_is_connected_to_no_server_cannot_be_cut_off(machine: Lust
         fault_at(place, "lustre-umount")
 
 
-@pytest.mark.parametrize("word", ["count=1", "skip=0", "skip=7168"])
-def test_a_disk_that_cannot_be_read_is_not_reported_as_slowed(machine: LustreMachine, place: Path, word: str) -> None:
-    (machine.state / "dd-fails").write_text(word)
-    fault = fault_at(place, "lustre-slow-disk", "labfs-OST0001")
-    with pytest.raises(MeasurementError) as error:
-        fault.strike()
-    assert "Input/output error" in error.value.why or "a reader of /dev/vdh ended at once" in error.value.why
-    assert not (machine.state / "strakes-slow-labfs-OST0001").exists()
-
-
 @pytest.mark.parametrize("theirs", ["other", "labfs-2", "lab"])
 def test_targets_of_another_file_system_on_the_server_are_left_alone(
     machine: LustreMachine, place: Path, theirs: str
@@ -311,9 +255,6 @@ def test_impossible_faults_are_refused_before_any_change(machine: LustreMachine,
         fault_at(place, "lustre-umount")
     assert "node-standby" in error.value.remedy
     (machine.state / "pacemaker").write_text("inactive")
-    (machine.state / "mounts").write_text(SERVED.replace("/dev/vdd", "mdtpool/mdt1"))
-    with pytest.raises(BadInputError, match="cannot be slowed"):
-        fault_at(place, "lustre-slow-disk")
     (machine.state / "mounts").write_text("")
     with pytest.raises(BadInputError, match="is not mounted on its server"):
         fault_at(place, "lustre-umount")

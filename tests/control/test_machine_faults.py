@@ -5,10 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-import secrets
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,26 +39,6 @@ def small(tmp_path: Path) -> Iterator[Path]:
         yield place
     finally:
         done("umount", place)
-
-
-@pytest.fixture
-def two() -> Iterator[tuple[str, str]]:
-    """Create two network namespaces joined by a veth pair, and yield the command prefix that runs in each."""
-    names = [f"strakes-{secrets.token_hex(3)}" for _ in range(2)]
-    try:
-        for name in names:
-            done("ip", "netns", "add", name)
-        first, second = names
-        done("ip", "-n", first, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", second)
-        for number, name in enumerate(names, 1):
-            done("ip", "-n", name, "address", "add", f"10.77.0.{number}/24", "dev", "cable")
-            done("ip", "-n", name, "link", "set", "cable", "up")
-        done("ip", "-n", first, "route", "add", "default", "via", "10.77.0.2")
-        done("ip", "-n", first, "route", "add", "10.88.0.0/24", "dev", "cable")
-        yield f"ip netns exec {first}", f"ip netns exec {second}"
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
 def room(place: Path) -> int:
@@ -173,85 +151,6 @@ def test_a_filled_disk_is_freed_when_the_drill_ends_without_undoing_it(small: Pa
     assert len(all_pending(tmp_path / "store")) == 1
     promise.close()  # closes the pipe to the guard, as the end of a killed drill does
     assert room(small) == 8 << 20 and not all_pending(tmp_path / "store")
-
-
-@needs_root
-def test_an_interface_that_was_down_gets_its_routes_back(two: tuple[str, str], tmp_path: Path) -> None:
-    here, _ = two
-    before = sorted(done(*here.split(), "ip", "route", "show").splitlines())
-    assert len(before) == 3
-    fault = make_fault("nic-down", Ask(tmp_path, nic="cable", via=here))
-    fault.strike()
-    assert fault.lacking() == "it is down" and not done(*here.split(), "ip", "route", "show")
-    assert fault.undo is not None
-    for _ in range(2):
-        fault.undo.do()
-    assert not fault.lacking() and sorted(done(*here.split(), "ip", "route", "show").splitlines()) == before
-
-
-def heard(here: str, there: str) -> bool:
-    """Return whether a UDP packet sent on ``here`` arrives on ``there``."""
-    code = "import socket; s = socket.socket(2, 2); s.bind(('', 7777)); s.settimeout(2); s.recv(9)"
-    listener = subprocess.Popen([*there.split(), "python3", "-I", "-c", code], stderr=subprocess.DEVNULL)
-    own = done(*there.split(), "ip", "-o", "-4", "address", "show", "dev", "cable").split()
-    address = own[own.index("inet") + 1].partition("/")[0]
-    send = f"import socket; socket.socket(2, 2).sendto(b'x', ('{address}', 7777))"
-    deadline = time.monotonic() + 10
-    while listener.poll() is None and time.monotonic() < deadline:
-        subprocess.run([*here.split(), "python3", "-I", "-c", send], check=False)
-        time.sleep(0.1)
-    return listener.wait(10) == 0
-
-
-@needs_root
-def test_one_way_loss_drops_packets_in_one_direction_only(two: tuple[str, str], tmp_path: Path) -> None:
-    here, there = two
-    assert heard(here, there) and heard(there, here)
-    fault = make_fault("one-way-loss", Ask(tmp_path, peer="10.77.0.2", via=here))
-    fault.strike()
-    assert not heard(here, there) and heard(there, here)
-    assert fault.undo is not None
-    for _ in range(2):
-        fault.undo.do()
-    assert heard(here, there)
-
-
-@needs_root
-def test_a_peer_behind_a_gateway_and_a_missing_interface_are_refused(two: tuple[str, str], tmp_path: Path) -> None:
-    here, _ = two
-    with pytest.raises(BadInputError, match="cannot be dropped"):
-        make_fault("one-way-loss", Ask(tmp_path, peer="10.99.0.1", via=here))
-    with pytest.raises(BadInputError, match="cannot be switched off"):
-        make_fault("nic-down", Ask(tmp_path, nic="eth77", via=here))
-
-
-@needs_root
-def test_a_slow_disk_is_loaded_by_readers_until_it_is_undone(tmp_path: Path) -> None:
-    image, place = tmp_path / "image", tmp_path / "place"
-    place.mkdir()
-    with image.open("wb") as file:
-        file.truncate(32 << 20)
-    done("mkfs.ext4", "-q", image)
-    done("mount", "-o", "loop", image, place)
-    try:
-        fault = make_fault("slow-disk", Ask(place))
-        fault.strike()
-        readers = subprocess.run(["pgrep", "-f", "strakes-slow-loop"], capture_output=True, text=True).stdout.split()
-        assert len(readers) >= 8
-        assert fault.undo is not None
-        for _ in range(2):
-            fault.undo.do()
-        deadline = time.monotonic() + 10
-        while subprocess.run(["pgrep", "-f", "strakes-slow-loop"], capture_output=True).returncode == 0:
-            assert time.monotonic() < deadline, "readers are left"
-            time.sleep(0.1)
-    finally:
-        done("umount", place)
-
-
-def test_a_directory_without_a_local_block_device_cannot_be_slowed() -> None:
-    with pytest.raises(BadInputError, match="needs a file system on a block device"):
-        make_fault("slow-disk", Ask(Path("/proc")))
 
 
 def test_the_list_of_faults_states_where_each_works(strakes: StrakesRunner, tmp_path: Path) -> None:

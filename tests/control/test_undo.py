@@ -21,7 +21,7 @@ from strakes.base.processes import process_start
 from strakes.control import drill_journal as journal
 from strakes.control.drill_undo import Continue, MountTargets, RunCommand, from_record, to_record
 from strakes.control.fault import Ask
-from strakes.control.fault_bmc import PowerOff
+from strakes.control.fault_machine import PowerOff
 from strakes.targets.command import Completed
 
 AGREED = "--yes-this-interrupts-service"
@@ -149,7 +149,7 @@ def test_a_fault_is_undone_where_proc_is_missing(tmp_path: Path, monkeypatch: py
 
 def test_a_damaged_record_is_named_and_not_executed(strakes: StrakesRunner, tmp_path: Path) -> None:
     path = journal.announce(default_root(), "pulled the plug", RunCommand(("touch", str(tmp_path / "mark"))))
-    path.write_text(path.read_text().replace('"kind": "command"', '"kind": "spell"'))
+    path.write_text(path.read_text().replace('"kind": "RunCommand"', '"kind": "spell"'))
     with pytest.raises(BadInputError, match="damaged"):
         journal.all_pending(default_root())
     assert str(path) in strakes("runs").stderr and not any(tmp_path.iterdir())

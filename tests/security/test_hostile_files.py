@@ -6,7 +6,6 @@ import gzip
 import os
 import re
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +15,6 @@ import pytest
 
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.base.toml_file import parse_toml, read_toml
-from strakes.control.drill_connections import AlertListener
 from strakes.control.knob_journal import read_journal
 from strakes.failover.setup import _read_texts
 from strakes.interop.command_io500 import read_configuration
@@ -191,7 +189,7 @@ def test_a_recording_that_is_made_to_be_slow_is_read_in_a_moment(tmp_path: Path,
         assert len(list(readings([path]))) == 1
 
 
-@pytest.mark.parametrize("reader", [*READERS, *STREAMS, AlertListener])
+@pytest.mark.parametrize("reader", [*READERS, *STREAMS])
 def test_a_file_that_is_not_regular_is_refused_without_waiting(tmp_path: Path, reader: Reader) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -286,19 +284,3 @@ def test_a_need_that_no_number_can_hold_is_refused(tmp_path: Path) -> None:
     assert changed != good
     path.write_text(changed)
     refuse(needs_from_toml, path)
-
-
-def test_a_line_of_alerts_without_end_is_reported_in_pieces(tmp_path: Path) -> None:
-    path = tmp_path / "alerts"
-    path.touch()
-    listener = AlertListener(path)
-    path.write_bytes(bytes(b"x" * (3 << 20)) + b"\nlast\n")
-    stop, seen = threading.Event(), []
-    watching = threading.Thread(target=listener.watch, args=(lambda moment: seen.append(moment.text), stop))
-    watching.start()
-    deadline = time.monotonic() + 30
-    while "last" not in seen and time.monotonic() < deadline:
-        time.sleep(0.05)
-    stop.set()
-    watching.join()
-    assert [len(text) for text in seen] == [1 << 20, 1 << 20, 1 << 20, 4]

@@ -28,7 +28,7 @@ from strakes.cli.options import (
 from strakes.cli.say import say
 
 if TYPE_CHECKING:
-    from strakes.control.drill_contents import Reader
+    from strakes.control.drill_outcome import Reader
     from strakes.targets.command import Servers
 
 
@@ -155,13 +155,12 @@ class Drilling:
         metavar="HOST",
     )
     read_in: Path | None = option("Path of DIR on that host.  [default: DIR]", type=PATH, metavar="DIR")
-    alerts: Path | None = option("Read alerts from lines that are appended to FILE during the drill.", type=PATH)
     dry_run: bool = option("Print what would be done, and do nothing.", default=False)
     moments: bool = _moments()
 
     def reader(self, servers: Servers | None) -> Reader | None:
         """Return the host that reads the files back. Raises BadInputError if it cannot be reached."""
-        from strakes.control.drill_contents import Reader
+        from strakes.control.drill_outcome import Reader
 
         if self.read_on is None:
             if self.read_in is not None:
@@ -186,7 +185,6 @@ def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json
     """
     from strakes.base.files import default_root
     from strakes.cli.failover_text import print_drill
-    from strakes.control.drill_connections import AlertListener
     from strakes.control.drill_outcome import document
     from strakes.control.drill_run import ClientsHang, Drill, play
     from strakes.model.recovery_clients import Timing
@@ -203,9 +201,8 @@ def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json
     if asked.dry_run:
         return 0
     fault.require_consent(directory)
-    arriving = AlertListener(asked.alerts) if asked.alerts else None
     try:
-        outcome = play(drill, striking, default_root(), _tell, arriving)
+        outcome = play(drill, striking, default_root(), _tell)
     except ClientsHang as error:
         if error.outcome is not None:
             print_drill(error.outcome, moments=asked.moments)
@@ -227,7 +224,7 @@ def undo_command() -> int:
 
     failed = False
     for pending, done, error in try_all(default_root()):
-        failed = failed or error is not None
+        failed = failed or bool(error)
         say(f"{pending.fault} (by {pending.owner}): {done or error or 'undone meanwhile'}")
     return 1 if failed else 0
 

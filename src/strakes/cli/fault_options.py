@@ -13,7 +13,7 @@ from strakes.cli.options import PATH, option
 from strakes.cli.say import say
 
 if TYPE_CHECKING:
-    from strakes.control.drill_visit import DrillVisit
+    from strakes.control.drill_run import DrillVisit
     from strakes.control.fault import Fault
     from strakes.targets.command import Servers
 
@@ -36,12 +36,6 @@ class FaultOptions:
         "Lustre target to act on, such as labfs-MDT0001.  [default: the metadata target that DIR is on]",
         default="",
         metavar="NAME",
-    )
-    nic: str = option("Network card to switch off, such as eth1.", default="", metavar="NAME")
-    peer: str = option(
-        "Machine to cut off: it no longer receives what this machine (or the one that --via reaches) sends.",
-        default="",
-        metavar="ADDRESS",
     )
     via: str = option(
         "Command to put before the commands of the fault, such as 'ssh root@NODE'.", default="", metavar="COMMAND"
@@ -79,8 +73,6 @@ class FaultOptions:
             bmc_user=self.bmc_user,
             bmc_password_file=self.bmc_password_file,
             target=self.target,
-            nic=self.nic,
-            peer=self.peer,
             servers=servers,
         )
         fault = make_fault(name, asked)
@@ -116,7 +108,7 @@ def has_sessions(directory: Path) -> bool:
 def drill_visit(directory: Path, fault: FaultOptions, servers: Servers | None) -> DrillVisit:
     """Return the visit of a study of drills. Raises BadInputError if the fault is impossible or lacks consent."""
     from strakes.base.files import default_root
-    from strakes.control.drill_visit import DrillVisit
+    from strakes.control.drill_run import DrillVisit
     from strakes.studies.recovery import TIMING
 
     fault.make(directory, servers, _USUAL)

@@ -82,8 +82,8 @@ def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
             if time.monotonic() > deadline:
                 raise
             if not reported:
-                limit = format_seconds(UNDO_LIMIT_S)
-                say(f"the fault is not undone yet: {error.why or error.what}; trying again for at most {limit}")
+                why, limit = error.why or error.what, format_seconds(UNDO_LIMIT_S)
+                say(f"the fault is not undone yet: {why}; trying again for at most {limit}")
             reported = True
             time.sleep(_AGAIN_S)
 
@@ -94,11 +94,12 @@ def main() -> int:
         signal.signal(number, signal.SIG_IGN)
     # The end of the file: the drill has closed it, or is dead.
     tried = sys.stdin.buffer.read() == _TRIED
-    with suppress(StrakesError):  # the next strakes command tries again and reports the error
+    try:
         if not tried:
             _keep_trying(Path(sys.argv[1]), int(sys.argv[2]), lambda _text: None)
-        return 0
-    return 1
+    except StrakesError:
+        return 1  # the next strakes command tries again and reports the error
+    return 0
 
 
 if __name__ == "__main__":

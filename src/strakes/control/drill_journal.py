@@ -23,7 +23,6 @@ from strakes.control.knob_restore import command_line
 from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
 
-_FORMAT = 1
 _MOST_BYTES = 1 << 20
 # Of a file that another user owns, the commands are not run in our name.
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
@@ -55,16 +54,8 @@ def announce(root: Path, fault: str, undo: Undo) -> Path:
     except OSError as error:
         raise store_error(error, directory(root)) from error
     path = directory(root) / f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}.json"
-    write_json(
-        path,
-        {
-            "format": _FORMAT,
-            "fault": fault,
-            "owner": asdict(Owner.this_process()),
-            "command": list(command_line()),
-            "undo": to_record(undo),
-        },
-    )
+    owner, command = asdict(Owner.this_process()), list(command_line())
+    write_json(path, {"fault": fault, "owner": owner, "command": command, "undo": to_record(undo)})
     return path
 
 
@@ -134,45 +125,34 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
     return tuple(faults)
 
 
+def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
+    """Undo each fault whose process is not alive, newest first; yield the description, and the error if any.
+
+    ``known_dead``: skip processes of other machines and containers.
+    """
+    lives = ("dead",) if known_dead else ("dead", "elsewhere")
+    for pending in reversed(all_pending(root)):
+        if pending.owner.life() in lives:
+            try:
+                yield pending, put_right(pending.path), ""
+            except StrakesError as error:
+                yield pending, "", str(error)
+
+
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
     """Undo, first in every command, the faults of drills that were killed."""
-    for pending in all_pending(root):
-        if pending.owner.life() != "dead":
-            continue
-        try:
-            done = put_right(pending.path)
-        except StrakesError as error:
-            say(
-                f"{pending.owner} ended without undoing its fault ({pending.fault}), and undoing it now failed: {error}"
-            )
-            continue
-        if done:
-            say(f"{pending.owner} ended without undoing its fault ({pending.fault}); done now: {done}")
+    for pending, done, error in try_all(root, known_dead=True):
+        outcome = f"; done now: {done}" if done else f", and undoing it now failed: {error}"
+        if done or error:
+            say(f"{pending.owner} ended without undoing its fault ({pending.fault}){outcome}")
 
 
 def _pending(path: Path, content: bytes) -> Pending:
     """Return the fault of a file. Raises BadInputError for a damaged one."""
     record = json_document(content, path)
     try:
-        if record["format"] != _FORMAT:
-            raise ValueError(f"it has format {record['format']}, this version of strakes reads format {_FORMAT}")
         owner = owner_from_record(Owner, record["owner"])
         return Pending(path, str(record["fault"]), owner, tuple(record["command"]), from_record(record["undo"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise BadInputError(
-            "a drill's journal is damaged",
-            where=str(path),
-            why=str(error),
-            remedy="Do by hand what its undo entries say, then remove the file.",
-        ) from error
-
-
-def try_all(root: Path) -> Iterator[tuple[Pending, str, StrakesError | None]]:
-    """Undo each fault whose process has died, newest first; yield the description or the error."""
-    for pending in reversed(all_pending(root)):
-        if pending.owner.life() == "alive":
-            continue
-        try:
-            yield pending, put_right(pending.path), None
-        except StrakesError as error:
-            yield pending, "", error
+        remedy = "Do by hand what its undo entries say, then remove the file."
+        raise BadInputError("a drill's journal is damaged", where=str(path), why=str(error), remedy=remedy) from error

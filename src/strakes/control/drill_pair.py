@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from strakes.base.files import open_kept
 from strakes.control.drill_guard import Promise
@@ -24,27 +24,20 @@ from strakes.lab.ha_pair import Alert, Button, Pair
 from strakes.stats.interval import Interval, median, median_interval
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
+# Time for the clients to end in seconds; each waits for at most one answer.
+_CLIENTS_END_S = 30.0
 
 
-class PairEntry(NamedTuple):
-    """One fault of the pair; ``do`` is given the pair and the node that serves."""
-
-    summary: str
-    do: Callable[[Pair, str], None]
-
-
-PAIR_FAULTS: Mapping[str, PairEntry] = {
-    POWER_OFF: PairEntry("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
-    CUT_ONE: PairEntry("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
-    CUT_ALL: PairEntry("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
-    HANG: PairEntry(
+# Fault -> summary, and what causes it, given the pair and the node that serves.
+PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
+    POWER_OFF: ("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
+    CUT_ONE: ("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
+    CUT_ALL: ("both heartbeat links are cut", lambda pair, _node: pair.cut_all()),
+    HANG: (
         "the service is stopped (SIGSTOP): its process exists and does not answer",
         lambda pair, node: pair.hang_service(node),
     ),
 }
-
-
-_CLIENTS_END_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +61,7 @@ class FaultTrial:
     """The outcome of one fault on the pair.
 
     ``switched_off``: the nodes that the pair fenced, with the seconds until the request to their BMC. ``outage_s``: the
-    longest wait of any client, None if a client was never answered again.
+    longest wait of any client, None if a client was never answered again. ``told``: number of alerts.
     """
 
     fault: str
@@ -84,12 +77,12 @@ class FaultTrial:
     def good(self) -> bool:
         """Return whether the pair survived the fault as required."""
         moved = self.served_after != self.served_before
-        fenced = set(self.switched_off) == {self.served_before}
+        fenced = set(self.switched_off)
         expected = {
-            POWER_OFF: moved and fenced,
-            CUT_ONE: not moved and not self.switched_off,
-            CUT_ALL: len(self.switched_off) == 1,
-            HANG: not self.switched_off,
+            POWER_OFF: moved and fenced == {self.served_before},
+            CUT_ONE: not moved and not fenced,
+            CUT_ALL: len(fenced) == 1,
+            HANG: not fenced,
         }
         return self.judgement.good and self.outage_s is not None and expected[self.fault]
 
@@ -101,7 +94,7 @@ def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultT
     """
     pair.make_whole(pace.answer_s)
     before = pair.active()
-    promise = Promise(root, PAIR_FAULTS[name].summary, RestorePair(lab))
+    promise = Promise(root, PAIR_FAULTS[name][0], RestorePair(lab))
     try:
         return _observe(pair, name, before, pace)
     finally:
@@ -115,17 +108,17 @@ def _observe(pair: Pair, name: str, before: str, pace: Pace) -> FaultTrial:
     with RunningClients(pair, pace) as clients:
         time.sleep(pace.before_s)
         fault_s = time.time()
-        PAIR_FAULTS[name].do(pair, before)
+        PAIR_FAULTS[name][1](pair, before)
         done_s = time.time()
         _wait_for_answer(pair, name, before, clients, done_s, pace)
         time.sleep(pace.after_s)
-    after, answers = pair.active(), clients.answers()
-    copies = {node: answers.own(pair.journal(node)) for node in pair.nodes if node == after or not pair.has_power(node)}
+    after = pair.active()
+    copies = {node: clients.own(pair.journal(node)) for node in pair.nodes if node == after or not pair.has_power(node)}
     buttons = pair.buttons(done_s)
-    outages = [outage_of(name, done, fault_s) for name, done in answers.operations().items()]
+    outages = [outage_of(name, done, fault_s) for name, done in clients.operations().items()]
     alerts = pair.alerts(fault_s)
     moments = [
-        Moment(fault_s, "drill", PAIR_FAULTS[name].summary),
+        Moment(fault_s, "drill", PAIR_FAULTS[name][0]),
         *(Moment(button.at_s, f"BMC of {button.node}", button.what) for button in buttons),
         *(Moment(alert.at_s, f"alert by {alert.by}", alert.text) for alert in alerts),
     ]
@@ -136,7 +129,7 @@ def _observe(pair: Pair, name: str, before: str, pace: Pace) -> FaultTrial:
         served_after=after,
         switched_off=switched_off(buttons, alerts, name, before, fault_s),
         outage_s=None if not outages or line.gone else max(outage.stall_s for outage in outages),
-        judgement=judge(copies, answers.acknowledged(), after),
+        judgement=judge(copies, clients.acknowledged(), after),
         line=line,
         told=len(alerts),
     )
@@ -148,6 +141,8 @@ class RunningClients:
     def __init__(self, pair: Pair, pace: Pace) -> None:
         self._run = secrets.token_hex(3)
         self._command = pair.clients(self._run, pace.clients, pace.rate_per_s)
+        # The mapping of each record sent, once the clients have ended.
+        self._all: Sequence[Mapping[str, Any]] | None = None
 
     def __enter__(self) -> Self:
         self._directory = tempfile.TemporaryDirectory(prefix="strakes-clients-")
@@ -164,22 +159,14 @@ class RunningClients:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
-        self._last = self.answers()
+        self._all = self._answers()
         self._directory.cleanup()
 
-    def answers(self) -> ServiceAnswers:
-        """Return the answers received until now; after the end, all."""
-        if not self._path.exists():
-            return self._last
-        return ServiceAnswers(self._run, tuple(json.loads(line) for line in self._path.read_text().split("\n")[:-1]))
-
-
-@dataclass(frozen=True)
-class ServiceAnswers:
-    """The answers to the clients of one ``run``: a mapping for each record sent."""
-
-    run: str
-    given: tuple[Mapping[str, Any], ...]
+    def _answers(self) -> Sequence[Mapping[str, Any]]:
+        """Return the answers received until now."""
+        if self._all is not None:
+            return self._all
+        return [json.loads(line) for line in self._path.read_text().split("\n")[:-1]]
 
     def acknowledged(self) -> list[Acknowledgement]:
         """Return the writes that were answered without an error."""
@@ -189,28 +176,27 @@ class ServiceAnswers:
                 given["sent_s"],
                 given["ended_s"],
             )
-            for given in self.given
+            for given in self._answers()
             if "error" not in given
         ]
 
-    def operations(self, since_s: float = 0.0) -> dict[str, list[ClientOperation]]:
-        """Return the operations, as they were due, of every client that may ask any node, if they ended since then."""
+    def operations(self) -> dict[str, list[ClientOperation]]:
+        """Return the operations, as they were due, of every client that may ask any node."""
         operations: dict[str, list[ClientOperation]] = defaultdict(list)
-        for given in self.given:
-            if not given["client"].startswith(ONLY) and given["ended_s"] >= since_s:
-                operations[given["client"]].append(
-                    ClientOperation(given["due_s"], given["ended_s"], given.get("error", ""))
-                )
+        for given in self._answers():
+            if not given["client"].startswith(ONLY):
+                done = ClientOperation(given["due_s"], given["ended_s"], given.get("error", ""))
+                operations[given["client"]].append(done)
         return operations
 
     def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
         """Return the records of this run's clients."""
-        return [record for record in records if record.client == START or record.client.endswith(self.run)]
+        return [record for record in records if record.client == START or record.client.endswith(self._run)]
 
 
 def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClients, done_s: float, pace: Pace) -> None:
-    def answered(since_s: float, *, elsewhere: bool) -> bool:
-        answers = [answer for answer in clients.answers().acknowledged() if answer.sent_s > since_s]
+    def answered(since_s: float, *, elsewhere: bool = False) -> bool:
+        answers = [answer for answer in clients.acknowledged() if answer.sent_s > since_s]
         return any(not elsewhere or answer.record.node != before for answer in answers)
 
     if fault == POWER_OFF:
@@ -218,13 +204,11 @@ def _wait_for_answer(pair: Pair, fault: str, before: str, clients: RunningClient
     elif fault == CUT_ONE:
         time.sleep(pace.watch_s)
     elif fault == HANG:
-        pair.wait_until("the service to answer again", lambda: answered(done_s, elsewhere=False), pace.answer_s)
+        pair.wait_until("the service to answer again", lambda: answered(done_s), pace.answer_s)
     else:
         pair.wait_until("one node to power off the other", lambda: _powered_off(pair.buttons(done_s)), pace.answer_s)
         cut_s = _powered_off(pair.buttons(done_s))[0].at_s
-        pair.wait_until(
-            "the node that is left to answer", lambda: answered(cut_s + 1.0, elsewhere=False), pace.answer_s
-        )
+        pair.wait_until("the node that is left to answer", lambda: answered(cut_s + 1.0), pace.answer_s)
 
 
 def _powered_off(buttons: Sequence[Button]) -> list[Button]:
@@ -240,19 +224,12 @@ def switched_off(
     question before the word that the node is off counts.
     """
     if fault != POWER_OFF:
-        after_s: dict[str, float] = {}
-        for button in _powered_off(buttons):
-            after_s.setdefault(button.node, button.at_s - fault_s)
-        return after_s
-    said_s = min(
-        (alert.at_s for alert in alerts if f"Operation off of {before} " in alert.text and ": OK" in alert.text),
-        default=0.0,
-    )
+        # The first request counts.
+        return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}
+    off = (alert.at_s for alert in alerts if f"Operation off of {before} " in alert.text and ": OK" in alert.text)
+    said_s = min(off, default=0.0)
     asked = [button.at_s for button in buttons if button.node == before and button.at_s < said_s]
     return {before: max(asked) - fault_s} if asked else {}
-
-
-CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True)
@@ -261,15 +238,11 @@ class Spread:
 
     median_s: float
     interval: Interval | None
-    runs: int
 
 
 @dataclass(frozen=True)
 class TrialRow:
-    """All trials of one fault.
-
-    A time is None if no node was powered off, or no client was answered again.
-    """
+    """All trials of one fault. A time is None if no node was powered off, or no client was answered again."""
 
     fault: str
     runs: int
@@ -290,7 +263,7 @@ def run_trials(
     done = []
     for round_number in range(1, repeat + 1):
         for fault in faults:
-            say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault].summary}")
+            say(f"{round_number} of {repeat}: {PAIR_FAULTS[fault][0]}")
             done.append(run_trial(lab, pair, fault, pace, root))
     pair.wait_whole(pace.answer_s)
     return tuple(done)
@@ -321,12 +294,10 @@ def _row(trials: Sequence[FaultTrial]) -> TrialRow:
 
 
 def _spread(times_s: Sequence[float]) -> Spread | None:
-    return Spread(median(times_s), median_interval(times_s, CONFIDENCE), len(times_s)) if times_s else None
+    return Spread(median(times_s), median_interval(times_s, 0.9)) if times_s else None
 
 
 def document(trials: Sequence[FaultTrial]) -> str:
     """Return all trials, and one row for each fault, as JSON."""
-    return json.dumps(
-        {"schema": 1, "rows": [asdict(trial) for trial in rows(trials)], "trials": [asdict(trial) for trial in trials]},
-        indent=1,
-    )
+    listed = {"rows": [asdict(row) for row in rows(trials)], "trials": [asdict(trial) for trial in trials]}
+    return json.dumps({"schema": 1, **listed}, indent=1)

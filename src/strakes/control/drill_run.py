@@ -8,34 +8,38 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePath
-from types import TracebackType
+from pathlib import Path
 from typing import Self
 
 from strakes.base.errors import MeasurementError, StrakesError
-from strakes.control.drill_connections import AlertListener, ConnectionWatch
-from strakes.control.drill_contents import Reader, expected_sums, read_back
+from strakes.base.units import counted
 from strakes.control.drill_guard import Promise
-from strakes.control.drill_outcome import DrillOutcome, outcome_of
+from strakes.control.drill_outcome import DrillOutcome, Reader, expected_sums, outcome_of, read_back
 from strakes.control.fault import Fault, Seen
 from strakes.failover.timeline import Moment
 from strakes.model.phases import ProbePhase
 from strakes.model.plan import Plan
 from strakes.model.recovery_clients import WATCH, Timing, kind_of_clients, watch_phase, writers
-from strakes.runs.engine import Engine, LocalEngine
+from strakes.model.sample import Sample
+from strakes.runs.engine import Engine, LocalEngine, sweep
 from strakes.runs.messages import PlanResult, Progress
 from strakes.targets.command import Servers
+from strakes.targets.description import Interruption, TargetRecovery
+from strakes.targets.registry import detect
 from strakes.targets.workspace import Workspace
 
-_CELL = "drill"
 # Time limit in seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
+# Hanging clients that a message names.
 _MOST_NAMED = 10
 _FILE_BYTES = 4096
+# Time for the last look of the watchers in seconds, after which they are left behind.
 _WATCHER_S = 30.0
+# File systems keep a short history of connections (Lustre: 16 changes per target), with times in whole seconds.
 _LOOK_EVERY_S = 0.5
+_WHOLE_SECONDS_S = 1.0
 
 Say = Callable[[str], None]
 Watch = Callable[[Seen, threading.Event], None]
@@ -66,14 +70,11 @@ class Drill:
     @property
     def plan(self) -> Plan:
         """Return the plan that the engine runs."""
-        return Plan(self.clients, (self._phase,), seed=1)
-
-    @property
-    def _phase(self) -> ProbePhase:
-        return watch_phase(self.rate_per_s, self.timing, sessions=self.sessions, file_bytes=_FILE_BYTES)
+        phase = watch_phase(self.rate_per_s, self.timing, sessions=self.sessions, file_bytes=_FILE_BYTES)
+        return Plan(self.clients, (phase,), seed=1)
 
 
-def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener | None = None) -> DrillOutcome:
+def play(drill: Drill, fault: Fault, root: Path, say: Say) -> DrillOutcome:
     """Run a drill and return its outcome.
 
     ``root`` is the store, which has the journal of faults. Raises MeasurementError if the fault cannot be caused or
@@ -84,26 +85,14 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say, alerts: AlertListener
         reader = None if drill.reader is None else drill.reader.at(workspace.path.name)
         if reader is not None:
             reader.require()
-        limit_s = drill.timing.seconds + drill.timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
+        timing, servers = drill.timing, drill.servers
+        limit_s = timing.seconds + timing.undone_within_s + max(_PATIENCE_S, fault.back_within_s)
+        plan, place = drill.plan, workspace.path
         try:
-            _, outcome = perform(
-                engine,
-                drill.plan,
-                workspace.path,
-                _CELL,
-                limit_s,
-                drill.timing,
-                fault,
-                root,
-                say,
-                alerts,
-                servers=drill.servers,
-                reader=reader,
-            )
+            return perform(engine, plan, place, "drill", limit_s, timing, fault, root, say, servers, reader)[1]
         except ClientsHang:
             workspace.leave_alone()
             raise
-        return outcome
 
 
 class ClientsHang(MeasurementError):
@@ -122,7 +111,6 @@ def perform(
     fault: Fault,
     root: Path,
     say: Say,
-    alerts: AlertListener | None = None,
     servers: Servers | None = None,
     reader: Reader | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
@@ -130,10 +118,11 @@ def perform(
 
     Raises ClientsHang if the clients do not end within the fault's time limit for recovery.
     """
+    from strakes.targets.ceph_access import inside
+
     engine.start()
     connections = ConnectionWatch(workspace, servers)
-    watches = (fault.watch, connections.watch, *((alerts.watch,) if alerts else ()))
-    with _Stroke(fault, timing, root, say, watches, engine.cancel) as stroke:
+    with _Stroke(fault, timing, root, say, (fault.watch, connections.watch), engine.cancel) as stroke:
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
         finally:
@@ -145,14 +134,15 @@ def perform(
             raise stroke.failure
         if not stroke.struck or not result.log:
             raise _left_behind(plan, result, workspace, stroke) if hang else _nothing(result)
-        if hang:
-            lacking = stroke.not_undone or "the file system does not answer"
-        else:
-            lacking = stroke.not_undone or _wait_until_back(fault, stroke.moments)
+        lacking = stroke.not_undone
+        if not lacking:
+            lacking = "the file system does not answer" if hang else _wait_until_back(fault, stroke.moments)
+    # The file contents depend on the path that was passed to the engine. A file system that hangs is not asked for it.
+    place = inside(workspace).directory if plan.inside_ceph() and not hang else workspace
     outcome = outcome_of(
         kind_of_clients(plan),
         result.log,
-        {} if hang else expected_sums(plan, _watch_of(plan), _seen_by_engine(plan, workspace), name),
+        {} if hang else expected_sums(plan, _watch_of(plan), place, name),
         None if hang else read_back(workspace / name, reader and reader.at(name), wrote=writers(plan)),
         stroke.struck[0].at_s,
         stroke.moments,
@@ -163,6 +153,52 @@ def perform(
     if hang:
         raise _left_behind(plan, result, workspace, stroke, outcome)
     return result, outcome
+
+
+class ConnectionWatch:
+    """Reports the connection history of the file system under a directory, if it keeps one."""
+
+    def __init__(self, directory: Path, servers: Servers | None = None) -> None:
+        """Remember what there was before the drill. Raises StrakesError where the directory is not one."""
+        self._target = detect(directory, servers)
+        self._began_unix_s = time.time()
+        self._known = set(self._target.connection_changes())
+        self._recovered = {recovery.target: recovery for recovery in self._target.recoveries()}
+        self._status = {name: recovery.status for name, recovery in self._recovered.items()}
+
+    def watch(self, seen: Seen, stop: threading.Event) -> None:
+        """Report changes of connections and of the servers' recovery until ``stop`` is set, and once more then."""
+        looked_s = time.time()
+        over = False
+        while not over:
+            over = stop.wait(_LOOK_EVERY_S)
+            try:
+                changes = self._target.connection_changes()
+            except StrakesError as error:
+                seen(Moment(time.time(), "drill", f"the connections cannot be read: {error}"))
+                return
+            now_s = time.time()
+            for change in changes:
+                if change not in self._known:
+                    self._known.add(change)
+                    # It came after the previous reading, and within the recorded second.
+                    at_s = min(max(change.unix_s, looked_s), change.unix_s + _WHOLE_SECONDS_S)
+                    seen(Moment(at_s, f"connection to {change.target}", change.state))
+            looked_s = now_s
+            for recovery in self._target.recoveries():
+                if self._status.get(recovery.target) != recovery.status:
+                    self._status[recovery.target] = recovery.status
+                    seen(Moment(time.time(), recovery.target, recovery.status))
+
+    def interruptions(self) -> tuple[Interruption, ...]:
+        """Return when targets did not serve this mount since the beginning, and whether it was evicted."""
+        since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
+        return tuple(each for each in self._target.interruptions() if (each.ended_unix_s or now_s) > since_s)
+
+    def recoveries(self) -> tuple[TargetRecovery, ...]:
+        """Return how the targets counted it that recovered since the beginning, of servers that can be asked."""
+        now = self._target.recoveries()
+        return tuple(recovery for recovery in now if recovery != self._recovered.get(recovery.target))
 
 
 class _Stroke:
@@ -180,26 +216,22 @@ class _Stroke:
         self.moments: list[Moment] = []
         self.struck: tuple[Moment, ...] = ()
         self.failure: StrakesError | None = None
-        self._fault, self._timing, self._root, self._say = fault, timing, root, say
         self.undone, self.not_undone, self.gave_up = "", "", False
+        self._fault, self._timing, self._root, self._say = fault, timing, root, say
         self._end_clients = end_clients
         self._promise: Promise | None = None
         self._ahead_s = 0.0
         self._begun, self._stop, self._seen_enough = threading.Event(), threading.Event(), threading.Event()
         self._striker = threading.Thread(target=self._strike, daemon=True)
-        self._watchers = [
-            threading.Thread(target=watch, args=(self.moments.append, self._seen_enough), daemon=True)
-            for watch in watches
-        ]
+        seen = (self.moments.append, self._seen_enough)
+        self._watchers = [threading.Thread(target=watch, args=seen, daemon=True) for watch in watches]
 
     def __enter__(self) -> Self:
         for thread in (*self._watchers, self._striker):
             thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._seen_enough.set()
         for watcher in self._watchers:
             watcher.join(_WATCHER_S)
@@ -232,30 +264,24 @@ class _Stroke:
         except StrakesError as error:
             self.failure = error
             return
+        what = "the fault could not be caused"
         try:
             self.struck = self._fault.strike()
         except StrakesError as error:
-            self.failure = MeasurementError(
-                "the fault could not be caused", where=error.where, why=error.why or error.what
-            )
+            self.failure = MeasurementError(what, where=error.where, why=error.why or error.what)
         except OSError as error:
-            self.failure = MeasurementError(
-                "the fault could not be caused", where=self._fault.text, why=error.strerror or str(error)
-            )
+            self.failure = MeasurementError(what, where=self._fault.text, why=error.strerror or str(error))
         self.moments.extend(self.struck)
         # A fault that failed may have been caused in part.
         if self._promise is None or (self.struck and self._stop.wait(self._timing.undone_within_s)):
             return
         self._undo()
         # Clients may have been blocked until the undoing; any that are still blocked after the limit hang.
-        if not self._stop.wait(self._clients_left_s() + self._fault.back_within_s):
+        struck_s = self.struck[0].at_s if self.struck else time.time()
+        clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
+        if not self._stop.wait(clients_left_s + self._fault.back_within_s):
             self.gave_up = True
             self._end_clients()
-
-    def _clients_left_s(self) -> float:
-        """Return how long the clients are still to work."""
-        struck_s = self.struck[0].at_s if self.struck else time.time()
-        return max(0.0, struck_s + self._timing.after_s - time.time())
 
     def _undo(self) -> None:
         if self._promise is None:
@@ -289,13 +315,6 @@ def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
         time.sleep(_LOOK_EVERY_S)
 
 
-def _seen_by_engine(plan: Plan, workspace: Path) -> PurePath:
-    """Return the workspace's path as passed to the engine, whose file contents depend on it."""
-    from strakes.targets.ceph_access import inside
-
-    return inside(workspace).directory if plan.inside_ceph() else workspace
-
-
 def _watch_of(plan: Plan) -> ProbePhase:
     return next(phase for phase in plan.phases if isinstance(phase, ProbePhase))
 
@@ -311,21 +330,66 @@ def _left_behind(
     undone = f"the fault was undone ({stroke.undone})" if stroke.undone else "nothing was undone"
     if stroke.failure is not None:
         undone = f"{stroke.failure.what}: {stroke.failure.why or stroke.failure.where}"
-    error = ClientsHang(
-        f"clients that hang are left behind: {len(left)} of {plan.ranks}",
-        where=f"{', '.join(left[:_MOST_NAMED])}{more} in {workspace}",
-        why=f"{stroke.not_undone or undone}, and the file system does not answer them",
-        remedy=f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}",
-    )
+    what, where = f"clients that hang are left behind: {len(left)} of {plan.ranks}", ", ".join(left[:_MOST_NAMED])
+    why = f"{stroke.not_undone or undone}, and the file system does not answer them"
+    remedy = f"Check its servers. When they serve again: strakes clean {shlex.quote(str(workspace.parent))}"
+    error = ClientsHang(what, where=f"{where}{more} in {workspace}", why=why, remedy=remedy)
     error.outcome = outcome
     return error
 
 
 def _nothing(result: PlanResult) -> MeasurementError:
-    first = result.errors[0] if result.errors else None
-    return MeasurementError(
-        "the drill did not take place",
-        where=", ".join(f"{key} {value}" for key, value in (first.where if first else {}).items()),
-        why=f"{first.what}: {first.why}" if first else f"the clients' plan ended: {result.ended}",
-        remedy=first.remedy if first else "Give it more time before the fault: --before 10s",
+    what = "the drill did not take place"
+    if not result.errors:
+        why, remedy = f"the clients' plan ended: {result.ended}", "Give it more time before the fault: --before 10s"
+        return MeasurementError(what, why=why, remedy=remedy)
+    first = result.errors[0]
+    where = ", ".join(f"{key} {value}" for key, value in first.where.items())
+    return MeasurementError(what, where=where, why=f"{first.what}: {first.why}", remedy=first.remedy)
+
+
+class DrillVisit:
+    """A drill as a visit; ``make_fault`` gives the fault for the file system of a directory, ``root`` is the store."""
+
+    def __init__(
+        self, make_fault: Callable[[Path], Fault], timing: Timing, root: Path, servers: Servers | None = None
+    ) -> None:
+        self._make_fault, self._timing, self._root, self._servers = make_fault, timing, root, servers
+
+    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
+        """Do one drill. Raises MeasurementError where a client, or a server, did not come back."""
+        fault = self._make_fault(workspace)
+        fault.level()
+        timing, root = self._timing, self._root
+        result, outcome = perform(
+            engine, plan, workspace, name, limit_s, timing, fault, root, lambda _text: None, self._servers
+        )
+        left = sweep(workspace, name)
+        if outcome.lacking:
+            what = "the servers differ from their state before the drill"
+            raise MeasurementError(what, where=str(workspace.parent), why=outcome.lacking)
+        samples = tuple(_with_figures(sample, outcome) if sample.name == WATCH else sample for sample in result.samples)
+        return replace(result, samples=samples, cleaned=not left, left=left)
+
+
+def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
+    outages = outcome.line.outages
+    if gone := outcome.line.gone:
+        why = ", ".join(f"{count} {errno}" for errno, count in outcome.errors.items()) or "the drill ended too soon"
+        raise MeasurementError(
+            "not every client got answers again after the fail-over",
+            where=f"{len(gone)} of {counted(len(outages), 'client')}: {', '.join(gone[:5])}",
+            why=why,
+            remedy="Check the servers' logs; strakes failover drill shows the time line.",
+        )
+    # Nobody noticed it: then nobody had to wait until it was over.
+    first_s, median_s, last_s = outcome.line.back_after_s or (0.0, 0.0, 0.0)
+    extra = {
+        "unanswered": outcome.unanswered,
+        "outages": [[outage.client, outage.stall_s, outage.back_after_s, outage.hit] for outage in outages],
+        "recoveries": [asdict(target) for target in outcome.line.targets],
+    }
+    judged = replace(
+        sample, acknowledged=outcome.acknowledged, lost=outcome.lost, failed=outcome.failed, repeated=outcome.repeated
     )
+    return replace(judged, recovery_first_s=first_s, recovery_median_s=median_s, recovery_last_s=last_s, extra=extra)

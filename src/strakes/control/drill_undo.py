@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.processes import process_start
@@ -20,7 +20,7 @@ from strakes.targets.command import Runner, run
 
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
-# The exit status of a remote shell that did not reach its host.
+# The exit status of ssh that did not reach its host.
 _NOT_REACHED = 255
 
 
@@ -29,14 +29,14 @@ class NotReachedError(MeasurementError):
 
 
 class Undo(ABC):
-    """The undoing of one fault, idempotent. ``text`` quotes its commands."""
+    """The undoing of one fault, idempotent."""
 
-    kind: ClassVar[str]
+    words: ClassVar[str] = ""
 
     @property
-    @abstractmethod
     def text(self) -> str:
-        """Return what will be done, in words."""
+        """Return what will be done, in words that quote its commands."""
+        return self.words.format_map(vars(self))
 
     @abstractmethod
     def do(self, ask: Runner = run) -> str:
@@ -50,7 +50,6 @@ class Undo(ABC):
 class RunCommand(Undo):
     """Runs a command, then, if given, repeats ``look`` until its output contains ``answer``."""
 
-    kind: ClassVar[str] = "command"
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()
     answer: str = ""
@@ -62,8 +61,26 @@ class RunCommand(Undo):
         return f"run: {shlex.join(self.argv)}{waits}"
 
     def do(self, ask: Runner = run) -> str:
-        """Run the command, and wait for its effect. Raises MeasurementError when it fails, or has no effect."""
-        run_command(self.argv, self.look, self.answer, ask)
+        """Run the command, and wait for its effect.
+
+        Raises MeasurementError with the command's output if it fails or the answer does not come, NotReachedError if
+        its remote shell does not reach the host.
+        """
+        done = ask(self.argv, COMMAND_S)
+        if done.status != 0:
+            kind = NotReachedError if done.status == _NOT_REACHED else MeasurementError
+            why = done.stderr.strip() or done.stdout.strip() or f"status {done.status}"
+            raise kind("a command failed", where=shlex.join(self.argv), why=why)
+        deadline = time.monotonic() + COMMAND_S
+        while self.look:
+            seen = ask(self.look)
+            if seen.status == 0 and self.answer in seen.stdout:
+                break
+            if time.monotonic() > deadline:
+                what = f"no answer {self.answer!r} within {COMMAND_S:g} s"
+                why = seen.stderr.strip() or seen.stdout.strip()
+                raise MeasurementError(what, where=shlex.join(self.look), why=why)
+            time.sleep(_LOOK_EVERY_S)
         return ""
 
 
@@ -75,7 +92,6 @@ class MountTargets(Undo):
     server and others have mounted. While another server does not answer, nobody knows whether it has them.
     """
 
-    kind: ClassVar[str] = "mount-targets"
     names: tuple[str, ...]
     mounts: tuple[str, ...]
     here: str = ""
@@ -100,8 +116,8 @@ class MountTargets(Undo):
                 taken |= dict.fromkeys(self._mounted(words, ask), words)
             except StrakesError as error:
                 silent.append(f"{words}: {error.why or error.what}")
-        left = [name for name in self.names if name not in taken]
-        if silent and set(left) - self._mounted(self.here, ask):
+        left = {name: mount for name, mount in zip(self.names, self.mounts, strict=True) if name not in taken}
+        if silent and left.keys() - self._mounted(self.here, ask):
             raise NotReachedError(
                 f"{', '.join(left)} cannot be mounted again safely",
                 where="; ".join(silent),
@@ -109,16 +125,14 @@ class MountTargets(Undo):
                 remedy="When it answers: strakes failover undo. If you are sure that it is off, run: "
                 f"{'; '.join(self.mounts)}",
             )
-        failure: StrakesError | None = None
-        for name, mount in zip(self.names, self.mounts, strict=True):
-            if name in taken:
-                continue
+        failures = []
+        for mount in left.values():
             try:
-                run_command(tuple(shlex.split(mount)), (), "", ask)
+                RunCommand(tuple(shlex.split(mount))).do(ask)
             except StrakesError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+                failures.append(error)
+        if failures:
+            raise failures[0]
         return "; ".join(f"{name} was left where another server has mounted it ({taken[name]})" for name in taken)
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
@@ -136,15 +150,10 @@ class MountTargets(Undo):
 class Continue(Undo):
     """Sends SIGCONT to a stopped process; its start time ``started`` detects a reused process id."""
 
-    kind: ClassVar[str] = "continue"
+    words = "kill -CONT {name} (process {pid})"
     name: str
     pid: int
     started: int
-
-    @property
-    def text(self) -> str:
-        """Return the signal and the process that gets it."""
-        return f"kill -CONT {self.name} (process {self.pid})"
 
     def do(self, ask: Runner = run) -> str:
         """Let the process go on, if it is still the one that was stopped."""
@@ -161,30 +170,20 @@ class FreeRoom(Undo):
     The start time ``started`` detects a reused process id.
     """
 
-    kind: ClassVar[str] = "free-room"
+    words = "run: truncate --size 0 /proc/{pid}/fd/{descriptor} (an unnamed file, gone when process {pid} ends)"
     pid: int
     started: int
     descriptor: int
-
-    @classmethod
-    def of_this_process(cls, descriptor: int) -> Self:
-        """Return the undoing for a file of this process."""
-        return cls(os.getpid(), process_start(os.getpid()) or 0, descriptor)
 
     @property
     def path(self) -> str:
         """Return what leads to the file, and to no other."""
         return f"/proc/{self.pid}/fd/{self.descriptor}"
 
-    @property
-    def text(self) -> str:
-        """Describe the file."""
-        return f"run: truncate --size 0 {self.path} (an unnamed file, gone when process {self.pid} ends)"
-
     def do(self, ask: Runner = run) -> str:
         """Empty the file, unless it is gone. Raises MeasurementError where it cannot be emptied."""
         if process_start(self.pid) == self.started:
-            run_command(("truncate", "--no-create", "--size", "0", self.path), (), "", ask)
+            RunCommand(("truncate", "--no-create", "--size", "0", self.path)).do(ask)
         return ""
 
 
@@ -192,14 +191,9 @@ class FreeRoom(Undo):
 class StartMetadataServer(Undo):
     """The start of a metadata server of a CephFS lab, unless it runs."""
 
-    kind: ClassVar[str] = "lab-mds"
+    words = "start mds.{name} of the lab in {lab}"
     lab: str
     name: str
-
-    @property
-    def text(self) -> str:
-        """Name the metadata server to start, and its lab."""
-        return f"start mds.{self.name} of the lab in {self.lab}"
 
     def do(self, ask: Runner = run) -> str:
         """Start the metadata server again."""
@@ -213,13 +207,8 @@ class StartMetadataServer(Undo):
 class RestorePair(Undo):
     """The cables and the power of the pair of a lab, restored."""
 
-    kind: ClassVar[str] = "lab-pair"
+    words = "connect every cable and switch on every node of the lab {lab}"
     lab: str
-
-    @property
-    def text(self) -> str:
-        """Name the lab and its part to restore."""
-        return f"connect every cable and switch on every node of the lab {self.lab}"
 
     def do(self, ask: Runner = run) -> str:
         """Restore cables and power of the lab, if it still exists."""
@@ -233,33 +222,8 @@ class RestorePair(Undo):
 
 
 _KINDS: Mapping[str, type[Undo]] = {
-    kind.kind: kind for kind in (RunCommand, MountTargets, Continue, FreeRoom, StartMetadataServer, RestorePair)
+    kind.__name__: kind for kind in (RunCommand, MountTargets, Continue, FreeRoom, StartMetadataServer, RestorePair)
 }
-
-
-def run_command(argv: tuple[str, ...], look: tuple[str, ...], answer: str, ask: Runner) -> None:
-    """Run a command, and wait until ``look`` gives the answer.
-
-    Raises MeasurementError with the command's output if it fails or the answer does not come, NotReachedError if its
-    remote shell does not reach the host.
-    """
-    done = ask(argv, COMMAND_S)
-    if done.status != 0:
-        kind = NotReachedError if done.status == _NOT_REACHED else MeasurementError
-        raise kind(
-            "a command failed",
-            where=shlex.join(argv),
-            why=done.stderr.strip() or done.stdout.strip() or f"status {done.status}",
-        )
-    deadline = time.monotonic() + COMMAND_S
-    while look:
-        seen = ask(look)
-        if seen.status == 0 and answer in seen.stdout:
-            return
-        if time.monotonic() > deadline:
-            why = seen.stderr.strip() or seen.stdout.strip()
-            raise MeasurementError(f"no answer {answer!r} within {COMMAND_S:g} s", where=shlex.join(look), why=why)
-        time.sleep(_LOOK_EVERY_S)
 
 
 def to_record(undo: Undo) -> dict[str, Any]:
@@ -269,12 +233,11 @@ def to_record(undo: Undo) -> dict[str, Any]:
     >>> from_record(to_record(undo)) == undo
     True
     """
-    return {"kind": undo.kind, **asdict(undo)}  # type: ignore[call-overload]
+    return {"kind": type(undo).__name__, **asdict(undo)}  # type: ignore[call-overload]
 
 
 def from_record(record: Mapping[str, Any]) -> Undo:
     """Read what the journal keeps. Raises KeyError or TypeError for anything else."""
-    values = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "kind"
-    }
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+    del values["kind"]
     return _KINDS[record["kind"]](**values)

@@ -7,7 +7,6 @@ import shlex
 import signal
 import threading
 import time
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,12 +55,10 @@ class MetadataServerFault(Fault):
         self.before = servers
         victim = next((server for server in servers.values() if server.rank == 0 and server.state == _ACTIVE), None)
         if victim is None or not any(server.state in _STANDBYS for server in servers.values()):
-            raise BadInputError(
-                "the file system has no standby metadata server",
-                where=self.lab.name if self.lab else str(self.config),
-                why=", ".join(f"{server.name} is {server.state}" for server in servers.values()),
-                remedy="Start a standby. In a lab: run strakes lab down, then strakes lab up ceph.",
-            )
+            what, where = "the file system has no standby metadata server", self.lab.name if self.lab else self.config
+            why = ", ".join(f"{server.name} is {server.state}" for server in servers.values())
+            remedy = "Start a standby. In a lab: run strakes lab down, then strakes lab up ceph."
+            raise BadInputError(what, where=str(where), why=why, remedy=remedy)
         self.victim = victim
         self._changes: list[tuple[float, CephDaemon]] = []
         self._counted: dict[str, tuple[int | None, int | None]] = {}
@@ -71,13 +68,8 @@ class MetadataServerFault(Fault):
         words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
         done = run(words, _FLUSH_S)
         if done.status != 0:
-            raise MeasurementError(
-                "the journal of the metadata server cannot be flushed", where=shlex.join(words), why=done.stderr.strip()
-            )
-
-    @abstractmethod
-    def strike(self) -> tuple[Moment, ...]:
-        """Do the fault, and return its steps with their times."""
+            what = "the journal of the metadata server cannot be flushed"
+            raise MeasurementError(what, where=shlex.join(words), why=done.stderr.strip())
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report every change in the state of a metadata server to ``seen``, until ``stop`` is set."""
@@ -97,13 +89,8 @@ class MetadataServerFault(Fault):
                             if server.state == _ACTIVE:
                                 # Later its clients may have left.
                                 self._counted[name] = self._ask(name)
-                            seen(
-                                Moment(
-                                    at_s,
-                                    f"mds.{name}",
-                                    server.state + (f", rank {server.rank}" if server.rank >= 0 else ""),
-                                )
-                            )
+                            rank = f", rank {server.rank}" if server.rank >= 0 else ""
+                            seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
                     known = now
         except StrakesError as error:
             seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
@@ -114,19 +101,16 @@ class MetadataServerFault(Fault):
         The monitors told the steps; the server's own counters are added where it runs on this machine.
         """
         recoveries = []
-        for name in dict.fromkeys(server.name for _, server in self._changes if server.state == _ACTIVE):
+        for name, (sessions, replayed) in self._counted.items():
             steps = [
                 (at_s, server)
                 for at_s, server in self._changes
                 if server.name == name and server.rank >= 0 and server.state not in _STANDBYS
             ]
-            done = max(at_s for at_s, server in steps if server.state == _ACTIVE)
-            rank = steps[-1][1].rank
-            sessions, replayed = self._counted[name]
-            took_s = round(done - steps[0][0], 1)
-            recoveries.append(
-                TargetRecovery(f"mds.{name}, rank {rank}", steps[-1][1].state, took_s, sessions, None, replayed)
-            )
+            took_s = round(max(at_s for at_s, server in steps if server.state == _ACTIVE) - steps[0][0], 1)
+            last = steps[-1][1]
+            target = f"mds.{name}, rank {last.rank}"
+            recoveries.append(TargetRecovery(target, last.state, took_s, sessions, None, replayed))
         return tuple(recoveries)
 
     def _ask(self, name: str) -> tuple[int | None, int | None]:
@@ -147,8 +131,7 @@ class MetadataServerFault(Fault):
 
         with Monitors(self.config) as monitors:
             now = _servers(monitors)
-        wanted = sorted(server.state for server in self.before.values())
-        there = sorted(server.state for server in now.values())
+        wanted, there = (sorted(server.state for server in servers.values()) for servers in (self.before, now))
         return "" if wanted == there else f"the metadata servers are {', '.join(there)}; they were {', '.join(wanted)}"
 
 
@@ -159,28 +142,18 @@ class _ProcessFault(MetadataServerFault):
 
     def __init__(self, ask: Ask) -> None:
         super().__init__(ask)
+        role = f"mds.{self.victim.name}"
         if self.lab is None:
-            kill, start = (
-                f"'ssh HOST systemctl {what} ceph-mds@{self.victim.name}'" for what in ("kill -s KILL", "start")
-            )
-            raise BadInputError(
-                "strakes can kill or stop a metadata server only in a lab on this machine",
-                where=str(ask.directory),
-                remedy=f"Elsewhere, give the commands: --fault-command {kill} --restore-command {start}",
-            )
-        self._pid = next(
-            (
-                process.pid
-                for process in self.lab.processes
-                if process.role == f"mds.{self.victim.name}" and process.alive
-            ),
-            0,
-        )
+            ssh = "ssh HOST systemctl"
+            kill, start = (f"'{ssh} {what} ceph-mds@{self.victim.name}'" for what in ("kill -s KILL", "start"))
+            what = "strakes can kill or stop a metadata server only in a lab on this machine"
+            remedy = f"Elsewhere, give the commands: --fault-command {kill} --restore-command {start}"
+            raise BadInputError(what, where=str(ask.directory), remedy=remedy)
+        alive = (process.pid for process in self.lab.processes if process.role == role and process.alive)
+        self._pid = next(alive, 0)
         if not self._pid:
-            raise BadInputError(
-                f"mds.{self.victim.name} is active but was not started by this lab", where=self.lab.name
-            )
-        self.text = f"kill -{self.word} mds.{self.victim.name} (process {self._pid}), the active metadata server"
+            raise BadInputError(f"{role} is active but was not started by this lab", where=self.lab.name)
+        self.text = f"kill -{self.word} {role} (process {self._pid}), the active metadata server"
 
     def strike(self) -> tuple[Moment, ...]:
         os.kill(self._pid, signal.Signals[f"SIG{self.word}"])
@@ -251,12 +224,9 @@ def _configuration(directory: Path) -> Path:
     from strakes.targets.ceph_access import access_of
 
     if not is_cephfs(directory):
-        raise BadInputError(
-            "this fault works only on CephFS",
-            where=str(directory),
-            remedy="Try it on a lab (strakes lab up ceph), or give your own command: --fault-command 'ssh mds1 "
-            "reboot -f'",
-        )
+        own = "give your own command: --fault-command 'ssh mds1 reboot -f'"
+        remedy = f"Try it on a lab (strakes lab up ceph), or {own}"
+        raise BadInputError("this fault works only on CephFS", where=str(directory), remedy=remedy)
     return Path(access_of(mount_of(directory)).configuration or os.environ.get("CEPH_CONF", "") or _USUAL_CONFIGURATION)
 
 

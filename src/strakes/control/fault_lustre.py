@@ -1,4 +1,4 @@
-"""Faults of Lustre: a target unmounted, all services of its server stopped, its disk slowed, this client cut off.
+"""Faults of Lustre: a target unmounted, all services of its server stopped, this client cut off.
 
 Commands for a server run through ``--servers``, or locally if this machine is that server.
 """
@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 import shlex
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
-from strakes.control.drill_undo import MountTargets, RunCommand, Undo
-from strakes.control.fault import Ask
-from strakes.control.fault_command import OneCommand, each_of
-from strakes.control.fault_disk import slowing
-from strakes.targets.command import Completed, Runner, run
+from strakes.control.drill_undo import MountTargets, RunCommand
+from strakes.control.fault import Ask, OneCommand, each_of
+from strakes.targets.command import Runner, run
 from strakes.targets.lustre_lfs import list_nids
 from strakes.targets.lustre_servers import THIS_NODE, host_of
 from strakes.targets.lustre_target import LustreTarget
@@ -73,11 +71,7 @@ def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
         name = next((option.removeprefix("svname=") for option in options if option.startswith("svname=")), "")
         if name:  # a client's mount has none
             targets.append(MountedTarget(name, words[0], words[1], tuple(options)))
-    return tuple(sorted(targets, key=lambda target: (_place(target.name), target.name)))
-
-
-def _place(name: str) -> int:
-    return next((number for number, kind in enumerate(_STARTS) if kind in name), len(_STARTS))
+    return tuple(sorted(targets, key=lambda target: (*(kind not in target.name for kind in _STARTS), target.name)))
 
 
 class _LustreFault(OneCommand):
@@ -90,12 +84,9 @@ class _LustreFault(OneCommand):
         self._run = run_one
         target = detect(ask.directory, ask.servers)
         if not isinstance(target, LustreTarget):
-            raise BadInputError(
-                "this fault works only on Lustre",
-                where=str(ask.directory),
-                why=f"it is on {target.mount.file_system}",
-                remedy="Elsewhere, give your own command: --fault-command 'ssh mds1 reboot -f'",
-            )
+            why = f"it is on {target.mount.file_system}"
+            remedy = "Elsewhere, give your own command: --fault-command 'ssh mds1 reboot -f'"
+            raise BadInputError("this fault works only on Lustre", where=str(ask.directory), why=why, remedy=remedy)
         self.file_system = target
 
     def lacking(self) -> str:
@@ -111,58 +102,45 @@ class _ServerFault(_LustreFault):
         where = self.file_system.server_addresses()
         name = ask.target or self._of_directory(ask)
         if name not in where:
-            raise BadInputError(
-                "--target is not a target of this file system", where=name, remedy=f"One of: {', '.join(where)}."
-            )
+            what, remedy = "--target is not a target of this file system", f"One of: {', '.join(where)}."
+            raise BadInputError(what, where=name, remedy=remedy)
         if not _NETWORK.match(where[name]):
-            raise EnvironmentLacksError(
-                f"the server of {name} is not known",
-                where=where[name] or "no address",
-                why="this client is not connected to it",
-                remedy="Wait until the target serves this client again: strakes target DIR.",
-            )
+            what, why = f"the server of {name} is not known", "this client is not connected to it"
+            remedy = "Wait until the target serves this client again: strakes target DIR."
+            raise EnvironmentLacksError(what, where=where[name] or "no address", why=why, remedy=remedy)
         self.host = host_of(where[name])
         if self.host != THIS_NODE and ask.servers is None:
-            raise BadInputError(
-                f"the server of {name} cannot be reached",
-                where=self.host,
-                remedy="Say how commands get there: --servers 'ssh {host} sudo'",
-            )
+            what, remedy = f"the server of {name} cannot be reached", "--servers 'ssh {host} sudo'"
+            raise BadInputError(what, where=self.host, remedy=f"Say how commands get there: {remedy}")
         self._servers = ask.servers
         self._refuse_cluster(name)
         self.there = mounted_targets(self._checked("cat", "/proc/mounts"))
-        victim = next((target for target in self.there if target.name == name), None)
-        if victim is None:
-            raise BadInputError(
-                f"{name} is not mounted on its server",
-                where=self.host,
-                why=f"mounted there: {', '.join(target.name for target in self.there) or 'no target'}",
-            )
-        self.victim = victim
-        strike, undo = self.commands()
+        names = [target.name for target in self.there]
+        if name not in names:
+            why = f"mounted there: {', '.join(names) or 'no target'}"
+            raise BadInputError(f"{name} is not mounted on its server", where=self.host, why=why)
+        self.victim = self.there[names.index(name)]
+        strike, stopped = self.commands()
         self._strike = self._there("sh", "-c", strike)
-        self.undo = undo if isinstance(undo, Undo) else RunCommand(self._there("sh", "-c", undo))
+        self.undo = self._mount_again(stopped)
         self.text = f"on {self.host}: {strike}"
 
     @abstractmethod
-    def commands(self) -> tuple[str, str | Undo]:
-        """Return the shell command that causes the fault, and the undoing: an idempotent command or an Undo."""
+    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
+        """Return the shell command that causes the fault, and the targets that it stops, in start order."""
 
-    def mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
+    def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
         """Return what mounts targets where they were, unless another server has them meanwhile."""
-        others = [host for host in self._others(targets) if host not in (self.host, THIS_NODE)]
+        looks = ("cat", "/proc/mounts")
+        mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
+        hosts = dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))
+        others = [host for host in hosts if host not in (self.host, THIS_NODE)] if self._servers else []
         return MountTargets(
             tuple(target.name for target in targets),
             tuple(shlex.join(self._there("sh", "-c", target.mount_unless_mounted)) for target in targets),
-            shlex.join(self._there("cat", "/proc/mounts")),
-            tuple(shlex.join(self._servers.argv(host, ("cat", "/proc/mounts"))) for host in others)
-            if self._servers
-            else (),
+            shlex.join(self._there(*looks)),
+            tuple(shlex.join(self._servers.argv(host, looks)) for host in others if self._servers),
         )
-
-    def _others(self, targets: Sequence[MountedTarget]) -> dict[str, None]:
-        mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
-        return dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))
 
     def _of_directory(self, ask: Ask) -> str:
         placement = self.file_system.placement(ask.directory)
@@ -170,51 +148,43 @@ class _ServerFault(_LustreFault):
         return self.file_system.metadata_target_name(number)
 
     def _refuse_cluster(self, name: str) -> None:
-        states = self.ask("systemctl", "is-active", "pacemaker", "pacemaker_remote").stdout
+        words = self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")
+        states = self._run(words).stdout
         # On its way to work, or to its end, it manages them too.
         if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
-            raise BadInputError(
-                f"Pacemaker manages the server of {name}",
-                where=self.host,
-                why="it would start the stopped target on another server, and both could mount the disk",
-                remedy="Use the faults node-standby, node-fence and resource-fail.",
-            )
+            why = "it would start the stopped target on another server, and both could mount the disk"
+            remedy = "Use the faults node-standby, node-fence and resource-fail."
+            raise BadInputError(f"Pacemaker manages the server of {name}", where=self.host, why=why, remedy=remedy)
 
     def _there(self, *argv: str) -> tuple[str, ...]:
         if self.host == THIS_NODE or self._servers is None:
             return argv
         return self._servers.argv(self.host, argv)
 
-    def ask(self, *argv: str) -> Completed:
-        """Run a command on the server."""
-        return self._run(self._there(*argv))
-
     def _checked(self, *argv: str) -> str:
-        done = self.ask(*argv)
+        words = self._there(*argv)
+        done = self._run(words)
         if done.status != 0:
-            raise EnvironmentLacksError(
-                "the server does not answer",
-                where=shlex.join(self._there(*argv)),
-                why=done.stderr.strip() or f"status {done.status}",
-                remedy="Try that command; --servers must reach the server as root.",
-            )
+            why = done.stderr.strip() or f"status {done.status}"
+            remedy = "Try that command; --servers must reach the server as root."
+            raise EnvironmentLacksError("the server does not answer", where=shlex.join(words), why=why, remedy=remedy)
         return done.stdout
 
 
 class UnmountTarget(_ServerFault):
     """A target unmounted in order: clients wait, and go on when it is mounted again."""
 
-    def commands(self) -> tuple[str, Undo]:
-        """Unmount it, and mount it again."""
-        return self.victim.unmount, self.mount_again([self.victim])
+    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
+        """Unmount it."""
+        return self.victim.unmount, [self.victim]
 
 
 class ForceUnmountTarget(_ServerFault):
     """A target unmounted by force: clients are evicted, and their operations fail."""
 
-    def commands(self) -> tuple[str, Undo]:
-        """Unmount it by force, and mount it again."""
-        return f"umount -f {shlex.quote(self.victim.mount_point)}", self.mount_again([self.victim])
+    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
+        """Unmount it by force."""
+        return f"umount -f {shlex.quote(self.victim.mount_point)}", [self.victim]
 
 
 class StopServices(_ServerFault):
@@ -223,30 +193,13 @@ class StopServices(_ServerFault):
     Its management service too, unless another file system has targets there, which would miss it as well.
     """
 
-    def commands(self) -> tuple[str, Undo]:
-        """Unmount them, and mount them again in their order."""
+    def commands(self) -> tuple[str, Sequence[MountedTarget]]:
+        """Unmount them in reverse order."""
         file_system = self.victim.name.rpartition("-")[0]
         mine = [target for target in self.there if is_target_of(target.name, file_system)]
         if all(target in mine or "-" not in target.name for target in self.there):
             mine = list(self.there)
-        stop = " && ".join(target.unmount for target in reversed(mine))
-        return stop, self.mount_again(mine)
-
-
-class SlowTarget(_ServerFault):
-    """A slow disk: by dm-delay on a volume of the device mapper, otherwise by readers of the whole disk."""
-
-    def commands(self) -> tuple[str, str]:
-        """Return the command that slows the disk, and the one that undoes it."""
-        device = self.victim.device
-        if not device.startswith("/dev/"):
-            raise BadInputError(
-                f"the disk of {self.victim.name} cannot be slowed",
-                where=f"{device} on {self.host}",
-                why="strakes can slow block devices only",
-                remedy="Give your own commands: --fault-command and --restore-command.",
-            )
-        return slowing(device, self.victim.name, lambda words: self.ask(*words))
+        return " && ".join(target.unmount for target in reversed(mine)), mine
 
 
 class CutClient(_LustreFault):
@@ -256,16 +209,11 @@ class CutClient(_LustreFault):
     """
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
-        """Find the LNet networks. Raises BadInputError if the client has none."""
         super().__init__(ask, run_one)
-        known = (_NETWORK.match(address) for address in self.file_system.server_addresses().values())
-        theirs = dict.fromkeys(match["network"] for match in known if match and match["network"] != _LOOPBACK)
+        theirs = _networks(self.file_system.server_addresses().values())
         if not theirs:
-            raise BadInputError(
-                "this client has no network to its servers",
-                where=str(ask.directory),
-                why="they are on this machine, or it is connected to none of them",
-            )
+            why = "they are on this machine, or it is connected to none of them"
+            raise BadInputError("this client has no network to its servers", where=str(ask.directory), why=why)
         # Messages from a remote network arrive through a router at an address in our network.
         rules = [
             f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]
@@ -283,5 +231,9 @@ class CutClient(_LustreFault):
             own = list_nids().ask(self._run)
         except StrakesError:
             return []
-        matches = (_NETWORK.match(address) for address in own)
-        return list(dict.fromkeys(match["network"] for match in matches if match and match["network"] != _LOOPBACK))
+        return _networks(own)
+
+
+def _networks(addresses: Iterable[str]) -> list[str]:
+    matches = (_NETWORK.match(address) for address in addresses)
+    return list(dict.fromkeys(match["network"] for match in matches if match and match["network"] != _LOOPBACK))

@@ -11,15 +11,14 @@ import socket
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.control.drill_undo import RunCommand, Undo
-from strakes.control.fault import Ask, Seen
-from strakes.control.fault_command import OneCommand, words_of
+from strakes.control.fault import Ask, OneCommand, Seen, words_of
 from strakes.failover.cib import Cib
 from strakes.failover.timeline import Moment
 from strakes.targets.calls import mount_of
@@ -28,7 +27,6 @@ from strakes.targets.description import TargetRecovery
 from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
-_CRM_MON = ("crm_mon", "--one-shot", "--output-as=xml")
 _FENCING_S = "120"
 _PLACE = re.compile(r" on [^,]*")
 # Node states of crm_mon; a node with none of them is online.
@@ -56,19 +54,12 @@ class View:
 
         The node that a resource runs on is for the cluster to choose, and does not count.
         """
+
+        def states(view: View, resource: str) -> list[str]:
+            return sorted(_PLACE.sub("", copy) for copy in view.resources.get(resource, "").split("; "))
+
         nodes = [name for name, said in self.nodes.items() if said != before.nodes.get(name)]
-        return nodes + [
-            name for name, said in before.resources.items() if _states(self.resources.get(name, "")) != _states(said)
-        ]
-
-
-def _states(states: str) -> list[str]:
-    """Return the states of all copies of a resource, without their nodes.
-
-    >>> _states("Promoted on mds-b; Unpromoted on mds-a, failed")
-    ['Promoted', 'Unpromoted, failed']
-    """
-    return sorted(_PLACE.sub("", copy) for copy in states.split("; "))
+        return nodes + [name for name in before.resources if states(self, name) != states(before, name)]
 
 
 def view_of(text: str) -> View:
@@ -83,10 +74,9 @@ def view_of(text: str) -> View:
         place = next((node.get("name", "?") for node in resource.iterfind("./node")), "nowhere")
         failed = ", failed" if resource.get("failed") == "true" else ""
         resources.setdefault(resource.get("id", "?"), []).append(f"{resource.get('role', '?')} on {place}{failed}")
-    events = status.iterfind("./fence_history/fence_event")
     fencing = (
         f"{event.get('action')} of {event.get('target')}: {event.get('status')} at {event.get('completed', '?')}"
-        for event in events
+        for event in status.iterfind("./fence_history/fence_event")
     )
     return View(nodes, {name: "; ".join(sorted(said)) for name, said in resources.items()}, tuple(sorted(fencing)))
 
@@ -103,12 +93,7 @@ class PacemakerFault(OneCommand):
         self._via = words_of("--via", ask.via) if ask.via else ()
         self.before = self._look()
         self._last = self.before
-        if ask.node not in self.before.nodes:
-            raise BadInputError(
-                "--node is missing or not in the cluster",
-                where=ask.node or "--node",
-                remedy=f"One of: {', '.join(self.before.nodes)}.",
-            )
+        _require("--node", ask.node, self.before.nodes)
         self.node = ask.node
         self._strike, self.undo = self._commands(ask)
         self.text = f"run: {shlex.join(self._strike)}"
@@ -128,11 +113,10 @@ class PacemakerFault(OneCommand):
                 if not silent:
                     seen(Moment(time.time(), "cluster", f"does not answer: {error.why or error.what}"))
                 silent = True
-                continue
-            silent = False
-            for source, text in now.differences(self._last):
-                seen(Moment(time.time(), source, text))
-            self._last = now
+            else:
+                for source, text in now.differences(self._last):
+                    seen(Moment(time.time(), source, text))
+                silent, self._last = False, now
 
     def require_serves(self, directory: Path) -> None:
         """Raise BadInputError if the directory is on no file system of the cluster."""
@@ -142,12 +126,9 @@ class PacemakerFault(OneCommand):
         if is_served(cib, mount):
             return
         served = [*_addresses_of(cib), *(one.mount_point for one in cib.services if one.is_mount)]
-        raise BadInputError(
-            "the cluster does not serve this directory",
-            where=str(directory),
-            why=f"it is on {mount.source} ({mount.file_system}), and the cluster has {', '.join(served) or 'no mount'}",
-            remedy="Give a directory on a mount of the cluster. --fault-command causes any fault, wherever DIR is.",
-        )
+        why = f"it is on {mount.source} ({mount.file_system}), and the cluster has {', '.join(served) or 'no mount'}"
+        remedy = "Give a directory on a mount of the cluster. --fault-command causes any fault, wherever DIR is."
+        raise BadInputError("the cluster does not serve this directory", where=str(directory), why=why, remedy=remedy)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
         """Return where each resource was when the cluster was last asked."""
@@ -163,7 +144,7 @@ class PacemakerFault(OneCommand):
         return (*self._via, *argv)
 
     def _look(self) -> View:
-        words = self.words(*_CRM_MON)
+        words = self.words("crm_mon", "--one-shot", "--output-as=xml")
         done = self._run(words)
         try:
             if done.status == 0:
@@ -171,12 +152,8 @@ class PacemakerFault(OneCommand):
             why = done.stderr.strip() or done.stdout.strip()[-200:] or f"status {done.status}"
         except Xml.ParseError as error:
             why = str(error)
-        raise EnvironmentLacksError(
-            "the cluster does not answer",
-            where=shlex.join(words),
-            why=why,
-            remedy="Reach a node of the cluster with --via 'ssh NODE'",
-        )
+        remedy = "Reach a node of the cluster with --via 'ssh NODE'"
+        raise EnvironmentLacksError("the cluster does not answer", where=shlex.join(words), why=why, remedy=remedy)
 
 
 def _addresses_of(cib: Cib) -> list[str]:
@@ -212,10 +189,8 @@ class StandbyNode(PacemakerFault):
     """A node on standby: everything moves away in order, nothing is fenced."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        def standby(value: str) -> tuple[str, ...]:
-            return self.words("crm_standby", "--node", ask.node, *value.split())
-
-        return standby("--update on"), RunCommand(standby("--delete"))
+        words = self.words("crm_standby", "--node", ask.node)
+        return (*words, "--update", "on"), RunCommand((*words, "--delete"))
 
 
 class FenceNode(PacemakerFault):
@@ -232,11 +207,15 @@ class FailResource(PacemakerFault):
     """A resource whose monitoring reports a failure: the cluster recovers it, here or on the other node."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        if ask.resource not in self.before.resources:
-            raise BadInputError(
-                "--resource is missing or not in the cluster",
-                where=ask.resource or "--resource",
-                remedy=f"One of: {', '.join(self.before.resources)}.",
-            )
-        fail = self.words("crm_resource", "--fail", "--resource", ask.resource, "--node", ask.node)
-        return fail, RunCommand(self.words("crm_resource", "--cleanup", "--resource", ask.resource, "--node", ask.node))
+        _require("--resource", ask.resource, self.before.resources)
+        fail, cleanup = (
+            self.words("crm_resource", word, "--resource", ask.resource, "--node", ask.node)
+            for word in ("--fail", "--cleanup")
+        )
+        return fail, RunCommand(cleanup)
+
+
+def _require(option: str, name: str, known: Mapping[str, str]) -> None:
+    if name not in known:
+        what, remedy = f"{option} is missing or not in the cluster", f"One of: {', '.join(known)}."
+        raise BadInputError(what, where=name or option, remedy=remedy)

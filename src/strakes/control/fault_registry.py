@@ -7,13 +7,10 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from strakes.base.errors import BadInputError
-from strakes.control.fault import Ask, Fault
-from strakes.control.fault_bmc import PowerOff
+from strakes.control.fault import Ask, CommandFault, Fault
 from strakes.control.fault_cephfs import FailServer, KillServer, StopServer
-from strakes.control.fault_command import CommandFault
-from strakes.control.fault_disk import DiskFull, SlowDisk
-from strakes.control.fault_lustre import CutClient, ForceUnmountTarget, SlowTarget, StopServices, UnmountTarget
-from strakes.control.fault_network import CardDown, OneWayLoss
+from strakes.control.fault_lustre import CutClient, ForceUnmountTarget, StopServices, UnmountTarget
+from strakes.control.fault_machine import DiskFull, PowerOff
 from strakes.control.fault_pacemaker import FailResource, FenceNode, StandbyNode
 
 COMMAND = "command"
@@ -42,19 +39,11 @@ FAULTS: Mapping[str, FaultEntry] = {
     "resource-fail": FaultEntry(FailResource, ("node", "resource", "via"), _PACEMAKER, "fail a resource"),
     "power-off": FaultEntry(PowerOff, _BMC, "server with a BMC", "cut the power of a server by its BMC"),
     "disk-full": FaultEntry(DiskFull, (), "local, DRBD", "fill the file system of DIR"),
-    "slow-disk": FaultEntry(SlowDisk, (), "local, DRBD", "slow the disk that DIR is on"),
-    "nic-down": FaultEntry(
-        CardDown, ("nic", "via"), "any network card", "switch a network card off, such as this client's"
-    ),
-    "one-way-loss": FaultEntry(
-        OneWayLoss, ("peer", "via"), "Ethernet, same network", "drop packets to one machine, but not packets from it"
-    ),
     "lustre-umount": FaultEntry(UnmountTarget, ("target",), _LUSTRE, "unmount a target on its server"),
     "lustre-umount-force": FaultEntry(
         ForceUnmountTarget, ("target",), _LUSTRE, "unmount a target by force: its clients are evicted"
     ),
     "lustre-server-stop": FaultEntry(StopServices, ("target",), _LUSTRE, "unmount all targets of one server"),
-    "lustre-slow-disk": FaultEntry(SlowTarget, ("target",), _LUSTRE, "slow the disk of a target"),
     "lustre-client-cut": FaultEntry(CutClient, (), _LUSTRE, "cut this client off from its servers"),
 }
 

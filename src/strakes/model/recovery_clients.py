@@ -68,9 +68,5 @@ def writers(plan: Plan) -> str:
 
 def kind_of_clients(plan: Plan) -> str:
     """Return how many clients there are and what a client is, in words."""
-    number = counted(plan.ranks, "client")
-    return (
-        f"{number} (each a session of libcephfs)"
-        if plan.inside_ceph()
-        else f"{number} (threads on this machine's mount)"
-    )
+    kind = "each a session of libcephfs" if plan.inside_ceph() else "threads on this machine's mount"
+    return f"{counted(plan.ranks, 'client')} ({kind})"

@@ -118,28 +118,8 @@ if name == "mount":
     note("mount", target)
 if name == "systemctl":
     print((state / "pacemaker").read_text())
-if name == "dmsetup":
-    table, loaded = state / "table", state / "loaded"
-    if words[0] == "table":
-        if not table.exists():
-            sys.exit("Device does not exist.")
-        print(table.read_text())
-    elif words[0] == "reload":
-        loaded.write_text(words[-1])
-    elif words[0] == "resume" and loaded.exists():
-        loaded.rename(table)
-    note("dmsetup", words[0])
-if name == "blockdev":
-    print(8 << 30)
-if name == "dd":
-    fails = state / "dd-fails"
-    # What it is to fail at: a word of its command line.
-    if fails.exists() and fails.read_text() in words:
-        sys.exit("dd: error reading: Input/output error")
-    if "count=1" not in words:
-        time.sleep(600)
 '''
-_NAMES = ("at", "lctl", "lfs", "umount", "mount", "systemctl", "dmsetup", "blockdev", "dd")
+_NAMES = ("at", "lctl", "lfs", "umount", "mount", "systemctl")
 
 
 class LustreMachine:

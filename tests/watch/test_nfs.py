@@ -8,8 +8,7 @@ import pytest
 
 from strakes.targets.mountinfo import Mount
 from strakes.targets.nfs import NfsTarget
-from strakes.watch.nfs import NfsSource
-from strakes.watch.sources import TargetSource, sources_of
+from strakes.watch.sources import NfsSource, TargetSource, sources_of
 from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from strakes.targets import ceph_counters as counters
 from strakes.watch.lustre import read_text
-from strakes.watch.nfs import NfsSource
 from strakes.watch.reading import CounterReading
 from strakes.watch.recorded import Contents
+from strakes.watch.sources import NfsSource
 from strakes.watch.watch import Watch
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _WIDTH = math.log(1.05)
@@ -24,30 +25,25 @@ class Histogram:
     (1.0, 5.0, 100)
     """
 
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: Counter[int] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, values: list[float]) -> Histogram:
+    def of(cls, values: Sequence[float]) -> Histogram:
         """Return the histogram of some values."""
-        histogram = cls()
-        for value in values:
-            histogram.add(value)
-        return histogram
+        return cls(Counter(map(_bucket, values)))
 
     @property
     def count(self) -> int:
         """Return the number of values."""
-        return sum(self.counts.values())
+        return self.counts.total()
 
     def add(self, value: float) -> None:
         """Count one value; infinity is a failed operation."""
-        bucket = round(math.log(value) / _WIDTH) if 0 < value < math.inf else _FAILED if value > 0 else _NOTHING
-        self.counts[bucket] = self.counts.get(bucket, 0) + 1
+        self.counts[_bucket(value)] += 1
 
     def merge(self, other: Histogram) -> None:
         """Add the counts of another histogram."""
-        for bucket, count in other.counts.items():
-            self.counts[bucket] = self.counts.get(bucket, 0) + count
+        self.counts.update(other.counts)
 
     def percentile(self, share: float) -> float:
         """Return a quantile (nearest rank), or NaN without values.
@@ -83,11 +79,15 @@ class Histogram:
     @classmethod
     def from_json(cls, document: Mapping[str, int]) -> Histogram:
         """Return a histogram from ``to_json``. Raises ValueError if it is invalid."""
-        counts = {int(bucket): int(count) for bucket, count in document.items()}
+        counts = Counter({int(bucket): int(count) for bucket, count in document.items()})
         for bucket, count in counts.items():
             if not (bucket in _BUCKETS or bucket in (_NOTHING, _FAILED)) or not 0 < count < _MOST_COUNT:
                 raise ValueError("no such values")
         return cls(counts)
+
+
+def _bucket(value: float) -> int:
+    return round(math.log(value) / _WIDTH) if 0 < value < math.inf else _FAILED if value > 0 else _NOTHING
 
 
 def _value(bucket: int, within: float = 0.0) -> float:

@@ -38,6 +38,13 @@ class Clock:
         return self.now_s
 
 
+def steps(live: LiveWatch, clock: Clock, until_s: float, every_s: float = 1.0) -> None:
+    """Step the watch until this time."""
+    while clock.now_s < until_s:
+        live.step()
+        clock.now_s += every_s
+
+
 class Creates:
     """A probe that creates a file each second, slowly until ``slow_until_s``."""
 
@@ -93,9 +100,7 @@ def probed(
     monkeypatch.setattr("strakes.watch.probing.Probe", begin)
     (tmp_path / "v").mkdir()
     live = LiveWatch([tmp_path / "v"], [], Ring(tmp_path / "store"), AlertSender([]), say=told.append, clock=clock)
-    while clock.now_s < until_s:
-        live.step()
-        clock.now_s += 1
+    steps(live, clock, until_s)
     live.close()
     return told, Ring(tmp_path / "store")
 

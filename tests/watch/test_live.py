@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from live_parts import Clock, Creates, Scheduled, Scripted, longest_s, probed
+from live_parts import Clock, Creates, Scheduled, Scripted, longest_s, probed, steps
 from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.model.service_level import judge, parse_service_level
 from strakes.runs.messages import LoggedOperation
@@ -36,9 +36,7 @@ def test_a_server_that_is_unavailable_for_an_hour_is_reported_once_and_when_it_i
         }
     )
     live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
-    while clock.now_s < 4800:
-        live.step()
-        clock.now_s += 10
+    steps(live, clock, 4800, 10)
     assert [event.text for event in told] == [
         "script cannot be read: the server does not answer",
         "script can be read again; for 1 h it could not be read: the server does not answer",
@@ -365,9 +363,7 @@ def test_a_source_that_does_not_answer_is_soon_read_again(tmp_path: Path) -> Non
     source = Scripted({second: CounterReading("script", second) for second in (*range(1100), *range(1230, 2000))})
     source.every_s = 200.0
     live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), say=told.append, clock=clock)
-    while clock.now_s < 1500:
-        live.step()
-        clock.now_s += 1
+    steps(live, clock, 1500)
     lost, again = told
     assert lost.told_s == 1200 and again.told_s == 1230
     assert again.began_s == lost.began_s == 1200 and again.ended_s == 1230

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT, StrakesRunner
-from live_parts import Clock, Creates, Scripted
+from live_parts import Clock, Creates, Scripted, steps
 from strakes.model.service_level import parse_service_level
 from strakes.targets.clean import others_at_work
 from strakes.targets.description import Interruption
@@ -37,9 +37,7 @@ def test_a_service_level_missed_for_five_minutes_is_an_alarm_until_it_is_met(
     live = LiveWatch(
         [tmp_path], [], Ring(tmp_path / "store"), AlertSender([]), levels=[level], say=told.append, clock=clock
     )
-    while clock.now_s < 102_000.0:
-        live.step()
-        clock.now_s += 1
+    steps(live, clock, 102_000.0)
     live.close()
     failed, kept = told
     assert failed.key == kept.key and failed.ended_s is None and kept.ended_s is not None
@@ -149,9 +147,7 @@ def test_an_outage_during_which_the_watch_was_killed_is_reported_once(
     for begins_s, killed_s in ((1000, 1165), (again_s, 1800), (1800, 2100)):
         clock.now_s = begins_s
         live = LiveWatch([], [source], Ring(tmp_path), AlertSender([]), probe=False, say=told.append, clock=clock)
-        while clock.now_s < killed_s:
-            live.step()
-            clock.now_s += 1
+        steps(live, clock, killed_s)
     outages = [event for event in told if event.kind == "outage"]
     (onset_s,) = {event.began_s for event in outages}
     assert onset_s == pytest.approx(began_s, abs=1)

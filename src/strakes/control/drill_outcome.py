@@ -25,7 +25,7 @@ from strakes.runs.messages import LoggedOperation
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import Interruption, TargetRecovery
 
-# Number of values of a word of 64 bits.
+# Number of values of a word of 8 bytes.
 _WORD = 1 << 64
 # A probe's file: fRANK.NUMBER.
 _FILE = re.compile(r"f(\d+)\.(\d+)")

@@ -32,7 +32,7 @@ from strakes.targets.workspace import Workspace
 
 # Time limit in seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
-# Hanging clients that a message names.
+# Hanging clients that a message names; doubled, it can be twice as long.
 _MOST_NAMED = 10
 _FILE_BYTES = 4096
 # Time for the last look of the watchers in seconds, after which they are left behind.
@@ -384,7 +384,7 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
         )
     # Nobody noticed it: then nobody had to wait until it was over.
     first_s, median_s, last_s = outcome.line.back_after_s or (0.0, 0.0, 0.0)
-    extra = {
+    drill = {
         "unanswered": outcome.unanswered,
         "outages": [[outage.client, outage.stall_s, outage.back_after_s, outage.hit] for outage in outages],
         "recoveries": [asdict(target) for target in outcome.line.targets],
@@ -392,4 +392,4 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
     judged = replace(
         sample, acknowledged=outcome.acknowledged, lost=outcome.lost, failed=outcome.failed, repeated=outcome.repeated
     )
-    return replace(judged, recovery_first_s=first_s, recovery_median_s=median_s, recovery_last_s=last_s, extra=extra)
+    return replace(judged, recovery_first_s=first_s, recovery_median_s=median_s, recovery_last_s=last_s, drill=drill)

@@ -20,7 +20,7 @@ from strakes.targets.command import Runner, run
 
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
-# The exit status of ssh that did not reach its host.
+# The exit status of ssh that did not reach its host (manual page ssh(1)).
 _NOT_REACHED = 255
 
 

@@ -15,7 +15,7 @@ from strakes.base.foreign_text import escaped
 from strakes.watch.values import WatchEvent
 
 _LIMIT_S = 10.0
-# Most queued alarms. If each command takes its full time limit, they take three hours.
+# Most queued alarms. If each command takes its full time limit, they take 10,000 seconds.
 _MOST_WAITING = 1000
 
 Send = Callable[[Sequence[str], WatchEvent], None]

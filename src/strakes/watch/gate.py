@@ -16,9 +16,9 @@ _HOUR_S = 3600.0
 FEWEST_DAYS, _FEWEST_HOURS = 3, 12
 # Hours of a day, and days of a week.
 _DAY, _WEEK = 24, 7
-# Share of days that is cut off at each end: one bad day in five does not decide.
+# Share of days that is cut off at each end: 20%, so that one bad day in five does not decide.
 _TRIMMED = 0.2
-# Ratios within 5 % of 1 are called SAME.
+# Ratios within 5% of 1 are called SAME.
 _MARGIN = 0.05
 Verdict = Literal["SLOWER", "FASTER", "SAME", "INCONCLUSIVE"]
 

@@ -14,16 +14,19 @@ from strakes.base.units import format_bytes
 from strakes.watch.reading import LONGEST_S, WINDOW_S, grown
 from strakes.watch.values import WatchEvent
 
+# Jobs that are remembered; twice as many need twice the memory.
 _MOST_JOBS = 256
+# Jobs in the metrics; twice as many are twice the series of strakes_watch_load_share.
 _TOP = 20
 # Least increase of the total load over its median, and of the load of the job over its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
+# Windows until a begin or an end is reported; twice as many report it 30 s later.
 _WINDOWS = 2
 # Below the first share of the reported rate a job is quiet; below the second it was quiet in part of the window.
 _QUIET, _FULL_SHARE = 0.25, 0.75
 _USUAL_FROM, _KNOWN_FROM, _KEPT = 4, 8, 240
-# A load that stays unusual for this number of windows (30 min) becomes the usual one.
+# A load that stays unusual for this number of windows (1,800 seconds) becomes the usual one.
 _NEW_USUAL = 120
 # Exponential decay of the counts, with a time constant of one hour.
 _FORGET = math.exp(-WINDOW_S / 3600)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _WIDTH = math.log(1.05)
-# Bucket of values at or below zero.
+# Bucket of values at or below zero, below that of any latency in seconds.
 _NOTHING = -100_000
-# Bucket of failed operations, above all latencies.
+# Bucket of failed operations, above that of any latency in seconds.
 _FAILED = 100_000
 # Plausible buckets and counts of a stored histogram.
 _BUCKETS, _MOST_COUNT = range(-10_000, 10_001), 10**15

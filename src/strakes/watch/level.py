@@ -11,9 +11,10 @@ from strakes.stats.change import LEARN, Change, Detector, Grade
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
-# The seasonality learns a value after this many further ones, if no change began meanwhile.
+# The seasonality learns a value after this many further ones, if no change began meanwhile. Doubled, it
+# learns twice as late.
 _LEARNED_AFTER = 8
-# Smaller changes are not reported.
+# Changes below 5% are not reported.
 _SMALLEST_CHANGE = 0.05
 
 
@@ -149,11 +150,12 @@ def _is_back(known: Change, change: Change) -> bool:
 
 # Cells of the seasonality: the hours of a day, and the hours of a week.
 _CYCLES_H = (24, 168)
-# Values of prior weight (no seasonality): a cell is shrunk by n / (n + 8).
+# Values of prior weight (no seasonality): a cell is shrunk by n / (n + 8). Doubled, half of a
+# deviation is learned after 16 values instead of 8.
 _PRIOR_VALUES = 8.0
-# Values that a cell remembers: half a year of weeks.
+# Values that a cell remembers: half a year of weeks. Doubled, it follows a new rhythm half as fast.
 _MEMORY_VALUES = 26.0
-# Mean deviations at which a cell clips what it learns.
+# Mean deviations at which a cell clips what it learns. Doubled, one outlier moves a cell twice as far.
 _CLIP = 2.0
 
 

@@ -30,6 +30,7 @@ _MOST_ROW_S = 600.0
 _NEWS_S = 300.0
 # A source that could not be read is read again this soon.
 _SOON_S = 30.0
+# Open events that are remembered; doubled, they take twice the memory.
 _MOST_OPEN = 1000
 # Most targets, and most characters of an error, that are taken over from a reading.
 _MOST_FULL, _MOST_SAID = 500, 300

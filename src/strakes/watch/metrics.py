@@ -15,11 +15,10 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-# Limits of all series and of one family; a further series reports the number beyond them.
-MOST_SERIES = 2000
-_MOST_OF_A_FAMILY = 400
+# Limits of all series and of one family; doubled, a scrape can be twice as large.
+MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
+# Connections at a time. Each has a thread, so twice as many can be twice the threads.
 _MOST_CONNECTIONS = 16
-
 
 # Label or labels of a series -> its value.
 OfOne = Mapping[str, float]

@@ -26,13 +26,14 @@ from strakes.watch.recorded import open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
 from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, LevelEvents
 
-# Most rows: four series with a value per minute for a year.
+# Most rows: four series with a value per minute for a year. Doubled, a file can take twice the memory.
 MOST_ROWS = 2_000_000
 # False changes of members of a peer group per accepted false alarm: such an alarm blames one member, so it costs more.
+# Doubled, there are twice as many of them.
 _FOR_CHANCE_OF_EQUALS = 0.5
 # Changes to the worse of one file that began within three days are one alarm.
 _ONE_ALARM_S = 3 * 86400.0
-# Largest accepted value; counters have 64 bits. Powers and sums of such values are finite.
+# Largest accepted value; counters have 8 bytes. Powers and sums of such values are finite.
 _MOST_VALUE = 2.0**64
 # Earliest and last time in seconds. Numbers below the year 1980 are days since 1900, as in spreadsheets, or no times;
 # datetime ends at the year 9999.

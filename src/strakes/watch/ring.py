@@ -30,7 +30,7 @@ DAY_S = 86400.0
 _KEPT_DAYS = 400
 _EVENTS = "events.jsonl"
 _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
-# Largest number of events that wait for a store that cannot be written.
+# Largest number of events that wait for a store that cannot be written. Doubled, they take twice the memory.
 _MOST_LATE = 1000
 # Rows of a thousand servers are below 100 KiB. A longer line is none of ours.
 _MOST_LINE_BYTES = 1 << 20

@@ -20,14 +20,16 @@ from strakes.base.units import format_seconds
 from strakes.watch.reading import WINDOW_S, OfKind, Window, Windows, Work
 from strakes.watch.values import WatchEvent
 
-# Least ratio to the service time of the peers, and to the usual one of the target.
+# Least ratio to the service time of the peers, and to the usual one of the target. Doubled, a target that is five
+# times as slow as its peers is not reported.
 TIMES = 3.0
 # Users do not notice shorter service times.
 _LEAST_S = 0.005
 _WINDOWS, _WITHOUT_PAST = 3, 6
+# Fewest requests of a window. The mean of four has a standard error of 50% of their standard deviation.
 _FEWEST_REQUESTS = 4.0
-_KEPT = 240
-_USUAL_FROM = 4
+# Windows of the past of a target (3,600 seconds), and the fewest that say what is usual (60 seconds).
+_KEPT, _USUAL_FROM = 240, 4
 # Largest gap between slow windows of one event: a slow target may complete no request for a while.
 _APART_S = 4 * WINDOW_S
 

@@ -31,11 +31,12 @@ _CLASSES = {"READ": "read", "WRITE": "write", "COMMIT": "write"}
 _LEAST_S = 1e-5
 # Linux 3.10 counts below zero, which is printed as a number of 64 bits.
 _WRAPPED_S = 2.0**62 / 1000
-# Consecutive readings with waiting requests and no replies until an outage is reported.
+# Consecutive readings with waiting requests and no replies until an outage is reported. Doubled, it is reported
+# 20 seconds later.
 _SILENT = 2
 _JOBS = ".job_stats"
 # Waits of clients are the most expensive query. If counters identify the serving server, the waits are read with every
-# fourth reading, and with each of the four readings after a server change.
+# fourth reading, and with each of the four readings after a server change. Doubled, they are read half as often.
 _WAITS_EACH = 4
 _FULL_EACH_S = 120.0
 # Limit of the processor share of readings, with their child processes, as a mean over about 4 readings. Beyond it the

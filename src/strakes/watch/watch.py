@@ -15,12 +15,13 @@ from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, Counter
 from strakes.watch.slow import Named, SlowTargets
 from strakes.watch.values import Kind, WatchEvent
 
+# The default of --false-alarms-a-month.
 ALARMS_A_MONTH = 1.0
-# False level shifts per accepted false alarm: half of the shifts are gains, which raise no alarm.
+# False level shifts per accepted false alarm: twice as many, as half of the shifts are gains, which raise no alarm.
 FOR_CHANCE = 2.0
 # Levels are detected in medians over this time, which resolve the daily seasonality.
 LEVEL_S = 300.0
-# Limit of the number of figures.
+# Limit of the number of figures; doubled, they take twice the memory.
 MOST_FIGURES = 200
 # A longer interval between two readings is reported as a gap. After it, the onset of a saturation is unknown.
 _GAP_S = 300.0
@@ -48,8 +49,6 @@ class Watch:
         self._last_s: dict[str, float] = {}
         # Open slow targets and heavy jobs, with the member or unit of which they were reported.
         self._reported_as: dict[tuple[str, str], str] = {}
-        self.left_out = 0
-        """Number of figures beyond the limit."""
 
     def add(self, reading: CounterReading) -> list[WatchEvent]:
         """Add a reading; return its events in order of their onset."""
@@ -152,7 +151,6 @@ class Watch:
     def _figure(self, time_s: float, name: str, value: float) -> list[WatchEvent]:
         began_s, values = self._batches.get(name, (time_s, []))
         if name not in self._batches and len(self._batches) >= MOST_FIGURES:
-            self.left_out += 1
             return []
         if 0 <= time_s - began_s < LEVEL_S:
             self._batches[name] = (began_s, [*values, value])

@@ -109,6 +109,13 @@ def test_a_target_that_is_slow_at_one_operation_only_is_named(factors: dict[str,
     assert said in findings["target-baseline-data-osd.1"].statement
 
 
+def test_a_comparison_keeps_the_name_of_each_target() -> None:
+    study = Against(TargetBaseline())
+    results = measured_by_cell(study, lambda cell, block: 1e8)
+    titles = [question.title for question in study.questions(results)]
+    assert any("mds.1" in title for title in titles) and any("osd.2" in title for title in titles)
+
+
 @pytest.mark.parametrize("noise", [0.05, 0.2])
 def test_equal_targets_raise_no_alarm(noise: float) -> None:
     study = TargetBaseline()

@@ -175,6 +175,13 @@ def test_the_factor_compared_may_differ(make_run: MakeRun) -> None:
         compare_runs([a], [b], margin=0.05, confidence=0.9, factors=["colour"])
 
 
+def test_times_beside_the_rate_of_a_phase_are_compared(make_run: MakeRun) -> None:
+    cell = cell_of(plan_of())
+    with_wait = replace(cell, measures=(*cell.measures, Measure("stat", "elapsed_s", {"phase": "wait"})))
+    found = compare_runs([make_run([with_wait])], [make_run([with_wait], at=1e4)], margin=0.05, confidence=0.9)
+    assert {one.id for one in found.cells} == {"plan:create", "plan:stat", "plan:stat:elapsed_s"}
+
+
 def test_a_run_is_not_compared_with_itself(make_run: MakeRun) -> None:
     run = make_run([cell_of(plan_of())])
     with pytest.raises(BadInputError, match="given twice"):

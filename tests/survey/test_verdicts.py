@@ -55,6 +55,14 @@ def test_an_expensive_level_does_not_prevent_the_verdict_on_the_others() -> None
     assert cells.index(ends) < cells.index((ends[0], "transfer-size/buffered/8388608"))
 
 
+def test_verdicts_on_cells_of_a_higher_priority_come_first() -> None:
+    cells = [replace(cell, priority=1 + ("direct" in cell.key)) for cell in cells_of(TransferSize())]
+    visits_s = dict.fromkeys((cell.key for cell in cells), 0.1)
+    ends = verdicts_of([TransferSize()], cells, FACTS, visits_s, 1e6)[:6]
+    with_direct = [any("direct" in key for key in verdict.cells) for verdict in ends]
+    assert with_direct == sorted(with_direct) and with_direct[0] < with_direct[-1]
+
+
 def test_every_cell_has_a_verdict() -> None:
     for study in (TransferSize(), OpenClose(), AccessPatterns()):
         cells = cells_of(study)

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# "Most values" leaves out this share at each end. If their bounds differ by this factor or more, no single figure
-# describes them.
+# "Most values" leaves out this share at each end. If their bounds differ by this factor or more, reports show the range
+# beside the median. Display only: no verdict depends on it.
 _AT_EACH_END = 0.1
 FAR_APART = 1.5
 # Share of the allowed error for interpolated intervals, whose error is up to 1.2 times its nominal value (measured for

@@ -106,6 +106,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
+# Differences named for a cell, on one line of 120 characters; more are counted.
 _MOST_DIFFERENCES = 3
 _SIZES = ("block_bytes", "items", "count")
 _AMOUNTS = (*_SIZES, "stop")

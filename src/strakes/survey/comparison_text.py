@@ -13,6 +13,7 @@ from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
+# Lines shown of cells that are not compared, so that the verdicts stay on a screen of 24 lines; --json has all.
 _MOST_UNLIKE = 8
 
 

@@ -15,6 +15,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 _UNDECIDED = "INCONCLUSIVE"
 _ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
+# Lines shown of unchanged and of undecided figures, so that a history fits a terminal of 24 lines; --json has all.
 _MOST_STEADY = 12
 _MOST_UNDECIDED = 5
 

@@ -147,12 +147,6 @@ def shortest_limit_s(request: Request) -> float:
     return max(_SHORTEST_LIMIT_OF_ALL_S, min(SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 
-def usual_s(session: Session, key: str) -> float:
-    """Return the median time of a cell's visits in seconds, or 0 without visits."""
-    durations = sorted(visit.elapsed_s for visit in session.visits if visit.cell == key)
-    return durations[len(durations) // 2] if durations else 0.0
-
-
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory, each once. ``when``: "before", "meanwhile" or "after".
 

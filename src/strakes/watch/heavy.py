@@ -14,14 +14,14 @@ from strakes.base.units import format_bytes
 from strakes.watch.reading import LONGEST_S, WINDOW_S, grown
 from strakes.watch.values import WatchEvent
 
-# Jobs that are remembered; twice as many need twice the memory.
+# Jobs that are remembered; doubled, they need twice the memory.
 _MOST_JOBS = 256
-# Jobs in the metrics; twice as many are twice the series of strakes_watch_load_share.
+# Jobs in the metrics; doubled, strakes_watch_load_share has twice the series.
 _TOP = 20
 # Least increase of the total load over its median, and of the load of the job over its usual load.
 _LOAD_TIMES, _OWN_TIMES = 2.0, 4.0
 _SHARE = 0.5
-# Windows until a begin or an end is reported; twice as many report it 30 s later.
+# Windows until a begin or an end is reported; doubled, it is reported 30 s later.
 _WINDOWS = 2
 # Below the first share of the reported rate a job is quiet; below the second it was quiet in part of the window.
 _QUIET, _FULL_SHARE = 0.25, 0.75

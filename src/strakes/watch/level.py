@@ -155,7 +155,7 @@ _CYCLES_H = (24, 168)
 _PRIOR_VALUES = 8.0
 # Values that a cell remembers: half a year of weeks. Doubled, it follows a new rhythm half as fast.
 _MEMORY_VALUES = 26.0
-# Mean deviations at which a cell clips what it learns. Doubled, one outlier moves a cell twice as far.
+# Mean deviations at which a cell clips what it learns. Doubled, one outlier moves a cell by twice the distance.
 _CLIP = 2.0
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Limits of all series and of one family; doubled, a scrape can be twice as large.
 MOST_SERIES, _MOST_OF_A_FAMILY = 2000, 400
-# Connections at a time. Each has a thread, so twice as many can be twice the threads.
+# Connections at a time. Each has a thread; doubled, there can be 32 threads.
 _MOST_CONNECTIONS = 16
 
 # Label or labels of a series -> its value.

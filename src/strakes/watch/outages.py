@@ -28,7 +28,7 @@ _SAME_ONSET_S = 60.0
 _HANG_S = 30.0
 # Largest accepted difference between the clocks of two machines.
 _CLOCKS_DIFFER_S = 60.0
-# Names in a message; doubled, a message can be twice as long.
+# Names in a message; doubled, a message has up to 24 names.
 _MOST_NAMES = 12
 
 

@@ -13,7 +13,7 @@ from strakes.watch.histogram import Histogram
 from strakes.watch.ring import Ring
 from strakes.watch.values import CLOCK, WatchEvent
 
-# Rows of a table; doubled, the page can be twice as long.
+# Rows of a table; doubled, a table has up to 1,000 rows.
 _MOST_EVENTS = 500
 # A running watch writes a row each minute.
 _RUNS_S = 600.0

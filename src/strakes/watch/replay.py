@@ -29,7 +29,7 @@ from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, LevelEvents
 # Most rows: four series with a value per minute for a year. Doubled, a file can take twice the memory.
 MOST_ROWS = 2_000_000
 # False changes of members of a peer group per accepted false alarm: such an alarm blames one member, so it costs more.
-# Doubled, there are twice as many of them.
+# Doubled, their number doubles.
 _FOR_CHANCE_OF_EQUALS = 0.5
 # Changes to the worse of one file that began within three days are one alarm.
 _ONE_ALARM_S = 3 * 86400.0

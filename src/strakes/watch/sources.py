@@ -36,7 +36,7 @@ _WRAPPED_S = 2.0**62 / 1000
 _SILENT = 2
 _JOBS = ".job_stats"
 # Waits of clients are the most expensive query. If counters identify the serving server, the waits are read with every
-# fourth reading, and with each of the four readings after a server change. Doubled, they are read half as often.
+# fourth reading, and with each of the four readings after a server change. Doubled, the interval doubles.
 _WAITS_EACH = 4
 _FULL_EACH_S = 120.0
 # Limit of the processor share of readings, with their child processes, as a mean over about 4 readings. Beyond it the

@@ -17,7 +17,7 @@ from strakes.watch.values import Kind, WatchEvent
 
 # The default of --false-alarms-a-month.
 ALARMS_A_MONTH = 1.0
-# False level shifts per accepted false alarm: twice as many, as half of the shifts are gains, which raise no alarm.
+# False level shifts per accepted false alarm: twice the number, since gains raise no alarm.
 FOR_CHANCE = 2.0
 # Levels are detected in medians over this time, which resolve the daily seasonality.
 LEVEL_S = 300.0

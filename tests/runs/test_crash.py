@@ -32,7 +32,7 @@ else:
 print("begun", writer.id, flush=True)
 number = len(writer.run.visits)
 while True:
-    writer.append_visit(Visit(number, extra={"text": "x" * (number * 977 % 20000)}))
+    writer.append_visit(Visit(number, kept="x" * (number * 977 % 20000)))
     writer.append_event(CellDropped(str(number), "x" * number))
     print("visit", number, flush=True)
     number += 1

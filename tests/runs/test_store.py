@@ -84,7 +84,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(make_run: MakeRun, store: Sto
     assert store.open(two.id).id == two.id
     with pytest.raises(BadInputError, match="2 runs begin with"):
         store.open(one.id[:8])
-    for unknown in ("nothing", "", "../runs", "."):
+    for unknown in ("nothing", "", "../none", "."):
         with pytest.raises(BadInputError, match="no run"):
             store.open(unknown)
 

@@ -21,7 +21,7 @@ strakes itself is under Apache-2.0 (`LICENSE`). Made by `./dev lock`; do not edi
 
 | what | where | licence |
 |---|---|---|
-| plotly.js, cartesian bundle | `src/strakes/report/vendor`, in every HTML report | MIT (`LICENSE` beside it) |
+| plotly.js, cartesian bundle | `src/strakes/report/vendor`, in every HTML report | MIT (`LICENSE` there) |
 
 The engine is linked with what the machine that builds it has: nlohmann-json (MIT), liburing (MIT or LGPL-2.1),
 libcephfs (LGPL-2.1), libcurl (curl), an MPI, HDF5 (BSD), PnetCDF (BSD).

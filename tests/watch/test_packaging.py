@@ -1,4 +1,4 @@
-"""The shipped dashboard, rules, unit and check use only metrics and options that exist."""
+"""The shipped dashboard, rules and unit use only metrics and options that exist."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -51,14 +50,3 @@ def test_the_unit_starts_the_command_with_existing_options() -> None:
     assert words[1:3] == ["strakes", "watch"]
     known = {option for parameter in run_command.params for option in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= known
-
-
-def test_the_check_compiles_and_matches_the_printed_verdict(tmp_path: Path) -> None:
-    path = PACKAGING / "reframe" / "strakes_watch.py"
-    source = path.read_text()
-    compile(source, str(path), "exec")
-    said = "/fs probe create: SLOWER, latency +12.0% (+8.0% to +15.0%); 100 hours before, 100 after"
-    slower = re.search(r'assert_not_found\(r"([^"]+)"', source)
-    cost = re.search(r'extractall\(r"([^"]+)"', source)
-    assert slower and re.search(slower[1], said)
-    assert cost and (match := re.search(cost[1], said)) and match[1] == "+12.0"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shlex
@@ -282,45 +281,6 @@ def report_command(
     if html.path is not None:
         say(f"page: {html.path}")
     return 0
-
-
-@command.command("compare")
-@takes()
-def compare_command(
-    *,
-    store: Store,
-    before: str = option("End of the time before, in UTC, such as 2026-11-01.", required=True, metavar="DATE"),
-    after: str = option("Start of the time after, in UTC, such as 2026-11-02T06:00.", required=True, metavar="DATE"),
-    over: float = option("Time to compare on each side, at least 3d.", type=SECONDS, default="28d"),
-    json: Json,
-) -> int:
-    """Compare before and after an upgrade: SLOWER, FASTER, SAME or INCONCLUSIVE.
-
-    Exits with status 1 if a figure is SLOWER.
-    """
-    from strakes.watch.gate import FEWEST_DAYS, compare
-    from strakes.watch.replay import parse_time
-    from strakes.watch.ring import DAY_S
-
-    times = [parse_time(before), parse_time(after)]
-    remedy = "Write, for example: --before 2026-11-01 --after 2026-11-02T06:00"
-    for name, text, time_s in zip(("--before", "--after"), (before, after), times, strict=True):
-        if not math.isfinite(time_s):
-            raise BadInputError(f"{name}: {text!r} is no date", remedy=remedy)
-    if times[0] > times[1]:
-        raise BadInputError(f"--before {before} is later than --after {after}", remedy=remedy)
-    if over < FEWEST_DAYS * DAY_S:
-        what = f"--over is too short: a day has a rhythm, and {FEWEST_DAYS} days are needed on each side"
-        raise BadInputError(what, remedy="Write, for example: --over 7d")
-    ring = store.ring()
-    gates = compare(ring.rows(times[0] - over, times[0]), ring.rows(times[1], times[1] + over))
-    if not gates:
-        remedy = "Watch first: strakes watch DIR"
-        raise BadInputError("nothing was recorded in these periods", where=str(ring.directory), remedy=remedy)
-    if write_json(json, {"schema": 1, "figures": list(map(asdict, gates))}):
-        for gate in gates:
-            say(gate)
-    return 1 if any(gate.verdict == "SLOWER" for gate in gates) else 0
 
 
 def _spare(output: Output | None, *used: Path) -> None:

@@ -58,20 +58,6 @@ class Histogram:
                 return _value(bucket)
         return math.nan
 
-    def middle(self) -> float:
-        """Return the median, interpolated within its bucket, or NaN without values.
-
-        >>> round(Histogram.of([1.0] * 50 + [1.05] * 50).middle(), 3), round(Histogram.of([1.0]).middle(), 3)
-        (1.025, 1.0)
-        """
-        wanted, before = self.count / 2, 0
-        for bucket in sorted(self.counts):
-            if before + self.counts[bucket] >= wanted:
-                share = (wanted - before) / self.counts[bucket]
-                return _value(bucket, share - 0.5)
-            before += self.counts[bucket]
-        return math.nan
-
     def to_json(self) -> dict[str, int]:
         """Return the counts with text keys."""
         return {str(bucket): count for bucket, count in sorted(self.counts.items())}
@@ -90,7 +76,7 @@ def _bucket(value: float) -> int:
     return round(math.log(value) / _WIDTH) if 0 < value < math.inf else _FAILED if value > 0 else _NOTHING
 
 
-def _value(bucket: int, within: float = 0.0) -> float:
+def _value(bucket: int) -> float:
     if bucket == _FAILED:
         return math.inf
-    return 0.0 if bucket == _NOTHING else math.exp((bucket + within) * _WIDTH)
+    return 0.0 if bucket == _NOTHING else math.exp(bucket * _WIDTH)

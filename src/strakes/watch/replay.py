@@ -100,7 +100,7 @@ def read_series(path: Path, columns: Columns) -> tuple[list[WatchedSeries], int]
             passed_over += 1
             continue
         time_text, value_text = row[places[columns.time]], row[places[columns.value]]
-        time_s, value = parse_time(time_text), _number(value_text)
+        time_s, value = _parse_time(time_text), _number(value_text)
         if not math.isfinite(time_s) or not math.isfinite(value):
             passed_over += 1
             cell = value_text if math.isfinite(time_s) else time_text
@@ -228,12 +228,12 @@ def changes_of(
     return list({event.key: event for pair in pairs for event in levels.add(*pair)}.values())
 
 
-def parse_time(text: str) -> float:
+def _parse_time(text: str) -> float:
     """Return the Unix time of a text in Unix time (also in ms, us or ns) or ISO 8601, or NaN for another text.
 
-    >>> parse_time("1487030400.0"), parse_time("2017-02-14T00:00:00"), parse_time("1487030400000")
+    >>> _parse_time("1487030400.0"), _parse_time("2017-02-14T00:00:00"), _parse_time("1487030400000")
     (1487030400.0, 1487030400.0, 1487030400.0)
-    >>> parse_time("43000"), parse_time("20170214")
+    >>> _parse_time("43000"), _parse_time("20170214")
     (nan, 1487030400.0)
     """
     number = _number(text)

@@ -6,7 +6,6 @@ import gzip
 import json
 import math
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -26,14 +25,13 @@ from strakes.model.record import to_record
 from strakes.predict.asked import Stated, parse_asked, read_stated
 from strakes.predict.forecast_text import render, say_score
 from strakes.predict.forecasts import forecast_document, forecast_figures
-from strakes.predict.gather import figures_of, level_in, scale_of
+from strakes.predict.gather import figures_of, scale_of
 from strakes.predict.levels import FigureLevels, MeasuredLevel, Scale
 from strakes.predict.sealed import digest, open_sealed, score
 from strakes.runs.run import Run
 from strakes.runs.store import Store
-from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.recovery import RecoveryStudy
-from studies.world import context, results_of, stored, visits_of
+from studies.world import context, stored, visits_of
 
 RUNS = Path(__file__).parent.parent / "runs" / "stored"
 MDTEST_RUNS = Path(__file__).parent / "mdtest"
@@ -142,16 +140,6 @@ def test_a_size_that_was_measured_once_scores_a_forecast(small_files: Run) -> No
     scores = score(document, figures(range(3, 4), 1))
     assert len(scores) == 3 and {each.runs for each in scores} == {1}
     assert "(1 run)" in say_score(scores[0])
-
-
-def test_the_busy_share_of_a_level_is_that_of_its_busiest_server() -> None:
-    (cell, *_) = (cell for cell in NamespaceScaling().cells(context()) if isinstance(cell, Cell))
-    visits = visits_of([cell], lambda phase, ranks: 1000.0, 6, 0.01)
-    measured = results_of([cell], visits).measured[0]
-    phase = measured.id.rpartition(":")[2]
-    with_shares = [replace(visit, servers_busy={phase: {"cephfs:0": 0.9, "cephfs:1": 0.2}}) for visit in stored(visits)]
-    level = level_in(measured, cell, phase, with_shares, "")
-    assert level is not None and level.busy["mdts"] == pytest.approx(0.9)
 
 
 def later_run(run: Run, *, created: str = "2999-01-01T00:00:00+00:00", **facts: object) -> Run:

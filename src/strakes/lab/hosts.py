@@ -17,7 +17,6 @@ from strakes.lab.packages import Package
 LOGIN = "login"
 # Nothing else is in this network, and no way leads out of it.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
-_BURST_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -28,11 +27,6 @@ class HostsOptions(LabOptions):
         "count", "Number of hosts to measure from (n1, n2, ...). There is also a login host.", 4, least=1, most=64
     )
     size: int = option("size", "Capacity of the shared directory, which is in memory.", "2GiB", least="1MiB")
-    link: int | None = option(
-        "size",
-        "Bandwidth of each host's link in each direction, in bytes per second, such as 100MiB.  [default: unlimited]",
-        least="1MiB",
-    )
 
 
 HostsOptionsT = TypeVar("HostsOptionsT", bound=HostsOptions)
@@ -44,7 +38,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
     packages: ClassVar[tuple[Package, ...]] = (
         Package("openssh-server", "/usr/sbin/sshd"),
         Package("openssh-client", "ssh"),
-        Package("iproute2", "tc"),
+        Package("iproute2", "ip"),
         Package("util-linux", "nsenter"),
     )
 
@@ -118,13 +112,6 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
             lines.append(f"link set {name} master switch up")
         inside = ("nsenter", f"--net={net['hub']}")
         self.site.run(*inside, "ip", "-batch", self.site.write("switch.ip", "\n".join(lines) + "\n"))
-        if self.options.link is None:
-            return
-        for name in self.addresses:
-            for where, link in (("hub", name), (name, "eth0")):
-                burst = max(_BURST_BYTES, self.options.link // 100)
-                words = f"tc qdisc add dev {link} root tbf rate {self.options.link}bps burst {burst} latency 50ms"
-                self.site.run("nsenter", f"--net={net[where]}", *words.split())
 
 
 class PlainHostsLab(HostsLab[HostsOptions]):

@@ -133,18 +133,10 @@ def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]
     """Return the level of one figure in a cell with its counters, or None if only pilots ran."""
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
-    busy = _device_busy(samples, device)
-    shares: dict[str, list[float]] = defaultdict(list)
-    for visit in own:
-        for server, share in visit.servers_busy.get(phase, {}).items():
-            shares[server].append(share)
-    # The busiest server limits the rate; one visit alone may have caught it at other work.
-    if means := [fmean(values) for values in shares.values() if len(values) > 1]:
-        busy["mdts"] = max(means)
     ranks = max(1, cell.plan.ranks)
     nodes = max((len({node.host for node in each.nodes if node.first_rank < ranks}) for each in samples), default=0)
     scale = replace(scale_of(cell, measured.settings, nodes), undivided=_is_undivided(cell, samples))
-    return level_of(measured, scale, busy)
+    return level_of(measured, scale, _device_busy(samples, device))
 
 
 def _requests(visits: Sequence[Visit]) -> float | None:

@@ -22,10 +22,9 @@ class Visit(Record):
     """One run of a cell's plan. ``ended``: as for a plan, or "yielded" if it was cancelled to protect other users.
 
     ``client_s``: duration of a fixed amount of work on the client. ``servers``: their counters during the visit, except
-    those in ``servers_disturbed``. ``servers_busy``: by phase, the share of its processors that each server on this
-    machine used. ``interruptions``: when servers were unavailable; ``ended`` is then "interrupted" if the visit can be
-    repeated. ``given``: the placements of its directories. ``kept``: the directory shared by visits. ``neighbour``:
-    latencies of the probe. ``stage``, ``low`` and ``settings`` are set for trials of a search.
+    those in ``servers_disturbed``. ``interruptions``: when servers were unavailable; ``ended`` is then "interrupted" if
+    the visit can be repeated. ``given``: the placements of its directories. ``kept``: the directory shared by visits.
+    ``neighbour``: latencies of the probe. ``stage``, ``low`` and ``settings`` are set for trials of a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -43,7 +42,6 @@ class Visit(Record):
     client_s: float | None = None
     servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     servers_disturbed: tuple[str, ...] = ()
-    servers_busy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     interruptions: tuple[Interruption, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
     kept: str = ""

@@ -145,7 +145,6 @@ def make_visit(
         if place.drawn and result.ended == "ok":
             prepare(site.target, directory, place.name_in(planned.block + 1), place)
     elapsed_s, ended_unix_s = time.monotonic() - started, time.time()
-    servers_busy = site.watch.busy(result.samples)
     servers, disturbed = site.watch.end() if result.ended == "ok" else ({}, ())
     answers = result.ended in ("ok", "cancelled") or result.cleaned or site.workspace.answers()
     if not answers:
@@ -170,7 +169,6 @@ def make_visit(
         errors=result.errors if answers else tuple(replace(error, remedy=_HANGS) for error in result.errors),
         servers=servers,
         servers_disturbed=disturbed,
-        servers_busy=servers_busy,
         given=given,
         kept=place.kept,
         impact=site.engine.impact,

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from strakes.model.sample import Sample
-from strakes.studies.measure_busy import ProcessorWatch
 from strakes.targets.description import (
     CLIENT,
     NOW,
@@ -44,25 +41,11 @@ class TargetWatch:
         self._before: Observation | None = None
         self._lost: tuple[str, ...] = ()
         self._last: tuple[float, Observation] | None = None
-        self._processors: ProcessorWatch | None = None
 
     def begin(self, *, needed: bool = False) -> None:
         """Read the counters before a visit; with ``needed`` also if that exceeds the share of the time."""
         self._before, self._lost = None, ()
         self._observe_before(needed=needed)
-        if self._processors is not None:
-            self._processors.end()
-        self._processors = None
-        if processes := self._target.server_processes():
-            self._processors = ProcessorWatch(processes)
-            self._processors.begin()
-
-    def busy(self, samples: Sequence[Sample]) -> Mapping[str, Mapping[str, float]]:
-        """Return by phase the share of its processors that each server on this machine used during the visit."""
-        if self._processors is None:
-            return {}
-        self._processors.end()
-        return self._processors.shares(samples)
 
     def _observe_before(self, *, needed: bool) -> None:
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)

@@ -44,19 +44,6 @@ def ask_socket(path: str, prefix: str) -> Any:
         raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
 
 
-def process_of(path: str) -> int | None:
-    """Return the process that listens on a daemon's admin socket, or None."""
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_SOCKET_S)
-            connection.connect(path)
-            pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-            # 0: the process is in another PID namespace.
-            return pid or None
-    except OSError:
-        return None
-
-
 def _receive(connection: socket.socket, length: int) -> bytes:
     answer = b""
     while len(answer) < length:

@@ -38,7 +38,6 @@ from strakes.targets.description import (
     Striping,
 )
 from strakes.targets.mountinfo import Mount
-from strakes.targets.processors import ServerProcess, server_process
 from strakes.targets.target import Target, TargetFacts, said
 
 _FILE_SYSTEMS = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
@@ -63,7 +62,6 @@ class CephTarget(Target):
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
         self._requests = ClientRequests()
-        self._holders: dict[str, str] = {}
         # The last answer of each object store; None if none could be asked.
         self._stores: dict[str, Any] | None = None
         self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
@@ -196,8 +194,7 @@ class CephTarget(Target):
             stores = self._observed_stores()
         except StrakesError:
             return {}  # limits() says why
-        self._holders = {name: daemon for name, (daemon, _) in ranks.items()}
-        answers = self._daemons.ask_all((*self._holders.values(), *stores), "perf dump")
+        answers = self._daemons.ask_all((*(daemon for daemon, _ in ranks.values()), *stores), "perf dump")
         self._stores = {name: answers[name] for name in stores}
         seen = {
             name: {}
@@ -228,20 +225,6 @@ class CephTarget(Target):
             name: DataTargetState(name not in down, None if name in silent else used_share(answer))
             for name, answer in self._stores.items()
         }
-
-    def server_processes(self) -> Mapping[str, ServerProcess]:
-        """Return the metadata servers on this machine, as the last observation found them.
-
-        Each uses one processor at most: "single-threaded and CPU-bound for most activities" (docs.ceph.com, hardware
-        recommendations).
-        """
-        processes = {}
-        for name, daemon in self._holders.items():
-            pid = self._daemons.process(daemon)
-            with suppress(OSError):
-                if pid is not None:
-                    processes[name] = server_process(pid, 1.0)
-        return processes
 
     def client_requests(self) -> Mapping[str, float]:
         """Return requests to metadata servers, summed over ranks; of a rank that does not answer they come later."""

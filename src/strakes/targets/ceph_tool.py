@@ -11,7 +11,7 @@ from typing import Any
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.targets.ceph_access import Access
-from strakes.targets.ceph_counters import ask_socket, process_of
+from strakes.targets.ceph_counters import ask_socket
 from strakes.targets.command import Command, Completed, Runner
 
 # Monitors that do not answer in this time are given up by the command itself.
@@ -81,9 +81,6 @@ class Daemons:
     def is_here(self, daemon: str) -> bool:
         """Whether it has a socket on this machine that we may open."""
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
-
-    def process(self, daemon: str) -> int | None:
-        return process_of(self._socket(daemon)) if self.is_here(daemon) else None
 
     def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:
         """Return the answer of each daemon; the error of one that does not answer within a few seconds."""

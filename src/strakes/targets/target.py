@@ -29,7 +29,6 @@ from strakes.targets.description import (
 from strakes.targets.environment import capture
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import Mount
-from strakes.targets.processors import ServerProcess
 
 # Sizes to try for direct I/O, which needs multiples of the device's block; some file systems need larger ones.
 _DIRECT_BYTES = ("4096", "65536", "1048576")
@@ -167,10 +166,6 @@ class Target(ABC):
 
     def observe(self) -> Observation:
         """Return the present counters of servers and targets, empty if it has none. Never clears counters."""
-        return {}
-
-    def server_processes(self) -> Mapping[str, ServerProcess]:
-        """Return the servers on this machine by the names of their counters, empty if none is known."""
         return {}
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:

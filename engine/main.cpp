@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "session/object_removal.hpp"
 #include "session/run.hpp"
 #include "system/descriptor.hpp"
 

@@ -6,14 +6,19 @@
 
 #include <cstdio>
 
+#include "backend/registry.hpp"
 #include "crew/crew.hpp"
 #include "measure/clock.hpp"
-#include "protocol/output.hpp"
 #include "protocol/report.hpp"
 #include "session/session.hpp"
 #include "system/descriptor.hpp"
 
 namespace strakes {
+
+Absence absence_of_library(Backend /*backend*/) {
+    return {"it needs ranks that are processes, but the ranks of this engine are threads",
+            "Start the ranks as processes: --launcher mpi."};
+}
 
 std::string_view engine_usage() {
     return "usage: strakes-engine [--version | --remove-objects PREFIX]\n"

@@ -13,6 +13,7 @@
 
 #include "backend/file.hpp"
 #include "backend/posix.hpp"
+#include "system/descriptor.hpp"
 
 namespace strakes {
 
@@ -22,28 +23,8 @@ struct Ceph {
     static constexpr bool kKernelFiles = false;
     static constexpr const char *kSynchroniseCall = "ceph_fsync", *kCloseCall = "ceph_close";
 
-    // Owns an open file or directory.
-    class Handle {
-      public:
-        Handle() noexcept = default;
-        explicit Handle(int value) noexcept : value_(value) {}
-        Handle(Handle&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-        Handle& operator=(Handle&& other) noexcept {
-            std::swap(value_, other.value_);
-            return *this;
-        }
-        Handle(const Handle&) = delete;
-        Handle& operator=(const Handle&) = delete;
-        ~Handle() {
-            if (value_ >= 0) static_cast<void>(close(value_));
-        }
-        [[nodiscard]] int get() const noexcept { return value_; }
-        [[nodiscard]] explicit operator bool() const noexcept { return value_ >= 0; }
-        [[nodiscard]] int release() noexcept { return std::exchange(value_, -1); }
-
-      private:
-        int value_ = -1;
-    };
+    static int close(int descriptor) noexcept;
+    using Handle = Owned<&Ceph::close>;  // an open file or directory
 
     // Sessions in one process.
     static constexpr std::uint32_t kMostSessions = 4096;
@@ -59,7 +40,6 @@ struct Ceph {
     static Opened enter(int directory, const char* name) noexcept {
         return open(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     }
-    static int close(int descriptor) noexcept;
     static Moved read_at(int descriptor, std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
     static Moved write_at(int descriptor, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;
     static int synchronise(int descriptor) noexcept;

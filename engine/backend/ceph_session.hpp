@@ -1,13 +1,54 @@
 // A client session of a Ceph file system.
 #pragma once
 
+#include <cephfs/libcephfs.h>
+
 #include <string>
 #include <vector>
 
-#include "backend/ceph_library.hpp"
 #include "backend/file.hpp"
+#include "system/shared_library.hpp"
 
 namespace strakes {
+
+struct CephLibrary {
+    SharedLibrary library{"libcephfs.so.2"};
+
+    decltype(&::ceph_close) close = library.symbol("ceph_close");
+    decltype(&::ceph_closedir) closedir = library.symbol("ceph_closedir");
+    decltype(&::ceph_conf_parse_env) conf_parse_env = library.symbol("ceph_conf_parse_env");
+    decltype(&::ceph_conf_read_file) conf_read_file = library.symbol("ceph_conf_read_file");
+    decltype(&::ceph_conf_set) conf_set = library.symbol("ceph_conf_set");
+    decltype(&::ceph_create) create = library.symbol("ceph_create");
+    decltype(&::ceph_fsync) fsync = library.symbol("ceph_fsync");
+    decltype(&::ceph_ll_lookup) ll_lookup = library.symbol("ceph_ll_lookup");
+    decltype(&::ceph_ll_put) ll_put = library.symbol("ceph_ll_put");
+    decltype(&::ceph_ll_rename) ll_rename = library.symbol("ceph_ll_rename");
+    decltype(&::ceph_ll_walk) ll_walk = library.symbol("ceph_ll_walk");
+    decltype(&::ceph_mkdir) mkdir = library.symbol("ceph_mkdir");
+    decltype(&::ceph_mkdirat) mkdirat = library.symbol("ceph_mkdirat");
+    decltype(&::ceph_mount) mount = library.symbol("ceph_mount");
+    decltype(&::ceph_mount_perms) mount_perms = library.symbol("ceph_mount_perms");
+    decltype(&::ceph_open) open = library.symbol("ceph_open");
+    decltype(&::ceph_openat) openat = library.symbol("ceph_openat");
+    decltype(&::ceph_opendir) opendir = library.symbol("ceph_opendir");
+    decltype(&::ceph_read) read = library.symbol("ceph_read");
+    decltype(&::ceph_readdirplus_r) readdirplus_r = library.symbol("ceph_readdirplus_r");
+    decltype(&::ceph_release) release = library.symbol("ceph_release");
+    decltype(&::ceph_rmdir) rmdir = library.symbol("ceph_rmdir");
+    decltype(&::ceph_statx) statx = library.symbol("ceph_statx");
+    decltype(&::ceph_statxat) statxat = library.symbol("ceph_statxat");
+    decltype(&::ceph_unlink) unlink = library.symbol("ceph_unlink");
+    decltype(&::ceph_unlinkat) unlinkat = library.symbol("ceph_unlinkat");
+    decltype(&::ceph_unmount) unmount = library.symbol("ceph_unmount");
+    decltype(&::ceph_write) write = library.symbol("ceph_write");
+    std::string trouble = library.trouble();  // why the library cannot be used; empty if it can
+};
+
+inline const CephLibrary& cephfs() {
+    static const CephLibrary kLibrary;
+    return kLibrary;
+}
 
 class CephSession {
   public:

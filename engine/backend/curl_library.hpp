@@ -6,22 +6,24 @@
 
 #include <string>
 
+#include "system/shared_library.hpp"
+
 namespace strakes {
 
 struct CurlLibrary {
-    CurlLibrary();
+    SharedLibrary library{"libcurl.so.4", "libcurl-gnutls.so.4"};
 
-    std::string trouble;  // why the library cannot be used; empty if it can
-    decltype(&::curl_easy_cleanup) easy_cleanup = nullptr;
-    decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
-    decltype(&::curl_easy_init) easy_init = nullptr;
-    decltype(&::curl_easy_perform) easy_perform = nullptr;
-    decltype(&::curl_easy_reset) easy_reset = nullptr;
-    decltype(&::curl_easy_setopt) easy_setopt = nullptr;
-    decltype(&::curl_easy_strerror) easy_strerror = nullptr;
-    decltype(&::curl_global_init) global_init = nullptr;
-    decltype(&::curl_slist_append) slist_append = nullptr;
-    decltype(&::curl_slist_free_all) slist_free_all = nullptr;
+    decltype(&::curl_easy_cleanup) easy_cleanup = library.symbol("curl_easy_cleanup");
+    decltype(&::curl_easy_getinfo) easy_getinfo = library.symbol("curl_easy_getinfo");
+    decltype(&::curl_easy_init) easy_init = library.symbol("curl_easy_init");
+    decltype(&::curl_easy_perform) easy_perform = library.symbol("curl_easy_perform");
+    decltype(&::curl_easy_reset) easy_reset = library.symbol("curl_easy_reset");
+    decltype(&::curl_easy_setopt) easy_setopt = library.symbol("curl_easy_setopt");
+    decltype(&::curl_easy_strerror) easy_strerror = library.symbol("curl_easy_strerror");
+    decltype(&::curl_global_init) global_init = library.symbol("curl_global_init");
+    decltype(&::curl_slist_append) slist_append = library.symbol("curl_slist_append");
+    decltype(&::curl_slist_free_all) slist_free_all = library.symbol("curl_slist_free_all");
+    std::string trouble = library.trouble();  // why the library cannot be used; empty if it can
 };
 
 inline const CurlLibrary& curl() {

@@ -2,7 +2,7 @@
 #include "backend/registry.hpp"
 
 #ifdef STRAKES_CEPHFS
-#include "backend/ceph_library.hpp"
+#include "backend/ceph_session.hpp"
 #endif
 
 #ifdef STRAKES_S3
@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "backend/ring.hpp"
+#include "backend/uring_file.hpp"
 #endif
 
 namespace strakes {

@@ -17,8 +17,7 @@ enum class Backend : std::uint8_t { posix, stdio, mmap, uring, cephfs, mpiio, hd
 
 // The container format of the data.
 enum class Format : std::uint8_t { plain, hdf5, pnetcdf, objects };
-inline constexpr std::array kFormats = std::to_array<std::pair<std::string_view, Format>>(
-    {{"plain", Format::plain}, {"hdf5", Format::hdf5}, {"pnetcdf", Format::pnetcdf}, {"objects", Format::objects}});
+inline constexpr auto kFormats = names_of<Format>("plain", "hdf5", "pnetcdf", "objects");
 
 // Why a backend is unavailable on this machine.
 struct Absence {
@@ -78,7 +77,7 @@ inline constexpr std::array kBackends = std::to_array<BackendRow>({
      .no_direct = kThroughMemory},
     {.name = "uring",
      .backend = Backend::uring,
-     .kinds = {Kind::transfer, Kind::stream, Kind::metadata},
+     .kinds = {Kind::transfer, Kind::stream},
      .queues = true,
      .absence = absence_of_uring},
     {.name = "cephfs",

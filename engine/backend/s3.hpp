@@ -15,6 +15,7 @@
 
 #include "backend/file.hpp"
 #include "backend/posix.hpp"
+#include "system/descriptor.hpp"
 #include "system/failure.hpp"
 
 namespace strakes {
@@ -25,28 +26,8 @@ struct S3 {
     static constexpr bool kKernelFiles = false;
     static constexpr const char *kSynchroniseCall = "fsync", *kCloseCall = "PUT";
 
-    // Owns an open file or directory.
-    class Handle {
-      public:
-        Handle() noexcept = default;
-        explicit Handle(int value) noexcept : value_(value) {}
-        Handle(Handle&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-        Handle& operator=(Handle&& other) noexcept {
-            std::swap(value_, other.value_);
-            return *this;
-        }
-        Handle(const Handle&) = delete;
-        Handle& operator=(const Handle&) = delete;
-        ~Handle() {
-            if (value_ >= 0) forget(value_);
-        }
-        [[nodiscard]] int get() const noexcept { return value_; }
-        [[nodiscard]] explicit operator bool() const noexcept { return value_ >= 0; }
-        [[nodiscard]] int release() noexcept { return std::exchange(value_, -1); }
-
-      private:
-        int value_ = -1;
-    };
+    static void forget(int object) noexcept;
+    using Handle = Owned<&S3::forget>;  // an open file or directory
 
     // Sessions in one process.
     static constexpr std::uint32_t kMostSessions = 4096;
@@ -83,9 +64,6 @@ struct S3 {
     static int put_part(int object, const std::string& upload, std::uint64_t number, std::span<const std::byte> part,
                         std::string& tag) noexcept;
     static int end_upload(int object, const std::string& upload, const std::vector<std::string>& tags) noexcept;
-
-  private:
-    static void forget(int object) noexcept;
 };
 
 // An object that a rank writes with one request, or as a multipart upload with one part for each transfer.

@@ -17,7 +17,7 @@ namespace strakes {
 
 namespace {
 
-constexpr long kConnectSeconds = 30, kSilentSeconds = 60;
+constexpr long kConnectSeconds = 30;
 constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
 // Time-out of a request: seconds without its data (completing an upload takes minutes), and the lowest data rate.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
@@ -47,11 +47,10 @@ int error_of(CURLcode code) {
             return EHOSTUNREACH;
         case CURLE_OPERATION_TIMEDOUT:
             return ETIMEDOUT;
-        case CURLE_OUT_OF_MEMORY:
-            return ENOMEM;
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CONNECT_ERROR:
         case CURLE_SSL_CACERT_BADFILE:
+        case CURLE_OUT_OF_MEMORY:  // of a header line that does not end
             return EPROTO;
         default:
             return EIO;
@@ -201,7 +200,7 @@ S3Answer S3Connection::ask(Wish wish) {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-    set(CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+    set(CURLOPT_LOW_SPEED_TIME, kMostSeconds);
     set(CURLOPT_TIMEOUT,
         wish.most_seconds != 0
             ? wish.most_seconds
@@ -226,8 +225,10 @@ S3Answer S3Connection::ask(Wish wish) {
     curl().slist_free_all(lines);
     if (code != CURLE_OK) {
         answer.error = error_of(code);
-        words_ = std::string("libcurl says: ") +
-                 (curl_->words.front() != '\0' ? curl_->words.data() : curl().easy_strerror(code));
+        words_ = code == CURLE_OUT_OF_MEMORY
+                     ? "the server's header does not end"
+                     : std::string("libcurl says: ") +
+                           (curl_->words.front() != '\0' ? curl_->words.data() : curl().easy_strerror(code));
         return answer;
     }
     curl().easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer.status);

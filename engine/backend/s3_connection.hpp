@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backend/file.hpp"
-#include "backend/s3_signature.hpp"
+#include "backend/s3_text.hpp"
 
 namespace strakes {
 

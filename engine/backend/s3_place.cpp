@@ -9,7 +9,7 @@
 #include "backend/s3_connection.hpp"
 #include "backend/s3_text.hpp"
 #include "system/hmac.hpp"
-#include "system/host.hpp"
+#include "system/queries.hpp"
 
 namespace strakes {
 

@@ -3,9 +3,51 @@
 #include "backend/uring_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace strakes {
+
+namespace {
+
+// In order of preference. Completions are processed when the rank asks for them, not as they arrive: from Linux 6.1 on
+// the kernel leaves all of that work to the rank, from 5.19 on it at least does not interrupt the rank.
+constexpr auto kModes = std::to_array<unsigned>({
+#if defined(IORING_SETUP_SINGLE_ISSUER) && defined(IORING_SETUP_DEFER_TASKRUN)
+    IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+#endif
+#ifdef IORING_SETUP_COOP_TASKRUN
+    IORING_SETUP_COOP_TASKRUN,
+#endif
+    0,
+});
+}  // namespace
+
+int Ring::start(std::uint32_t depth) noexcept {
+    stop();
+    int result = -EINVAL;
+    for (const unsigned mode : kModes) {
+        io_uring_params parameters{};
+        parameters.flags = mode;
+        result = ::io_uring_queue_init_params(depth, &ring_, &parameters);
+        if (result != -EINVAL) break;
+    }
+    there_ = result == 0;
+#ifdef IORING_SETUP_COOP_TASKRUN
+    // Saves the look-up of the ring's descriptor in each call. Kernels before 5.18 refuse, which does no harm.
+    if (there_) static_cast<void>(::io_uring_register_ring_fd(&ring_));
+#endif
+    return -result;
+}
+
+void Ring::stop() noexcept {
+    if (there_) ::io_uring_queue_exit(&ring_);
+    there_ = false;
+}
+
+int Ring::register_buffers(std::span<const iovec> buffers) noexcept {
+    return -::io_uring_register_buffers(&ring_, buffers.data(), static_cast<unsigned>(buffers.size()));
+}
 
 namespace {
 
@@ -18,7 +60,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
 FileStep UringFile::prepare(std::span<std::byte> buffer, std::uint32_t depth) {
     buffer_ = buffer;
     transfer_bytes_ = buffer.size() / depth;
-    if (const int error = ring_.start(depth, polling_); error != 0) return {"io_uring_setup", error};
+    if (const int error = ring_.start(depth); error != 0) return {"io_uring_setup", error};
     requests_.assign(depth, {});
     free_.resize(depth);
     for (std::uint32_t slot = 0; slot < depth; ++slot) free_[slot] = depth - 1 - slot;

@@ -1,6 +1,7 @@
 // A file that is read and written through io_uring: many requests in flight, registered buffers and a registered file.
 #pragma once
 
+#include <liburing.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -11,10 +12,63 @@
 
 #include "backend/file.hpp"
 #include "backend/posix.hpp"
-#include "backend/ring.hpp"
 #include "system/descriptor.hpp"
 
 namespace strakes {
+
+class Ring {
+  public:
+    Ring() noexcept = default;
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+    ~Ring() { stop(); }
+
+    // Sets up a ring for `depth` requests in flight. Must be called by the thread that uses the ring. Returns 0 or an
+    // error number.
+    int start(std::uint32_t depth) noexcept;
+    // Cancels the requests in flight and frees the ring.
+    void stop() noexcept;
+    [[nodiscard]] bool is_there() const noexcept { return there_; }
+
+    // Pins the pages of the buffers, so that no request has to. Returns 0 or an error number.
+    int register_buffers(std::span<const iovec> buffers) noexcept;
+    int register_file(int descriptor) noexcept { return -::io_uring_register_files(&ring_, &descriptor, 1); }
+    int unregister_file() noexcept { return -::io_uring_unregister_files(&ring_); }
+
+    // Returns the next request to fill in. Not null as long as at most `depth` requests are in flight.
+    [[nodiscard]] io_uring_sqe* next() noexcept { return ::io_uring_get_sqe(&ring_); }
+
+    // Submits the requests filled in. If the kernel refuses some, they stay queued for submit_and_wait().
+    void submit() noexcept { static_cast<void>(::io_uring_submit(&ring_)); }
+
+    // Submits the requests filled in and waits for a completion. Returns 0 or an error number.
+    int submit_and_wait() noexcept {
+        for (;;) {
+            const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
+            if (submitted >= 0) return 0;
+            // EAGAIN and EBUSY: the kernel is short of memory until requests in flight complete.
+            if (submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) return -submitted;
+            if (::io_uring_cq_ready(&ring_) > 0) return 0;
+        }
+    }
+
+    // Calls done(tag, result) for each completed request.
+    template <class Done>
+    void reap(Done done) noexcept {
+        io_uring_cqe* complete = nullptr;
+        unsigned head = 0;
+        unsigned count = 0;
+        io_uring_for_each_cqe(&ring_, head, complete) {
+            done(static_cast<std::uint32_t>(complete->user_data), complete->res);
+            ++count;
+        }
+        ::io_uring_cq_advance(&ring_, count);
+    }
+
+  private:
+    io_uring ring_{};
+    bool there_ = false;
+};
 
 class UringFile {
   public:
@@ -29,8 +83,6 @@ class UringFile {
         bool reading = false;
     };
 
-    // Must be called before prepare().
-    void poll(RingPolling polling) noexcept { polling_ = polling; }
     // Sets up the ring for `depth` transfers, each with an equal part of the buffer.
     FileStep prepare(std::span<std::byte> buffer, std::uint32_t depth);
     FileStep attach(Descriptor descriptor, const FileUse& use) noexcept;
@@ -54,7 +106,6 @@ class UringFile {
 
   private:
     Ring ring_;
-    RingPolling polling_;
     Descriptor descriptor_;
     std::span<std::byte> buffer_;
     std::size_t transfer_bytes_ = 0;

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "crew/wire.hpp"
-#include "system/host.hpp"
+#include "system/queries.hpp"
 
 namespace strakes {
 

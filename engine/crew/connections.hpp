@@ -4,10 +4,27 @@
 
 #include <vector>
 
-#include "crew/world.hpp"
+#include "crew/clocks.hpp"
+#include "crew/crowd.hpp"
+#include "crew/performer.hpp"
+#include "plan/plan.hpp"
 #include "system/descriptor.hpp"
+#include "team/post.hpp"
 
 namespace strakes {
+
+struct World {
+    Performer& performer;
+    Post& post;
+    const Crowd& crowd;
+    Clocks& clocks;
+
+    [[nodiscard]] Circle everybody() const {
+        std::vector<Circle::Rank> ranks(post.size());
+        for (Circle::Rank rank = 0; rank < post.size(); ++rank) ranks[rank] = rank;
+        return {post, std::move(ranks), post.rank()};
+    }
+};
 
 struct Connections {
     Descriptor up;                  // to the leader of the node; a leader's, to the first process

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "system/bytes.hpp"
-#include "system/host.hpp"
-#include "team/circle.hpp"
+#include "system/queries.hpp"
+#include "team/post.hpp"
 
 namespace strakes {
 
@@ -61,43 +61,12 @@ Crowd Crowd::meet(Post& post, std::string_view introduction) {
     std::iota(ranks.begin(), ranks.end(), 0);
     Circle everybody(post, std::move(ranks), post.rank());
     const std::vector<std::string> introductions = everybody.to_first(introduction);
-    return unpack(everybody.from_first(post.rank() == 0 ? Crowd(introductions).pack() : ""));
-}
-
-std::string Crowd::pack() const {
     Packer packer;
-    packer.put(std::uint32_t{size()});
-    packer.put(static_cast<std::uint32_t>(nodes_.size()));
-    packer.put(static_cast<std::uint32_t>(processors_.size()));
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        packer.put_text(nodes_[node].host);
-        packer.put(machines_[node]);
-    }
-    for (const Processors& kind : processors_) packer.put_text(kind.bytes());
-    for (Rank rank = 0; rank < size(); ++rank) {
-        packer.put(members_[rank]);
-        packer.put(pid_of(rank));
-    }
-    return packer.take();
-}
-
-Crowd Crowd::unpack(std::string_view bytes) {
-    Unpacker unpacker(bytes);
+    if (post.rank() == 0) packer(Crowd(introductions));
+    const std::string bytes = everybody.from_first(packer.take());
     Crowd crowd;
-    const auto size = unpacker.get<std::uint32_t>(), nodes = unpacker.get<std::uint32_t>(),
-               kinds = unpacker.get<std::uint32_t>();
-    for (std::uint32_t node = 0; node < nodes; ++node) {
-        crowd.nodes_.push_back({.host = std::string(unpacker.get_text()), .ranks = {}, .pids = {}});
-        crowd.machines_.push_back(unpacker.get<std::uint32_t>());
-    }
-    for (std::uint32_t kind = 0; kind < kinds; ++kind) crowd.processors_.emplace_back(unpacker.get_text());
-    crowd.members_.reserve(size);
-    for (Rank rank = 0; rank < size; ++rank) {
-        crowd.members_.push_back(unpacker.get<Member>());
-        Node& node = crowd.nodes_[crowd.members_.back().node];
-        node.ranks.push_back(rank);
-        node.pids.push_back(unpacker.get<pid_t>());
-    }
+    Unpacker unpacker(bytes);
+    unpacker(crowd);
     return crowd;
 }
 

@@ -29,6 +29,11 @@ class Crowd {
     // Collective over all processes.
     [[nodiscard]] static Crowd meet(Post& post, std::string_view introduction);
 
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.nodes_, self.machines_, self.processors_, self.members_);
+    }
+
     [[nodiscard]] Rank size() const noexcept { return static_cast<Rank>(members_.size()); }
     [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }
     [[nodiscard]] const Node& node_of(Rank rank) const { return nodes_[members_[rank].node]; }
@@ -56,8 +61,6 @@ class Crowd {
     };
 
     Crowd() = default;
-    [[nodiscard]] std::string pack() const;
-    [[nodiscard]] static Crowd unpack(std::string_view bytes);
     [[nodiscard]] std::uint32_t machine_of(Rank rank) const { return machines_[members_[rank].node]; }
 
     std::vector<Node> nodes_;              // in the order of their first ranks

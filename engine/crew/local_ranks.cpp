@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "workload/progress.hpp"
+#include "workload/workload.hpp"
 
 namespace strakes {
 

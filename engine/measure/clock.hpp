@@ -62,4 +62,14 @@ class Clock {
     std::uint64_t multiplier_ = std::uint64_t{1} << kShift;
 };
 
+struct Timeline {
+    Clock clock = Clock::system();  // of this node
+    std::int64_t offset_ns = 0;     // rank 0's clock minus this one
+
+    [[nodiscard]] std::uint64_t at(std::uint64_t ticks) const noexcept {
+        return clock.to_ns(ticks) + static_cast<std::uint64_t>(offset_ns);
+    }
+    [[nodiscard]] std::uint64_t now() const noexcept { return at(clock.now()); }
+};
+
 }  // namespace strakes

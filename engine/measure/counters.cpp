@@ -169,24 +169,6 @@ CounterDelta difference(const Counters& before, const Counters& after) {
     return delta;
 }
 
-CounterDelta joined(CounterDelta first, const CounterDelta& next) {
-    first.cpu.user_s += next.cpu.user_s;
-    first.cpu.system_s += next.cpu.system_s;
-    first.cpu.iowait_s += next.cpu.iowait_s;
-    first.cpu.idle_s += next.cpu.idle_s;
-    first.memory_available_bytes = next.memory_available_bytes;
-    first.page_cache_after_bytes = next.page_cache_after_bytes;
-    first.network.receive += next.network.receive;
-    first.network.send += next.network.send;
-    for (const auto& [name, device] : next.devices) {
-        DeviceState& sum = first.devices[name];
-        sum.read_bytes += device.read_bytes;
-        sum.write_bytes += device.write_bytes;
-        sum.busy_ms += device.busy_ms;
-    }
-    return first;
-}
-
 nlohmann::json to_json(const CounterDelta& delta) {
     nlohmann::json devices = nlohmann::json::object();
     for (const auto& [name, state] : delta.devices) {

@@ -44,6 +44,12 @@ struct CounterDelta {
     std::uint64_t page_cache_after_bytes = 0;
     NetworkBytes network;
     Devices devices;  // only devices with activity
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.cpu, self.memory_available_bytes, self.page_cache_before_bytes, self.page_cache_after_bytes,
+                self.network, self.devices);
+    }
 };
 
 // Parse /proc/stat, /proc/meminfo, /proc/net/dev (without lo) and /proc/diskstats (without partitions and RAM disks).
@@ -57,9 +63,6 @@ Devices parse_diskstats(std::string_view text);
 Counters read_counters();
 
 CounterDelta difference(const Counters& before, const Counters& after);
-// Return the delta of two consecutive periods.
-CounterDelta joined(CounterDelta first, const CounterDelta& next);
-
 // Return the object `counters` of a sample (docs/reference/engine.md).
 nlohmann::json to_json(const CounterDelta& delta);
 

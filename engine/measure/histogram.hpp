@@ -48,16 +48,19 @@ class alignas(64) Histogram {
 
     std::uint64_t count() const noexcept;
 
-    // Return the quantile q (0..1) in nanoseconds: the middle of the bucket that holds the value of rank ceil(q *
-    // count). 0 if the histogram is empty.
-    double quantile(double q) const noexcept;
-
     // Pairs (bucket, count), ascending.
     using Buckets = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
     // Return the buckets that are not empty.
-    Buckets buckets() const { return buckets_since({}); }
-    // Return the counts recorded since the copy `before` was taken.
-    Buckets buckets_since(const Histogram& before) const;
+    [[nodiscard]] Buckets buckets() const;
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        Buckets used;
+        if constexpr (std::is_const_v<Self>) used = self.buckets();
+        archive(used);
+        if constexpr (!std::is_const_v<Self>)
+            for (const auto& [bucket, values] : used) self.add(bucket, values);
+    }
 
   private:
     static constexpr std::uint64_t kSubCount = std::uint64_t{1} << static_cast<unsigned>(kSubBits);

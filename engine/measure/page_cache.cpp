@@ -66,41 +66,9 @@ std::optional<std::uint64_t> resident_pages(int fd, std::uint64_t offset, std::u
         std::count_if(vector.begin(), vector.end(), [](unsigned char state) { return (state & 1U) != 0; }));
 }
 
-// Stratified sample: one window at a random place in each of kWindows equal parts of the file. The interval is the
-// wider one of a simple random sample (Cochran 1977, 5.6 and 8.1). Pseudo-observations, z^2 in number and half of them
-// resident, keep it from vanishing if none or all of the pages are resident (Agresti, Coull 1998).
-std::optional<Residency> residency_by_sample(int fd, std::uint64_t bytes, std::uint64_t most) {
-    constexpr std::uint64_t kWindows = 16384;
-    const std::uint64_t window_bytes = std::max(most / kWindows / page_bytes(), std::uint64_t{1}) * page_bytes();
-    constexpr double kTwoSided95 = 1.96;
-    const std::uint64_t part = bytes / kWindows / page_bytes() * page_bytes();
-    std::vector<unsigned char> vector;
-    std::mt19937_64 random(bytes);  // the same pages before and after a phase
-    double sum = 0, squares = 0;
-    for (std::uint64_t window = 0; window < kWindows; ++window) {
-        const std::uint64_t room = (part - window_bytes) / page_bytes() + 1;
-        const std::uint64_t offset = window * part + random() % room * page_bytes();
-        const auto pages = resident_pages(fd, offset, window_bytes, vector);
-        if (!pages) return std::nullopt;
-        const double share = static_cast<double>(*pages * page_bytes()) / static_cast<double>(window_bytes);
-        sum += share;
-        squares += share * share;
-    }
-    const double count = kWindows, added = kTwoSided95 * kTwoSided95;
-    const double middle = (sum + added / 2) / (count + added);
-    const double spread = (squares + added / 2) / (count + added) - middle * middle;
-    const double error =
-        kTwoSided95 * std::sqrt(std::max(spread, 0.0) / (count + added)) + std::abs(middle - sum / count);
-    const auto of_file = [bytes](double share) {
-        return static_cast<std::uint64_t>(share * static_cast<double>(bytes));
-    };
-    return Residency{"mincore-sample", bytes, of_file(sum / count), of_file(error)};
-}
-
 }  // namespace
 
-std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes, std::uint64_t most) {
-    if (bytes > most) return residency_by_sample(fd, bytes, most);
+std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes) {
     // One window at a time, because mincore(2) fills a vector of one byte a page.
     constexpr std::uint64_t kWindow = std::uint64_t{256} << 20U;
     std::vector<unsigned char> vector;

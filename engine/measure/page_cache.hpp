@@ -8,11 +8,10 @@
 namespace strakes {
 
 struct Residency {
-    // "cachestat", "mincore", "mincore-sample" (estimated from some pages) or "none" (unknown; resident_bytes is 0).
+    // "cachestat", "mincore" or "none" (unknown; resident_bytes is 0).
     std::string_view method;
     std::uint64_t file_bytes;
     std::uint64_t resident_bytes;
-    std::uint64_t error_bytes = 0;  // half-width of the 95 % confidence interval of a sample
 };
 
 // Return the residency of the file's first `bytes` bytes, by the best method that works.
@@ -20,9 +19,7 @@ Residency residency(int fd, std::uint64_t bytes);
 
 // Single methods. They return nothing if the kernel or the file system does not support them.
 std::optional<Residency> residency_by_cachestat(int fd, std::uint64_t bytes);  // Linux 6.5
-// Needs a readable descriptor. If the file is larger than `most` bytes, that many are sampled.
-inline constexpr std::uint64_t kMostLookedAt = std::uint64_t{64} << 30U;
-std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes, std::uint64_t most = kMostLookedAt);
+std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes);    // needs a readable descriptor
 
 // Return whether this user may drop the system's caches.
 [[nodiscard]] bool may_drop_system_caches() noexcept;

@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "mpi/patience.hpp"
 #include "system/bytes.hpp"
 
 namespace strakes {

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mpi/error.hpp"
-#include "mpi/info.hpp"
+#include "mpi/mpiio_file.hpp"
 
 namespace strakes {
 

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "mpi/info.hpp"
+#include "mpi/mpiio_file.hpp"
 
 namespace strakes {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mpi/patience.hpp"
+#include "mpi/exchange.hpp"
 #include "team/post.hpp"
 
 namespace strakes {

@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "crew/launched.hpp"
-#include "mpi/patience.hpp"
+#include "mpi/exchange.hpp"
 #include "mpi/post.hpp"
 #include "mpi/witness.hpp"
-#include "protocol/output.hpp"
+#include "protocol/report.hpp"
 #include "session/together.hpp"
-#include "system/own_table.hpp"
+#include "system/processors.hpp"
 
 namespace strakes {
 

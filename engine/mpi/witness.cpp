@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "system/host.hpp"
+#include "system/queries.hpp"
 
 namespace strakes {
 

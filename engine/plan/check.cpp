@@ -8,7 +8,6 @@
 #include "backend/registry.hpp"
 #include "measure/page_cache.hpp"
 #include "plan/parse.hpp"
-#include "plan/phase_check.hpp"
 #include "system/failure.hpp"
 #include "team/exchange.hpp"
 
@@ -41,19 +40,6 @@ void check_wear_out(const Stop& stop, const BackendRow& backend, const PhaseChec
                   "wear-out is not for the backend " + std::string(backend.name), "Use the rule stonewall.");
 }
 
-// Check the keys on the backend that transfer and metadata phases share.
-template <class AnyPhase>
-void check_backend(const AnyPhase& phase, const PhaseCheck& check) {
-    const BackendRow& backend = row_of(phase.backend);
-    const std::string queues = backends_that([](const BackendRow& row) { return row.queues; });
-    check.require(phase.queue_depth == 1 || backend.queues, "queue_depth", "above 1 needs the backend " + queues,
-                  "Use 1, or another backend.");
-    check_wear_out(phase.stop, backend, check);
-    check.require(phase.delay_ns == 0 || !backend.queues, "delay_ns",
-                  "is not for the backend " + std::string(backend.name) + ", whose operations overlap",
-                  "Leave it out, or use another backend.");
-}
-
 // `why_not` is the registry's reason why the backend lacks the ability, or empty.
 void check_ability(bool wanted, const BackendRow& backend, std::string_view why_not, const char* key,
                    const char* remedy, const PhaseCheck& check) {
@@ -62,16 +48,15 @@ void check_ability(bool wanted, const BackendRow& backend, std::string_view why_
 }
 
 void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
-    check_backend(phase, check);
     const BackendRow& backend = row_of(phase.backend);
+    check.require(phase.queue_depth == 1 || backend.queues, "queue_depth", "above 1 needs the backend uring",
+                  "Use 1, or another backend.");
+    check_wear_out(phase.stop, backend, check);
+    check.require(phase.delay_ns == 0 || !backend.queues, "delay_ns",
+                  "is not for the backend " + std::string(backend.name) + ", whose operations overlap",
+                  "Leave it out, or use another backend.");
     check_ability(phase.direct, backend, backend.no_direct, "direct",
                   "Leave it out, or use the backend posix or uring.", check);
-    const std::string queues = backends_that([](const BackendRow& row) { return row.queues; });
-    check.require(!phase.sqpoll || backend.queues, "sqpoll", "is for the backend " + queues,
-                  "Leave it out, or use that backend.");
-    check.require(!phase.iopoll || (backend.queues && phase.direct), "iopoll",
-                  "needs the backend " + queues + " and direct: only what goes to a device can be polled for",
-                  "Leave it out, or use both.");
     check_ability(phase.preallocate, backend, backend.no_preallocate, "preallocate", "Leave it out.", check);
     check_ability(phase.cache != Cache::as_is, backend, backend.no_cache, "cache",
                   "Use as-is; with rank_shift no rank reads what it wrote.", check);
@@ -143,7 +128,7 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   phase.access == Access::whole ? "whole needs a read of a shared-file"
                                                 : "random-whole needs a read of a shared-file",
                   "Use segmented, strided or random.");
-    check.require(!is_drawn(phase.access) || phase.operation != write, "access",
+    check.require(phase.access != Access::draws || phase.operation != write, "access",
                   "that draws its transfers leaves holes in a new file", "Write with segmented, strided or random.");
     check.require(!anywhere || phase.rank_shift == 0, "rank_shift",
                   "has no effect where every rank reads in the whole file", "Leave it out.");
@@ -330,12 +315,11 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     for (std::uint32_t level = 0; level < phase.depth && leaves <= kMostLeaves; ++level) leaves *= phase.branch;
     check.require(leaves <= kMostLeaves, "branch", "makes more than 65536 directories at the lowest level",
                   "Use a smaller branch or depth.");
-    check_backend(phase, check);
+    check_wear_out(phase.stop, row_of(phase.backend), check);
     check_objects(phase, check);
     const bool by_c_library = row_of(phase.backend).c_library;
     check.require(phase.create_with == CreateWith::open || by_c_library, "create_with",
-                  "mknod needs the backend posix: io_uring and libcephfs have no such call",
-                  "Use open, or the backend posix.");
+                  "mknod needs the backend posix: others have no such call", "Use open, or the backend posix.");
     const bool creates = is_creation(phase.operation);
     check.require(!creates || phase.rank_shift == 0, "rank_shift", "is not for creations", "Leave it out.");
     check.require(phase.share == Share::own || leaves_as_is(phase.operation), "share",

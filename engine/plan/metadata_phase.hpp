@@ -10,8 +10,7 @@
 #include <utility>
 
 #include "backend/registry.hpp"
-#include "plan/field.hpp"
-#include "plan/stop.hpp"
+#include "plan/kind.hpp"
 
 namespace strakes {
 
@@ -42,43 +41,22 @@ enum class CreateWith : std::uint8_t { open, mknod };
 enum class Paths : std::uint8_t { relative, absolute, mdtest };
 enum class OpenMode : std::uint8_t { least, read_write };
 
-inline constexpr std::array kMetadataOperations = std::to_array<std::pair<std::string_view, MetadataOperation>>(
-    {{"dir-create", MetadataOperation::dir_create},
-     {"dir-stat", MetadataOperation::dir_stat},
-     {"dir-rename", MetadataOperation::dir_rename},
-     {"dir-remove", MetadataOperation::dir_remove},
-     {"file-create", MetadataOperation::file_create},
-     {"file-stat", MetadataOperation::file_stat},
-     {"file-open-close", MetadataOperation::file_open_close},
-     {"file-read", MetadataOperation::file_read},
-     {"file-rename", MetadataOperation::file_rename},
-     {"file-remove", MetadataOperation::file_remove},
-     {"file-chmod", MetadataOperation::file_chmod},
-     {"file-link", MetadataOperation::file_link},
-     {"file-truncate", MetadataOperation::file_truncate},
-     {"file-setxattr", MetadataOperation::file_setxattr},
-     {"file-getxattr", MetadataOperation::file_getxattr},
-     {"list", MetadataOperation::list},
-     {"list-stat", MetadataOperation::list_stat},
-     {"find", MetadataOperation::find}});
-inline constexpr std::array kItemOrders = std::to_array<std::pair<std::string_view, ItemOrder>>(
-    {{"in-order", ItemOrder::in_order}, {"random", ItemOrder::random}});
-inline constexpr std::array kDirectories = std::to_array<std::pair<std::string_view, Directory>>(
-    {{"unique", Directory::unique}, {"shared", Directory::shared}});
-inline constexpr std::array kShares =
-    std::to_array<std::pair<std::string_view, Share>>({{"own", Share::own}, {"all", Share::all}});
-inline constexpr std::array kCreateWiths =
-    std::to_array<std::pair<std::string_view, CreateWith>>({{"open", CreateWith::open}, {"mknod", CreateWith::mknod}});
-inline constexpr std::array kPaths = std::to_array<std::pair<std::string_view, Paths>>(
-    {{"relative", Paths::relative}, {"absolute", Paths::absolute}, {"mdtest", Paths::mdtest}});
-inline constexpr std::array kOpenModes = std::to_array<std::pair<std::string_view, OpenMode>>(
-    {{"least", OpenMode::least}, {"read-write", OpenMode::read_write}});
+inline constexpr auto kMetadataOperations =
+    names_of<MetadataOperation>("dir-create", "dir-stat", "dir-rename", "dir-remove", "file-create", "file-stat",
+                                "file-open-close", "file-read", "file-rename", "file-remove", "file-chmod", "file-link",
+                                "file-truncate", "file-setxattr", "file-getxattr", "list", "list-stat", "find");
+inline constexpr auto kItemOrders = names_of<ItemOrder>("in-order", "random");
+inline constexpr auto kDirectories = names_of<Directory>("unique", "shared");
+inline constexpr auto kShares = names_of<Share>("own", "all");
+inline constexpr auto kCreateWiths = names_of<CreateWith>("open", "mknod");
+inline constexpr auto kPaths = names_of<Paths>("relative", "absolute", "mdtest");
+inline constexpr auto kOpenModes = names_of<OpenMode>("least", "read-write");
 
 struct MetadataPhase {
     std::string name;
     MetadataOperation operation{};
     Backend backend = Backend::posix;
-    std::uint32_t queue_depth = 1;
+    std::uint32_t queue_depth = 1;  // as in a transfer phase, but no backend has more
     std::string files = "items";
     Directory directory{};
     std::uint64_t items = 0;
@@ -107,7 +85,7 @@ inline constexpr auto kMetadataFields = [] {
     return std::tuple{Field{"name", &Phase::name, Name{}, needed},
                       Field{"operation", &Phase::operation, OneOf{kMetadataOperations}, needed},
                       Field{"backend", &Phase::backend, OneBackendOf{Kind::metadata}},
-                      Field{"queue_depth", &Phase::queue_depth, Range{1, kMostDepth}},
+                      Field{"queue_depth", &Phase::queue_depth, Range{1, 1}},
                       Field{"files", &Phase::files, Name{}},
                       Field{"directory", &Phase::directory, OneOf{kDirectories}, needed},
                       Field{"items", &Phase::items, Range{1, kMostCount}, needed},

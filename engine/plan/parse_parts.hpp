@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "plan/field.hpp"
+#include "plan/kind.hpp"
 #include "plan/object_reader.hpp"
 #include "plan/plan.hpp"
 
@@ -52,14 +52,14 @@ void read_field(const ObjectReader& reader, const Row& row, Body& body) {
     }
 }
 
-// Read an object that may have the keys of these rows and, unless it is a FlowOperation, `kind`.
+// Read an object that may have the keys of these rows and, if it is a phase, `kind`.
 template <class Body, class... Row>
 Body read_fields(const nlohmann::json& object, const std::string& path, const std::tuple<Row...>& rows,
                  Body body = {}) {
     const ObjectReader reader = std::apply(
         [&](const Row&... row) {
-            if constexpr (std::is_same_v<Body, FlowOperation>) return ObjectReader(object, path, {row.key...});
-            return ObjectReader(object, path, {"kind", row.key...});
+            if constexpr (requires { body.name; }) return ObjectReader(object, path, {"kind", row.key...});
+            return ObjectReader(object, path, {row.key...});
         },
         rows);
     std::apply([&](const Row&... row) { (read_field(reader, row, body), ...); }, rows);

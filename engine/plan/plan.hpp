@@ -14,10 +14,7 @@
 #include <vector>
 
 #include "plan/metadata_phase.hpp"
-#include "plan/probe_phase.hpp"
-#include "plan/small_files_phase.hpp"
-#include "plan/stage_phase.hpp"
-#include "plan/training_phase.hpp"
+#include "plan/other_phases.hpp"
 #include "plan/transfer_phase.hpp"
 #include "system/placement.hpp"
 
@@ -46,8 +43,7 @@ struct MixedPhase {
 using Phase =
     std::variant<TransferPhase, MetadataPhase, SmallFilesPhase, ProbePhase, StagePhase, TrainingPhase, MixedPhase>;
 
-inline constexpr std::array<std::pair<std::string_view, Pages>, 3> kPages{
-    {{"normal", Pages::normal}, {"transparent", Pages::transparent}, {"huge", Pages::huge}}};
+inline constexpr auto kPages = names_of<Pages>("normal", "transparent", "huge");
 
 struct Plan {
     std::uint32_t seed = 0;
@@ -95,5 +91,8 @@ struct Plan {
     return std::ranges::any_of(plan.phases,
                                [](const Phase& phase) { return row_of(backend_of(phase)).format == Format::objects; });
 }
+
+// Return why the plan cannot run in several directories, or an empty string.
+[[nodiscard]] std::string against_several(const Plan& plan, std::uint32_t directories);
 
 }  // namespace strakes

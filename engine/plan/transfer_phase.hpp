@@ -11,50 +11,24 @@
 #include <vector>
 
 #include "backend/registry.hpp"
-#include "plan/cache.hpp"
-#include "plan/field.hpp"
-#include "plan/stop.hpp"
+#include "plan/kind.hpp"
 
 namespace strakes {
 
 enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
 enum class Layout : std::uint8_t { file_per_process, shared_file, file_per_writer };
 enum class Grouping : std::uint8_t { node, global };
-enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole, draws, zipf, pareto, hotspot };
-// Return whether every transfer is drawn independently.
-[[nodiscard]] constexpr bool is_drawn(Access access) noexcept {
-    return access == Access::draws || access == Access::zipf || access == Access::pareto || access == Access::hotspot;
-}
+enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole, draws };  // draws: each independent
 enum class Sync : std::uint8_t { none, close, fsync, fsync_each };
 enum class Pattern : std::uint8_t { stamped, once };
 
-inline constexpr std::array kTransferOperations =
-    std::to_array<std::pair<std::string_view, TransferOperation>>({{"write", TransferOperation::write},
-                                                                   {"read", TransferOperation::read},
-                                                                   {"rewrite", TransferOperation::rewrite},
-                                                                   {"mixed", TransferOperation::mixed}});
-inline constexpr std::array kStreamOperations = std::to_array<std::pair<std::string_view, TransferOperation>>(
-    {{"write", TransferOperation::write}, {"read", TransferOperation::read}});
-inline constexpr std::array kLayouts =
-    std::to_array<std::pair<std::string_view, Layout>>({{"file-per-process", Layout::file_per_process},
-                                                        {"shared-file", Layout::shared_file},
-                                                        {"file-per-writer", Layout::file_per_writer}});
-inline constexpr std::array kGroupings =
-    std::to_array<std::pair<std::string_view, Grouping>>({{"node", Grouping::node}, {"global", Grouping::global}});
-inline constexpr std::array kAccesses =
-    std::to_array<std::pair<std::string_view, Access>>({{"segmented", Access::segmented},
-                                                        {"strided", Access::strided},
-                                                        {"random", Access::random},
-                                                        {"whole", Access::whole},
-                                                        {"random-whole", Access::random_whole},
-                                                        {"draws", Access::draws},
-                                                        {"zipf", Access::zipf},
-                                                        {"pareto", Access::pareto},
-                                                        {"hotspot", Access::hotspot}});
-inline constexpr std::array kSyncs = std::to_array<std::pair<std::string_view, Sync>>(
-    {{"none", Sync::none}, {"close", Sync::close}, {"fsync", Sync::fsync}, {"fsync-each", Sync::fsync_each}});
-inline constexpr std::array kPatterns =
-    std::to_array<std::pair<std::string_view, Pattern>>({{"stamped", Pattern::stamped}, {"once", Pattern::once}});
+inline constexpr auto kTransferOperations = names_of<TransferOperation>("write", "read", "rewrite", "mixed");
+inline constexpr auto kStreamOperations = names_of<TransferOperation>("write", "read");
+inline constexpr auto kLayouts = names_of<Layout>("file-per-process", "shared-file", "file-per-writer");
+inline constexpr auto kGroupings = names_of<Grouping>("node", "global");
+inline constexpr auto kAccesses = names_of<Access>("segmented", "strided", "random", "whole", "random-whole", "draws");
+inline constexpr auto kSyncs = names_of<Sync>("none", "close", "fsync", "fsync-each");
+inline constexpr auto kPatterns = names_of<Pattern>("stamped", "once");
 
 // Names and values for a library, which may ignore unknown ones. Sorted by name.
 using Hints = std::vector<std::pair<std::string, std::string>>;
@@ -76,7 +50,6 @@ struct TransferPhase {
     TransferOperation operation{};
     Backend backend = Backend::posix;
     std::uint32_t queue_depth = 1;
-    bool sqpoll = false, iopoll = false;  // uring only
     std::string files = "data";
     Layout layout{};
     bool own_directory = false;  // each file is in a separate directory
@@ -123,8 +96,6 @@ inline constexpr auto kTransferFields = [] {
                       Field{"operation", &Phase::operation, OneOf{kTransferOperations}, needed},
                       Field{"backend", &Phase::backend, OneBackendOf{Kind::transfer}},
                       Field{"queue_depth", &Phase::queue_depth, Range{1, kMostDepth}},
-                      Field{"sqpoll", &Phase::sqpoll},
-                      Field{"iopoll", &Phase::iopoll},
                       Field{"files", &Phase::files, Name{}},
                       Field{"layout", &Phase::layout, OneOf{kLayouts}, needed},
                       Field{"own_directory", &Phase::own_directory},

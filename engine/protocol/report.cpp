@@ -4,12 +4,30 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
 
 #include "backend/registry.hpp"
-#include "system/host.hpp"
+#include "system/queries.hpp"
 
 namespace strakes {
+
+void Output::send(const nlohmann::ordered_json& message) {
+    using Json = nlohmann::ordered_json;
+    // A path may contain any bytes, but a message must be UTF-8.
+    const std::string line = message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    const std::lock_guard lock(mutex_);
+    std::string_view left = line;
+    while (!left.empty() && !broken()) {
+        const ssize_t written = ::write(descriptor_, left.data(), left.size());
+        if (written >= 0)
+            left.remove_prefix(static_cast<std::size_t>(written));
+        else if (errno != EINTR)
+            broken_.store(true, std::memory_order_relaxed);
+    }
+}
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,11 +12,25 @@
 #include <vector>
 
 #include "plan/plan.hpp"
-#include "protocol/output.hpp"
 #include "system/failure.hpp"
 #include "workload/operation_log.hpp"
 
 namespace strakes {
+
+class Output {
+  public:
+    explicit Output(int descriptor) : descriptor_(descriptor) {}
+
+    void send(const nlohmann::ordered_json& message);
+
+    // Returns whether a write has failed. Later messages are then dropped.
+    [[nodiscard]] bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
+
+  private:
+    int descriptor_;
+    std::mutex mutex_;
+    std::atomic<bool> broken_{false};
+};
 
 enum class PlanStatus : std::uint8_t { ok, failed, cancelled, refused };
 
@@ -66,6 +81,11 @@ struct Node {
     std::string host;
     std::vector<std::uint32_t> ranks;
     std::vector<int> pids;  // by rank
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.host, self.ranks, self.pids);
+    }
 };
 
 // Processes that were started together.

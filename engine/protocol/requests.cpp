@@ -7,7 +7,7 @@
 
 #include "plan/object_reader.hpp"
 #include "plan/parse.hpp"
-#include "plan/several.hpp"
+#include "plan/plan.hpp"
 
 namespace strakes {
 

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "plan/impact.hpp"
+#include "plan/kind.hpp"
 #include "plan/plan.hpp"
 
 namespace strakes {

@@ -4,18 +4,15 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
 
-#include "system/host.hpp"
+#include "system/queries.hpp"
 
 namespace strakes {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double kShortest = 2;  // seconds; shorter phases have no timelines
 
 struct Totals {
     std::uint64_t start = UINT64_MAX;
@@ -109,25 +106,6 @@ Json histograms_of(const Phase& phase, const Latencies& all) {
     return histograms;
 }
 
-// Returns the latency percentiles of each interval of row_s seconds, by kind of call.
-Json latency_timeline_of(const Phase& phase, const LatencyRows& latencies, double elapsed_s) {
-    const double row_s = seconds(latencies.row_ns());
-    Json rows = Json::object();
-    for (const auto& [number, row] : latencies.rows()) {
-        std::map<std::uint8_t, Histogram> calls;
-        for (const auto& [key, count] : row) calls[key.first].add(key.second, count);
-        const double end_s = std::min(static_cast<double>(number + 1) * row_s, elapsed_s);
-        for (const auto& [kind, histogram] : calls) {
-            Json values = {end_s, histogram.count()};
-            for (const double share : {0.5, 0.9, 0.99, 0.999, 1.0}) values.push_back(histogram.quantile(share) * 1e-9);
-            rows[std::string(name_of(phase, kind))].push_back(std::move(values));
-        }
-    }
-    return {{"row_s", row_s},
-            {"columns", {"t_s", "calls", "p50_s", "p90_s", "p99_s", "p999_s", "slowest_s"}},
-            {"rows", std::move(rows)}};
-}
-
 Json cache_of(const CacheState& cache) {
     Json row = {{"method", cache.method},
                 {"file_bytes", cache.file_bytes},
@@ -135,30 +113,6 @@ Json cache_of(const CacheState& cache) {
                 {"resident_after_bytes", cache.resident_after_bytes}};
     if (cache.error_bytes > 0) row["error_bytes"] = cache.error_bytes;
     return row;
-}
-
-Json counters_row(const SecondRow& row) {
-    const CounterDelta& delta = row.delta;
-    return {delta.cpu.user_s,      delta.cpu.system_s,           delta.cpu.iowait_s,
-            delta.cpu.idle_s,      delta.memory_available_bytes, delta.page_cache_after_bytes,
-            delta.network.receive, delta.network.send,           to_json(delta).at("devices")};
-}
-
-// `with_work` adds the work of all ranks to the counters of the host.
-Json timeline_of(const std::string& host, const std::vector<SecondRow>& seconds_of, bool with_work) {
-    Json columns = {"t_s", "took_s"};
-    if (with_work) columns.insert(columns.end(), {"bytes", "operations"});
-    for (const char* counter : {"cpu_user_s", "cpu_system_s", "cpu_iowait_s", "cpu_idle_s", "memory_available_bytes",
-                                "page_cache_bytes", "network_receive_bytes", "network_send_bytes", "devices"})
-        columns.push_back(counter);
-    Json rows = Json::array();
-    for (const SecondRow& row : seconds_of) {
-        Json values = {seconds(row.end_ns), seconds(row.took_ns)};
-        if (with_work) values.insert(values.end(), {row.bytes, row.operations});
-        for (Json& value : counters_row(row)) values.push_back(std::move(value));
-        rows.push_back(std::move(values));
-    }
-    return {{"host", host}, {"columns", std::move(columns)}, {"rows", std::move(rows)}};
 }
 
 std::uint64_t transfer_bytes_of(const Phase& phase) {
@@ -183,12 +137,10 @@ Json trained_of(const Trained& trained) {
             {"utilisation_percent", 100 * trained.utilisation / ranks}};
 }
 
-Json nodes_of(const std::vector<NodeCounters>& nodes, bool long_enough) {
+Json nodes_of(const std::vector<NodeCounters>& nodes) {
     Json list = Json::array();
-    for (const NodeCounters& node : nodes) {
+    for (const NodeCounters& node : nodes)
         list.push_back({{"host", node.host}, {"first_rank", node.first_rank}, {"counters", to_json(node.delta)}});
-        if (long_enough && !node.seconds.empty()) list.back()["timeline"] = timeline_of(node.host, node.seconds, false);
-    }
     return list;
 }
 
@@ -217,8 +169,6 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
     const auto* transfer = std::get_if<TransferPhase>(&phase);
     const auto* stage = std::get_if<StagePhase>(&phase);
     message["histograms"] = histograms_of(phase, tally.latencies);
-    if (const double took = message.at("elapsed_s"); took > kShortest && !tally.latency_rows.rows().empty())
-        message["latency_timeline"] = latency_timeline_of(phase, tally.latency_rows, took);
     message["effective"] = {{"backend", phase_backend(phase)},
                             {"queue_depth", tally.queue_depth},
                             {"direct", transfer != nullptr && tally.direct},
@@ -307,9 +257,7 @@ Json sample_of(const PhaseOutcome& outcome) {
         add_details(message, phase, tally);
     }
     message["counters"] = to_json(tally.nodes.empty() ? CounterDelta{} : tally.nodes.front().delta);
-    const bool long_enough = seconds(elapsed(totals.start, totals.end)) > kShortest;
-    message["nodes"] = nodes_of(tally.nodes, long_enough);
-    if (long_enough && !outcome.seconds.empty()) message["timeline"] = timeline_of(host_name(), outcome.seconds, true);
+    message["nodes"] = nodes_of(tally.nodes);
     return message;
 }
 

@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 
-#include "measure/second_rows.hpp"
-#include "plan/impact.hpp"
+#include "measure/clock.hpp"
+#include "plan/kind.hpp"
 #include "plan/plan.hpp"
-#include "team/timeline.hpp"
 #include "workload/tally.hpp"
 
 namespace strakes {
@@ -25,7 +24,6 @@ struct PhaseOutcome {
     const Timeline& timeline;
     const Tally& tally;  // of all ranks
     FirstFinish first;
-    const std::vector<SecondRow>& seconds;
     bool cancelled = false;
     Impact impact{};
 };

@@ -1,5 +1,3 @@
-#include "session/object_removal.hpp"
-
 #include <sys/prctl.h>
 
 #include <atomic>
@@ -7,6 +5,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "session/run.hpp"
 
 #ifdef STRAKES_S3
 #include "backend/s3_connection.hpp"

@@ -1,6 +1,4 @@
 // Collects the tallies of all processes at rank 0, which reports errors, logs and the sample.
-#include "session/phase_report.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,9 +8,9 @@
 #include <vector>
 
 #include "protocol/sample.hpp"
+#include "session/plan_run.hpp"
 #include "system/bytes.hpp"
-#include "system/host.hpp"
-#include "system/quota.hpp"
+#include "system/queries.hpp"
 
 namespace strakes {
 
@@ -27,20 +25,16 @@ void PhaseReport::say(std::size_t index) {
     const auto tally = std::make_unique<Tally>();  // too large for the stack of a rank
     const Phase& phase = request_.plan.phases[index];
     for (Rank rank = team_.first(); rank < team_.first() + team_.count(); ++rank) add_rank(*tally, rank, phase);
-    add_latency_rows(*tally);
     tally->start = start_;
     if (team_.leads_node(team_.first())) {
-        tally->nodes.push_back({.host = host_name(),
-                                .first_rank = team_.first(),
-                                .delta = std::exchange(counters_, {}),
-                                .seconds = team_.first() == 0 ? std::vector<SecondRow>{} : watch_.take_seconds(index)});
+        tally->nodes.push_back(
+            {.host = host_name(), .first_rank = team_.first(), .delta = std::exchange(counters_, {})});
     }
     FirstFinish first = watch_.first_finish(tally->rows.front());
     tally->until_first = first.work;
     if (team_.first() == 0) watch_.say_logs(index);
     if (!collect(team_, *tally)) return hand_over_log(index);
     take_logs(index);
-    const std::vector<SecondRow> seconds = watch_.take_seconds(index);
     const Timeline& timeline = watch_.timeline();
     first.work = tally->until_first;
     for (RankFailure& failure : tally->failures) {
@@ -55,7 +49,6 @@ void PhaseReport::say(std::size_t index) {
                               .timeline = timeline,
                               .tally = *tally,
                               .first = first,
-                              .seconds = seconds,
                               .cancelled = watch_.halt().load() == Halt::cancel,
                               .impact = request_.impact}));
 }
@@ -71,13 +64,6 @@ void PhaseReport::add_rank(Tally& tally, Rank rank, const Phase& phase) {
         tally.add(result, watch_.latencies(rank), timeline);
     }
     if (result.failure) tally.add_failure(rank, std::move(*result.failure));
-}
-
-void PhaseReport::add_latency_rows(Tally& tally) {
-    std::vector<LatencyRows> rows = watch_.take_latency_rows();
-    if (tally.parts.empty() && !rows.empty()) tally.latency_rows = std::move(rows.front());
-    for (std::size_t part = 0; part < std::min(tally.parts.size(), rows.size()); ++part)
-        tally.parts[part].latency_rows = std::move(rows[part]);
 }
 
 bool PhaseReport::logs(std::size_t index, Rank rank) const {

@@ -1,9 +1,9 @@
 // Divides the removal among the ranks. A Ceph file system is emptied by rank 0 alone.
-#include "session/plan_cleaning.hpp"
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+
+#include "session/plan_run.hpp"
 
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"

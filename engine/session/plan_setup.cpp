@@ -1,6 +1,4 @@
 // Memory is checked before the first phase, because the OOM killer would end the run without a message.
-#include "session/plan_setup.hpp"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -11,8 +9,9 @@
 #include "measure/counters.hpp"
 #include "plan/object_reader.hpp"
 #include "plan/parse.hpp"
+#include "session/plan_run.hpp"
 #include "system/bytes.hpp"
-#include "system/host.hpp"
+#include "system/queries.hpp"
 #include "workload/gathering.hpp"
 #include "workload/tally.hpp"
 
@@ -23,10 +22,7 @@ namespace {
 Workspace::Fault memory_lack(const char* what, const std::string& wanted, std::uint64_t available, const char* remedy,
                              const char* key) {
     return {{.what = what,
-             .path = {},
-             .operation = {},
              .why = wanted + " bytes; available: " + std::to_string(available) + " bytes, of which 80 % may be used",
-             .error_name = {},
              .remedy = remedy},
             key};
 }
@@ -68,11 +64,8 @@ std::optional<PlanSetup::Fault> PlanSetup::memory_fault() const {
         if (largest <= free / ranks) return std::nullopt;
         return Workspace::Fault{
             {.what = "the buffers of all ranks do not fit into the huge pages that are free",
-             .path = {},
-             .operation = {},
              .why = std::to_string(ranks) + " ranks x " + std::to_string(largest) +
                     " bytes; free: " + std::to_string(free) + " bytes",
-             .error_name = {},
              .remedy = "Reserve more of them as root (vm.nr_hugepages), or leave buffer_pages out."},
             "team.buffer_pages"};
     }
@@ -90,13 +83,7 @@ std::optional<PlanSetup::Fault> PlanSetup::machine_fault() const {
         check_here(request_.plan);
         return std::nullopt;
     } catch (const Refusal& refusal) {
-        return Workspace::Fault{{.what = refusal.what(),
-                                 .path = {},
-                                 .operation = {},
-                                 .why = kNodeLacks,
-                                 .error_name = {},
-                                 .remedy = refusal.remedy()},
-                                refusal.key()};
+        return Workspace::Fault{{.what = refusal.what(), .why = kNodeLacks, .remedy = refusal.remedy()}, refusal.key()};
     }
 }
 
@@ -125,22 +112,17 @@ bool PlanSetup::among_processes(Team::Rank rank) {
 bool PlanSetup::agree(const std::optional<Fault>& fault) {
     if (!team_.any(fault.has_value())) return true;
     Packer packer;
-    if (fault) {
-        packer.put_text(pack(fault->failure));
-        packer.put_text(fault->key);
-        packer.put_text(host_name());
-    }
+    if (fault) packer(fault->failure, fault->key, host_name());
     end_ = {.status = PlanStatus::refused, .cleaned = true};
     const std::vector<std::string> faults = team_.processes()->all(packer.take());
     for (Team::Rank rank = 0; rank < faults.size(); ++rank) {
         if (faults[rank].empty()) continue;
         Unpacker unpacker(faults[rank]);
-        const Failure failure = unpack_failure(unpacker.get_text());
-        const std::string key(unpacker.get_text());
+        Failure failure;
+        std::string key, host;
+        unpacker(failure, key, host);
         if (key.empty()) end_->status = PlanStatus::failed;
-        if (team_.first() == 0)
-            report_.error(failure,
-                          {.rank = rank, .phase = nullptr, .key = key, .host = std::string(unpacker.get_text())});
+        if (team_.first() == 0) report_.error(failure, {.rank = rank, .phase = nullptr, .key = key, .host = host});
     }
     return false;
 }

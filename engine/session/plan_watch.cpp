@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "workload/entries.hpp"
-#include "workload/group.hpp"
+#include "workload/gathering.hpp"
+#include "workload/plan_state.hpp"
 
 namespace strakes {
 
@@ -24,8 +24,7 @@ PlanWatch::PlanWatch(const PlanRequest& request, Report& report, Crew& crew, Tea
       timeline_(team.timeline()),
       progress_(team.first(), team.count()),
       logs_(team.first(), team.count()),
-      seconds_(team.first() == 0 ? SecondRows::kMostRows : SecondRows::most_of(team.processes()->nodes())),
-      latencies_(team.first(), team.count(), team.size() / team.count()),
+      latencies_(team.first(), team.count()),
       ranks_left_(team.count()) {}
 
 void PlanWatch::raise(Halt halt) noexcept {
@@ -49,17 +48,6 @@ void PlanWatch::take_timeline() {
     if (team_.first() == 0) return;  // rank 0's clock is the reference
     const std::lock_guard lock(glimpse_mutex_);
     timeline_.offset_ns = team_.timeline().offset_ns;
-}
-
-void PlanWatch::begin_timed() {
-    const std::uint64_t now = timeline_.clock.now();
-    latencies_.begin(request_.plan.phases[phase_.load()], timeline_.clock.to_ns(now));
-    phase_start_ = now;
-}
-
-void PlanWatch::end_timed() {
-    phase_start_ = 0;
-    latencies_.end(timeline_.clock.to_ns(timeline_.clock.now()));
 }
 
 void PlanWatch::finish_timed(Rank rank, std::uint64_t end) {
@@ -161,7 +149,6 @@ void PlanWatch::report_rank(const Standing& standing, std::string what, std::str
                           .path = request_.id + "/" + entry,
                           .operation = std::string(phase_operation(phase)),
                           .why = std::move(why),
-                          .error_name = {},
                           .remedy = std::move(remedy)};
     report_.error(failure, {.rank = rank, .phase = &phase, .key = {}, .host = crew_.host_of(rank)});
 }
@@ -189,19 +176,7 @@ void PlanWatch::say_progress() {
         running.ranks_done += node.beat.finished_ranks;
     }
     report_.progress(running);
-    const std::uint64_t now = timeline_.clock.now();
-    seconds_.look(index + 1, timeline_.clock.to_ns(elapsed(start, now)), running.bytes, running.operations);
-    latencies_.look(timeline_.clock.to_ns(now));
     say_logs(index);
-}
-
-void PlanWatch::look_here() {
-    const std::uint64_t start = phase_start_.load();
-    if (start == 0) return;
-    const std::uint64_t now = timeline_.clock.now();
-    latencies_.look(timeline_.clock.to_ns(now));
-    if (team_.leads_node(team_.first()))
-        seconds_.look(phase_.load() + 1, timeline_.clock.to_ns(elapsed(start, now)), 0, 0);
 }
 
 std::uint64_t PlanWatch::heartbeat() const noexcept {
@@ -232,12 +207,9 @@ bool PlanWatch::give_up_without_leader(Output& output, bool ended) const {
     const Phase& phase = request_.plan.phases[phase_.load()];
     const Failure failure{
         .what = ended ? "a rank is gone" : "a rank does not answer",
-        .path = {},
-        .operation = {},
         .why = ended ? "rank 0 ended without a message: it was killed, or it crashed"
                      : "rank 1 heard nothing from rank 0 for longer than is allowed (STRAKES_SILENCE_S): it was "
                        "stopped, or its node hangs or cannot be reached",
-        .error_name = {},
         .remedy =
             "Find out on that node what ended or stopped it (the kernel log says when memory ran out), and then "
             "run it again."};

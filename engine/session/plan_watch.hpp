@@ -10,11 +10,9 @@
 
 #include "crew/beat.hpp"
 #include "crew/crew.hpp"
-#include "measure/second_rows.hpp"
 #include "protocol/report.hpp"
 #include "protocol/sample.hpp"
 #include "team/team.hpp"
-#include "workload/latency_rows.hpp"
 #include "workload/tally.hpp"
 #include "workload/workload.hpp"
 
@@ -45,14 +43,11 @@ class PlanWatch {
     // Take over the clock offset that was measured at the start line. The offset stays fixed during a phase.
     void take_timeline();
     [[nodiscard]] const Timeline& timeline() const noexcept { return timeline_; }
-    void begin_timed();
-    void end_timed();
+    void begin_timed() { phase_start_ = timeline_.clock.now(); }
+    void end_timed() { phase_start_ = 0; }
     // Return when the first of all ranks finished, and the work done until then: by all ranks if they are threads,
     // otherwise by this process (`row`).
     [[nodiscard]] FirstFinish first_finish(const RankRow& row);
-    [[nodiscard]] std::vector<SecondRow> take_seconds(std::size_t index) { return seconds_.take(index + 1); }
-    // Latency rows of the ranks of this process, one element for each part of the last phase.
-    [[nodiscard]] std::vector<LatencyRows> take_latency_rows() { return latencies_.take(); }
     // Report the log rows that the ranks of this process added since the last call.
     void say_logs(std::size_t index);
     void end_phases() { phases_over_ = true; }
@@ -65,8 +60,6 @@ class PlanWatch {
     // Called when the time limit has passed. Unless the phases are over, reports the slowest rank and cancels.
     void cancel_over_limit();
     void say_progress();
-    // For processes other than rank 0: records latencies, and on the first rank of a node its counters, every second.
-    void look_here();
     // Return a number that changes whenever a rank makes progress.
     [[nodiscard]] std::uint64_t heartbeat() const noexcept;
     // Report the slowest rank and `done` when ranks do not return from their calls. The process must then exit.
@@ -113,8 +106,7 @@ class PlanWatch {
     Gathered<Progress> progress_;    // of the ranks of this process
     std::vector<OtherNode> others_;  // by node; only at rank 0, for its watching thread
     Gathered<OperationLog> logs_;
-    SecondRows seconds_;
-    LatencyWatch latencies_;
+    Gathered<Latencies> latencies_;
 
     std::atomic<Halt> halt_{Halt::none};
     std::atomic<std::size_t> phase_{0};          // index of the running phase

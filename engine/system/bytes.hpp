@@ -1,8 +1,10 @@
-// Serialises values for processes that run the same binary on machines of one architecture.
+// Serialises values for processes that run the same binary on machines of one architecture: plain values, texts,
+// containers of them, and classes whose members() passes their members to a Packer or an Unpacker.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -12,10 +14,27 @@ namespace strakes {
 
 class Packer {
   public:
+    template <class... Value>
+    void operator()(const Value&... values) {
+        (put(values), ...);
+    }
     template <class Value>
-        requires std::is_trivially_copyable_v<Value>
     void put(const Value& value) {
-        bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+        if constexpr (requires { Value::members(*this, value); }) {
+            Value::members(*this, value);
+        } else if constexpr (std::is_trivially_copyable_v<Value>) {
+            bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+        } else if constexpr (requires { value.first; }) {
+            (*this)(value.first, value.second);
+        } else if constexpr (requires { value.get(); }) {
+            put(value != nullptr);
+            if (value) put(*value);
+        } else if constexpr (std::is_same_v<Value, std::string>) {
+            put_text(value);
+        } else {
+            put(std::uint64_t{value.size()});
+            for (const auto& each : value) put(each);
+        }
     }
     void put_text(std::string_view text) {
         put(std::uint64_t{text.size()});
@@ -32,6 +51,10 @@ class Unpacker {
   public:
     explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
 
+    template <class... Value>
+    void operator()(Value&... values) {
+        (read(values), ...);
+    }
     template <class Value>
         requires std::is_trivially_copyable_v<Value>
     [[nodiscard]] Value get() {
@@ -44,6 +67,30 @@ class Unpacker {
     [[nodiscard]] bool at_end() const noexcept { return bytes_.empty(); }
 
   private:
+    template <class Value>
+    void read(Value& value) {
+        if constexpr (requires { Value::members(*this, value); }) {
+            Value::members(*this, value);
+        } else if constexpr (std::is_trivially_copyable_v<Value>) {
+            value = get<Value>();
+        } else if constexpr (requires { value.first; }) {
+            (*this)(value.first, value.second);
+        } else if constexpr (requires { value.get(); }) {
+            if (get<bool>()) read(*(value = std::make_unique<typename Value::element_type>()));
+        } else if constexpr (std::is_same_v<Value, std::string>) {
+            value = get_text();
+        } else {
+            for (auto left = get<std::uint64_t>(); left > 0 && !at_end(); --left) {
+                if constexpr (requires { typename Value::mapped_type; }) {
+                    typename Value::key_type key;
+                    read(key);
+                    read(value[std::move(key)]);
+                } else {
+                    read(value.emplace_back());
+                }
+            }
+        }
+    }
     std::string_view next(std::uint64_t size) {
         const std::string_view piece = bytes_.substr(0, static_cast<std::size_t>(size));
         bytes_.remove_prefix(piece.size());

@@ -1,4 +1,4 @@
-// A file descriptor that closes itself.
+// A file descriptor, or a number like one, that is closed when its owner goes.
 #pragma once
 
 #include <unistd.h>
@@ -7,19 +7,20 @@
 
 namespace strakes {
 
-class Descriptor {
+template <auto close>
+class Owned {
   public:
-    Descriptor() noexcept = default;
-    explicit Descriptor(int value) noexcept : value_(value) {}
-    Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
+    Owned() noexcept = default;
+    explicit Owned(int value) noexcept : value_(value) {}
+    Owned(Owned&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+    Owned& operator=(Owned&& other) noexcept {
         std::swap(value_, other.value_);
         return *this;
     }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (value_ >= 0) ::close(value_);
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    ~Owned() {
+        if (value_ >= 0) static_cast<void>(close(value_));
     }
 
     [[nodiscard]] int get() const noexcept { return value_; }
@@ -29,5 +30,7 @@ class Descriptor {
   private:
     int value_ = -1;
 };
+
+using Descriptor = Owned<::close>;
 
 }  // namespace strakes

@@ -9,13 +9,21 @@
 namespace strakes {
 
 struct Failure {
-    std::string what;
-    std::string path;       // relative to the plan's directory; may be empty
-    std::string operation;  // system call; may be empty
-    std::string why;
-    std::string error_name;  // such as ENOSPC; may be empty
-    std::string remedy;
-    std::optional<std::uint64_t> offset_bytes = std::nullopt;
+    // GCC warns about members that an initialiser omits and that have no default here.
+    // NOLINTBEGIN(readability-redundant-member-init)
+    std::string what = {};
+    std::string path = {};       // relative to the plan's directory; may be empty
+    std::string operation = {};  // system call; may be empty
+    std::string why = {};
+    std::string error_name = {};  // such as ENOSPC; may be empty
+    std::string remedy = {};
+    std::optional<std::uint64_t> offset_bytes = {};
+    // NOLINTEND(readability-redundant-member-init)
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.what, self.path, self.operation, self.why, self.error_name, self.remedy, self.offset_bytes);
+    }
 };
 
 // Describe a system call that failed with `error`.

@@ -18,11 +18,18 @@ class SharedLibrary {
         if (handle_ == nullptr) note_trouble();
     }
 
-    template <class Function>
-    void find(Function& function, const char* symbol) {
-        if (handle_ == nullptr) return;
-        function = reinterpret_cast<Function>(::dlsym(handle_, symbol));  // NOLINT: dlsym returns void*
-        if (function == nullptr) note_trouble();
+    // The address of a function, which converts to a pointer of its type.
+    struct Symbol {
+        void* address;
+        template <class Function>
+        operator Function*() const noexcept {  // NOLINT(google-explicit-constructor): in place of dlsym(3)
+            return reinterpret_cast<Function*>(address);
+        }
+    };
+    [[nodiscard]] Symbol symbol(const char* name) {
+        void* address = handle_ == nullptr ? nullptr : ::dlsym(handle_, name);
+        if (address == nullptr) note_trouble();
+        return {address};
     }
 
     // The first error of dlopen(3) or dlsym(3); empty without errors.

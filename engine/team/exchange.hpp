@@ -2,6 +2,7 @@
 // rank has one object, which only its own thread uses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -9,9 +10,22 @@
 #include <optional>
 #include <span>
 
-#include "team/halt.hpp"
-
 namespace strakes {
+
+enum class Halt : std::uint8_t { none, cancel, error };
+
+// How a rank entered its timed section.
+struct Start {
+    bool begun = false;
+    std::uint64_t clock_uncertainty_ns = 0;  // uncertainty of its timeline at that moment
+    bool crowded = false;                    // ranks on its machine share processors
+
+    void merge(const Start& other) noexcept {
+        begun |= other.begun;
+        clock_uncertainty_ns = std::max(clock_uncertainty_ns, other.clock_uncertainty_ns);
+        crowded |= other.crowded;
+    }
+};
 
 class Exchange {
   public:
@@ -83,5 +97,11 @@ inline constexpr std::size_t kBroadcastPiece = std::size_t{1} << 18U;
 [[nodiscard]] bool broadcast(Exchange& exchange, std::span<const Exchange::Rank> group, std::size_t mine,
                              std::span<std::byte> bytes, const std::atomic<Halt>& halt,
                              std::size_t piece = kBroadcastPiece);
+
+using Numbers = std::array<std::uint64_t, 3>;
+
+// Return the maximum of each number over all ranks. Every rank must call it, even after an error. Takes
+// ceil(log2(ranks)) steps.
+Numbers most_of_all(Exchange& exchange, Exchange::Rank mine, Numbers numbers);
 
 }  // namespace strakes

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "measure/clock.hpp"
-#include "plan/impact.hpp"
-#include "team/halt.hpp"
+#include "plan/kind.hpp"
+#include "team/exchange.hpp"
 
 namespace strakes {
 

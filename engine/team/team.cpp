@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "system/own_table.hpp"
+#include "system/processors.hpp"
 
 namespace strakes {
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cstddef>
@@ -12,16 +13,56 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "measure/clock.hpp"
+#include "system/bytes.hpp"
 #include "team/exchange.hpp"
-#include "team/processes.hpp"
-#include "team/thread_exchange.hpp"
-#include "team/thread_start.hpp"
-#include "team/timeline.hpp"
+#include "team/threads.hpp"
 
 namespace strakes {
+
+class LibraryFiles;
+
+class Processes {
+  public:
+    using Rank = std::uint32_t;
+
+    Processes() = default;
+    Processes(const Processes&) = delete;
+    Processes& operator=(const Processes&) = delete;
+    virtual ~Processes() = default;
+
+    // Run the body on the thread that may make the other calls. wait() returns when the body has ended.
+    virtual void perform(std::function<void()> body) = 0;
+    virtual void wait() = 0;
+
+    // A barrier that returns true in every process if any of them passed true.
+    virtual bool any(bool mine) = 0;
+    // Called right after a barrier. All processes leave at the same time, as far as their clocks agree.
+    virtual Start start_line() = 0;
+    virtual std::uint64_t least(std::uint64_t mine) = 0;
+    // Return the texts of all processes, by rank.
+    virtual std::vector<std::string> all(std::string_view mine) = 0;
+    virtual void send(Rank to, std::string_view bytes) = 0;
+    virtual std::string receive(Rank from) = 0;
+
+    // Messages inside timed sections and in the steps around them.
+    [[nodiscard]] virtual Exchange& exchange() = 0;
+    // MPI-based file libraries, or null.
+    [[nodiscard]] virtual LibraryFiles* libraries() { return nullptr; }
+
+    [[nodiscard]] virtual const Timeline& timeline() const = 0;
+    // Whether this is the first rank of its node, and the number of the plan's ranks on the node.
+    [[nodiscard]] virtual bool leads_node() const = 0;
+    [[nodiscard]] virtual Rank ranks_on_node() const = 0;
+    // Index of this rank among the ranks on its machine. A machine may appear as several nodes.
+    [[nodiscard]] virtual Rank place_on_machine() const = 0;
+    // Number of nodes that run ranks of the plan.
+    [[nodiscard]] virtual std::size_t nodes() const = 0;
+};
 
 class Team {
   public:
@@ -138,10 +179,17 @@ bool collect(const Team& team, Value& value) {
     const Team::Rank mine = team.first();
     for (Team::Rank step = 1; step < team.size(); step *= 2) {
         if (mine % (2 * step) != 0) {
-            processes->send(mine - step, value.pack());
+            Packer packer;
+            packer(value);
+            processes->send(mine - step, packer.take());
             return false;
         }
-        if (step < team.size() - mine) value.merge(Value::unpack(processes->receive(mine + step)));
+        if (step >= team.size() - mine) continue;
+        const std::string bytes = processes->receive(mine + step);
+        Value later;
+        Unpacker unpacker(bytes);
+        unpacker(later);
+        value.merge(std::move(later));
     }
     return true;
 }

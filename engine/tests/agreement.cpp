@@ -1,10 +1,9 @@
 // All-reduce inside timed sections.
-#include "team/agreement.hpp"
-
 #include <doctest/doctest.h>
 
 #include <atomic>
 
+#include "team/exchange.hpp"
 #include "team/team.hpp"
 
 using namespace strakes;

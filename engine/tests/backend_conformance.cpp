@@ -23,12 +23,10 @@ namespace {
 struct Way {
     std::string backend;
     int queue_depth = 1;
-    bool sqpoll = false;
 
     [[nodiscard]] Json with(Json more) const {
         more["backend"] = backend;
         more["queue_depth"] = queue_depth;
-        if (sqpoll) more["sqpoll"] = true;
         return more;
     }
 };
@@ -39,7 +37,6 @@ std::vector<Way> ways() {
     if (absence_of(Backend::uring).why.empty()) {
         all.push_back({"uring"});
         all.push_back({"uring", 7});
-        all.push_back({"uring", 7, true});
     } else {
         MESSAGE("not run: uring, ", absence_of(Backend::uring).why);
     }
@@ -151,7 +148,7 @@ TEST_CASE("every backend reads a whole shared file on every rank") {
 
 TEST_CASE("every backend reads random places of a shared file that all ranks wrote") {
     for_every_way([](const Way& way) {
-        for (const char* const access : {"random-whole", "draws", "zipf", "pareto", "hotspot"}) {
+        for (const char* const access : {"random-whole", "draws"}) {
             CAPTURE(access);
             Stage stage(plan_of(
                 {transfer("write", "write", {{"layout", "shared-file"}}),

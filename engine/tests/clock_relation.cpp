@@ -1,6 +1,4 @@
 // Clock comparison on simulated clocks: within the assumed drift, the true offset lies within the stated uncertainty.
-#include "crew/clock_relation.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,6 +6,8 @@
 #include <cstdlib>
 #include <random>
 #include <vector>
+
+#include "crew/clocks.hpp"
 
 using strakes::ClockRelation;
 using strakes::ClockStanding;

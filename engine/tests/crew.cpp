@@ -14,7 +14,7 @@
 
 #include "backend/library_file.hpp"
 #include "crew/clocks.hpp"
-#include "crew/members.hpp"
+#include "crew/process_crew.hpp"
 #include "system/bytes.hpp"
 #include "system/processors.hpp"
 

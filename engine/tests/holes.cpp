@@ -1,6 +1,4 @@
 // Holes are found before data, between data, and beyond the end of the file.
-#include "system/holes.hpp"
-
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 
 #include "support.hpp"
 #include "system/descriptor.hpp"
+#include "system/queries.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;

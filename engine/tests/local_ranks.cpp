@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "workload/progress.hpp"
+#include "workload/workload.hpp"
 
 using namespace strakes;
 

@@ -97,28 +97,3 @@ TEST_CASE("an empty file has no resident bytes, and those of a pipe are unknown"
     close(ends[0]);
     close(ends[1]);
 }
-
-TEST_CASE("of a huge file a sample of pages is examined, and the sampling error is stated") {
-    constexpr std::uint64_t kMost = std::uint64_t{64} << 20U, kHuge = std::uint64_t{1} << 30U;
-    const ScratchFile file;
-    REQUIRE(ftruncate(file.fd(), static_cast<off_t>(kHuge)) == 0);
-    const auto look = [&] {
-        const auto found = strakes::residency_by_mincore(file.fd(), kHuge, kMost);
-        REQUIRE(found.has_value());
-        CHECK(found->method == "mincore-sample");
-        CHECK(found->file_bytes == kHuge);
-        CHECK(found->error_bytes > 0);
-        CHECK(found->error_bytes < kHuge / 50);
-        return *found;
-    };
-    CHECK(look().resident_bytes == 0);
-    // Fill a quarter of the file: 1 MiB of every 4 MiB.
-    std::vector<char> data(std::size_t{1} << 20U, 'x');
-    for (std::uint64_t offset = 0; offset < kHuge / 4; offset += data.size())
-        REQUIRE(pwrite(file.fd(), data.data(), data.size(), static_cast<off_t>(4 * offset)) ==
-                static_cast<ssize_t>(data.size()));
-    const Residency quarter = look();
-    CHECK(quarter.resident_bytes + quarter.error_bytes >= kHuge / 4);
-    CHECK(quarter.resident_bytes <= kHuge / 4 + quarter.error_bytes);
-    CHECK(strakes::residency_by_mincore(file.fd(), kHuge)->resident_bytes == kHuge / 4);
-}

@@ -161,7 +161,6 @@ TEST_CASE("extended attributes have the requested length, and are read only wher
 
 TEST_CASE("in random order every item comes once in a pass, and rarely at its own position") {
     std::vector<Json> ways{{{"backend", "posix"}}, {{"backend", "raw"}}, {{"paths", "absolute"}}};
-    if (absence_of(Backend::uring).why.empty()) ways.push_back({{"backend", "uring"}, {"queue_depth", 1}});
     for (const Json& way : ways) {
         INFO(way.dump());
         std::set<std::uint64_t> places;

@@ -20,12 +20,10 @@ namespace {
 
 struct Way {
     std::string backend;
-    int queue_depth = 1;
     std::string paths = "relative";
 
     [[nodiscard]] Json with(Json more = Json::object()) const {
         more["backend"] = backend;
-        more["queue_depth"] = queue_depth;
         more["paths"] = paths;
         return more;
     }
@@ -33,16 +31,9 @@ struct Way {
 
 template <class Body>
 void for_every_way(Body body) {
-    std::vector<Way> all{{"posix"},
-                         {"raw"},
-                         {"posix", 1, "absolute"},
-                         {"posix", 1, "mdtest"}};  // the others are compared with the first
-    if (absence_of(Backend::uring).why.empty())
-        all.insert(all.end(), {{"uring", 1}, {"uring", 7}, {"uring", 64}});
-    else
-        MESSAGE("not run: uring, ", absence_of(Backend::uring).why);
-    for (const Way& way : all) {
-        INFO(way.backend, " ", way.queue_depth, " ", way.paths);
+    // The others are compared with the first.
+    for (const Way& way : {Way{"posix"}, Way{"raw"}, Way{"posix", "absolute"}, Way{"posix", "mdtest"}}) {
+        INFO(way.backend, " ", way.paths);
         body(way);
     }
 }
@@ -147,7 +138,7 @@ TEST_CASE("every backend leaves what a stonewall did not reach, and later phases
                              metadata("stat2", "file-stat", way.with()), metadata("rename2", "file-rename", way.with()),
                              metadata("remove2", "file-remove", way.with())}));
         // Operations in flight are still completed.
-        const std::uint64_t some = std::uint64_t{2} * static_cast<unsigned>(way.queue_depth);
+        const std::uint64_t some = 2;
         CHECK(run_well(stage, 0).operations == 200);
         const Sum renamed = run_well(stage, 1);
         CHECK(renamed.operations == some);
@@ -246,7 +237,6 @@ TEST_CASE("the sample states the backend and the number of operations in flight"
             run_session(plan_message(place.path(), plan_of({metadata("c", "file-create", way.with())})));
         const Json sample = answers.sample("c");
         CHECK(sample.at("effective").at("backend") == way.backend);
-        CHECK(sample.at("effective").at("queue_depth") == way.queue_depth);
         std::uint64_t latencies = 0;
         for (const auto& [name, histogram] : sample.at("histograms").items())
             for (const Json& bucket : histogram.at("buckets")) latencies += bucket.at(1).get<std::uint64_t>();

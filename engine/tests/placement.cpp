@@ -19,11 +19,11 @@ using namespace strakes::tests;
 
 namespace {
 
-using Numbers = std::vector<std::uint32_t>;
+using NumberList = std::vector<std::uint32_t>;
 
-// Numbers of the processors that this process may use.
-Numbers processors_here() {
-    Numbers numbers;
+// NumberList of the processors that this process may use.
+NumberList processors_here() {
+    NumberList numbers;
     const Processors allowed = Processors::allowed();
     for (std::uint32_t number = 0; number < Processors::most(); ++number)
         if (allowed.has_all(Processors::of({&number, 1}))) numbers.push_back(number);
@@ -71,8 +71,8 @@ Json fault_of(const Json& team) {
 }  // namespace
 
 TEST_CASE("lists of numbers have the kernel's format") {
-    CHECK(numbers_in("0", 16) == Numbers{0});
-    CHECK(numbers_in("3-5,0,4", 16) == Numbers{3, 4, 5, 0, 4});
+    CHECK(numbers_in("0", 16) == NumberList{0});
+    CHECK(numbers_in("3-5,0,4", 16) == NumberList{3, 4, 5, 0, 4});
     for (const char* wrong :
          {"", "a", "1,", ",1", "1-", "-1", "1--2", "5-3", "1 2", "16", "0-16", "99999999999", "1\n"})
         CHECK_FALSE(numbers_in(wrong, 16));
@@ -82,8 +82,8 @@ TEST_CASE("lists of numbers have the kernel's format") {
 
 TEST_CASE("processors are assigned to ranks round-robin, and sharing is detected") {
     const Placement three{.processors = {4, 1, 2}, .numa_nodes = {}};
-    CHECK(three.processors_of(1).bytes() == Processors::of(Numbers{1}).bytes());
-    CHECK(three.processors_of(3).bytes() == Processors::of(Numbers{4}).bytes());
+    CHECK(three.processors_of(1).bytes() == Processors::of(NumberList{1}).bytes());
+    CHECK(three.processors_of(3).bytes() == Processors::of(NumberList{4}).bytes());
     CHECK_FALSE(three.crowds(3));
     CHECK(three.crowds(4));
     const Placement twice{.processors = {1, 1}, .numa_nodes = {}};
@@ -94,14 +94,14 @@ TEST_CASE("processors are assigned to ranks round-robin, and sharing is detected
 }
 
 TEST_CASE("a thread stays on its processor while it is pinned") {
-    const Numbers here = processors_here();
+    const NumberList here = processors_here();
     REQUIRE_FALSE(here.empty());
     const Processors before = Processors::allowed();
     const Placement last{.processors = {here.back()}, .numa_nodes = {}};
     {
         Pinned pinned;
         CHECK(pinned.take(last, 0).error == 0);
-        CHECK(Processors::allowed().bytes() == Processors::of(Numbers{here.back()}).bytes());
+        CHECK(Processors::allowed().bytes() == Processors::of(NumberList{here.back()}).bytes());
         CHECK(Processors::current().bytes() == Processors::allowed().bytes());
         Processors inherited;
         std::thread([&inherited] { inherited = Processors::allowed(); }).join();
@@ -140,7 +140,7 @@ TEST_CASE("a thread stays on a NUMA node, and then returns to its former process
 }
 
 TEST_CASE("plans run on chosen processors, and two ranks on one processor are reported as crowded") {
-    const Numbers here = processors_here();
+    const NumberList here = processors_here();
     const std::string first = std::to_string(here.front());
     const TestDirectory directory;
     const Answers one = run_session(plan_message(directory.path(), plan_on({{"processors", first}})));

@@ -1,13 +1,13 @@
 // Registration of a ring's own descriptor.
 #ifdef STRAKES_URING
-#include "backend/ring.hpp"
-
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <thread>
+
+#include "backend/uring_file.hpp"
 
 using strakes::Ring;
 

@@ -1,7 +1,5 @@
 // The examples and keys that AWS publishes:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html.
-#include "backend/s3_signature.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cerrno>

@@ -1,4 +1,6 @@
 // The engine's protocol: lines in, lines out.
+#include "session/session.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "session/line_buffer.hpp"
 #include "support.hpp"
 #include "system/processors.hpp"
 #include "workspace/workspace.hpp"

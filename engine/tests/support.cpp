@@ -18,7 +18,7 @@
 
 #include "crew/crew.hpp"
 #include "plan/parse.hpp"
-#include "protocol/output.hpp"
+#include "protocol/report.hpp"
 #include "session/session.hpp"
 #include "workspace/workspace.hpp"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "system/descriptor.hpp"
-#include "team/thread_exchange.hpp"
+#include "team/threads.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes::tests {

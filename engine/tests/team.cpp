@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "system/aside.hpp"
+#include "system/processors.hpp"
 
 using strakes::Aside;
 using strakes::Gathered;

@@ -126,7 +126,6 @@ TEST_CASE("no rank opens the trees of all ranks to work on their items") {
     for (const char* order : {"in-order", "random"}) {
         check("posix", order);
         check("raw", order);
-        if (absence_of(Backend::uring).why.empty()) check("uring", order);
     }
 }
 

@@ -155,20 +155,6 @@ double share_of_hits(Order order, std::uint64_t count, std::uint64_t passes, std
     return static_cast<double>(hits) / static_cast<double>(count * (passes - 1));
 }
 
-// Return the share of draws that fall on the most frequent `share` of the places.
-double share_of_the_likeliest(Access access, std::uint64_t places, double share) {
-    constexpr std::uint64_t kDraws = 200000;
-    const Region region{
-        .base = 0, .run_bytes = places * 8, .stride = places * 8, .transfer_bytes = 8, .transfers = places};
-    Drawn drawn(region, access, 77);
-    std::vector<std::uint64_t> times(places);
-    for (std::uint64_t i = 0; i < kDraws; ++i) ++times.at(drawn.next() / 8);
-    std::ranges::sort(times, std::ranges::greater{});
-    std::uint64_t sum = 0;
-    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(share * static_cast<double>(places)); ++i) sum += times[i];
-    return static_cast<double>(sum) / kDraws;
-}
-
 }  // namespace
 
 TEST_CASE("a cache of half the file has the expected hit rate for shuffled passes and for independent draws") {
@@ -181,7 +167,7 @@ TEST_CASE("a cache of half the file has the expected hit rate for shuffled passe
     const double shuffled = share_of_hits(Shuffled(region, Permutation(kPlaces, 3)), kPlaces, 6, kPlaces / 2);
     CHECK(shuffled > 0.09);
     CHECK(shuffled < 0.16);
-    const double drawn = share_of_hits(Drawn(region, Access::draws, 3), kPlaces, 6, kPlaces / 2);
+    const double drawn = share_of_hits(Drawn(region, 3), kPlaces, 6, kPlaces / 2);
     CHECK(drawn > 0.46);
     CHECK(drawn < 0.54);
 }
@@ -201,18 +187,4 @@ TEST_CASE("every pass in random order has each transfer once") {
     CHECK(passes[0] == passes[1]);
     CHECK(passes[1] == passes[2]);
     CHECK(std::ranges::adjacent_find(passes[0]) == passes[0].end());
-}
-
-TEST_CASE("the distributions of draws are as specified") {
-    constexpr std::uint64_t kPlaces = 1000;
-    CHECK(share_of_the_likeliest(Access::draws, kPlaces, 0.2) < 0.25);
-    CHECK(std::abs(share_of_the_likeliest(Access::hotspot, kPlaces, 0.2) - 0.8) < 0.02);
-    CHECK(std::abs(share_of_the_likeliest(Access::pareto, kPlaces, 0.2) - 0.8) < 0.02);
-    // For zipf, compare with the normalised sum of its weights.
-    double all = 0, first = 0;
-    for (std::uint64_t k = 1; k <= kPlaces; ++k) {
-        all += std::pow(static_cast<double>(k), -Drawn::kZipf);
-        if (k <= kPlaces / 100) first = all;
-    }
-    CHECK(std::abs(share_of_the_likeliest(Access::zipf, kPlaces, 0.01) - first / all) < 0.02);
 }

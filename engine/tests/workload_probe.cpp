@@ -173,38 +173,3 @@ TEST_CASE("the pieces taken from a log are the whole log") {
     CHECK(taken.size() == 100);
     for (std::uint64_t i = 0; i < taken.size(); ++i) CHECK(taken[i] == i);
 }
-
-TEST_CASE("a phase longer than two seconds has rows by second, a shorter one has none") {
-    const TestDirectory directory;
-    const Answers answers = run_session(plan_message(
-        directory.path(),
-        plan_of({probe("long", "file-create", {{"rate_per_s", 20}, {"seconds", 2.6}}), probe("short", "file-create")},
-                2)));
-    const Json timeline = answers.sample("long").at("timeline");
-    REQUIRE_FALSE(timeline.at("rows").empty());
-    std::uint64_t operations = 0;
-    for (const Json& row : timeline.at("rows")) {
-        CHECK(row.size() == timeline.at("columns").size());
-        operations += row[3].get<std::uint64_t>();
-    }
-    CHECK(operations > 0);
-    CHECK(operations <= 104);
-    CHECK_FALSE(answers.sample("short").contains("timeline"));
-
-    const Json latencies = answers.sample("long").at("latency_timeline");
-    CHECK(latencies.at("row_s") == 1);
-    CHECK_FALSE(answers.sample("short").contains("latency_timeline"));
-    for (const char* call : {"file-create", "lag"}) {
-        const Json& rows = latencies.at("rows").at(call);
-        CHECK(rows.size() >= 2);
-        CHECK(rows.size() <= 3);
-        std::uint64_t calls = 0;
-        for (const Json& row : rows) {
-            REQUIRE(row.size() == latencies.at("columns").size());
-            calls += row[1].get<std::uint64_t>();
-            for (std::size_t i = 3; i < row.size(); ++i) CHECK(row[i - 1] <= row[i]);
-        }
-        CHECK(calls == counted(answers.sample("long").at("histograms").at(call)));
-        CHECK(rows.back()[0] == answers.sample("long").at("elapsed_s"));
-    }
-}

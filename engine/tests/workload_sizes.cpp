@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support.hpp"
-#include "workload/sizes.hpp"
+#include "workload/transfer_loop.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;

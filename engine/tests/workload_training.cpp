@@ -13,7 +13,6 @@
 
 #include "plan/parse.hpp"
 #include "support.hpp"
-#include "workload/batches.hpp"
 #include "workload/samples.hpp"
 #include "workload/tally.hpp"
 
@@ -204,7 +203,13 @@ TEST_CASE("the accelerators' figures are part of the tally") {
     Tally here, there;
     here.trained = {.ranks = 1, .steps = 12, .compute_ns = 500, .wait_ns = 20, .utilisation = 0.75};
     there.trained = {.ranks = 2, .steps = 24, .compute_ns = 900, .wait_ns = 5, .utilisation = 1.5};
-    here.merge(Tally::unpack(there.pack()));
+    Packer packer;
+    packer(there);
+    const std::string bytes = packer.take();
+    Tally copy;
+    Unpacker unpacker(bytes);
+    unpacker(copy);
+    here.merge(std::move(copy));
     CHECK(here.trained.ranks == 3);
     CHECK(here.trained.steps == 36);
     CHECK(here.trained.compute_ns == 1400);

@@ -269,7 +269,7 @@ TEST_CASE("data that were partly overwritten, in any order and geometry, are cor
     const std::vector<Json> geometries{{{"access", "segmented"}},
                                        {{"access", "strided"}},
                                        {{"access", "random"}, {"transfer_bytes", 8192}},
-                                       {{"access", "zipf"}, {"stop", {{"rule", "seconds"}, {"seconds", 0.01}}}},
+                                       {{"access", "draws"}, {"stop", {{"rule", "seconds"}, {"seconds", 0.01}}}},
                                        {{"access", "segmented"}, {"segments", 2}},
                                        {{"access", "random"}, {"stop", {{"rule", "seconds"}, {"seconds", 0.01}}}},
                                        with({{"access", "strided"}}, kAtOnce)};

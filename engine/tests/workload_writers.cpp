@@ -11,7 +11,6 @@
 
 #include "support.hpp"
 #include "workload/gathering.hpp"
-#include "workload/group.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;

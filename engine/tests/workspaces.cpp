@@ -1,6 +1,4 @@
 // Plans with several directories, assigned to ranks round-robin.
-#include "workspace/workspaces.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "support.hpp"
+#include "workspace/workspace.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;

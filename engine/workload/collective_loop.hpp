@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "backend/library_file.hpp"
-#include "team/agreement.hpp"
+#include "team/exchange.hpp"
 #include "workload/transfer_loop.hpp"
 
 namespace strakes {

@@ -1,13 +1,19 @@
 // Items of a rank: which exist, their names, and their directories in the tree.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <climits>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "workload/permutation.hpp"
 
 namespace strakes {
 
@@ -17,6 +23,11 @@ struct Items {
     std::uint64_t last = 0;
     std::uint64_t attributed = 0;  // items below this have an extended attribute
     std::vector<std::uint64_t> rename_ends;
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.first, self.last, self.attributed, self.rename_ends);
+    }
 };
 
 // Items [first, first + count) of one directory, either all renamed or none.
@@ -149,6 +160,82 @@ class ItemPath {
     std::uint64_t index_ = 0;
     const char* directory_ = "";
     std::array<char, std::size_t{2} * PATH_MAX> text_{};
+};
+
+// `leaves` holds the open directories of several portions: leaf l of this one is leaves[l - first_leaf].
+struct ItemPortion {
+    std::uint32_t owner;
+    ItemName name;
+    std::vector<ItemRun> runs;
+    std::ptrdiff_t first_leaf;
+
+    template <class Leaf>
+    [[nodiscard]] const Leaf& leaf(const std::vector<Leaf>& leaves, const ItemRun& run) const noexcept {
+        return leaves[static_cast<std::size_t>(run.leaf - first_leaf)];
+    }
+};
+
+// Finds an item of several portions by its number in their common order.
+class ItemLocator {
+  public:
+    struct Stretch {
+        std::uint64_t first;  // number of its first item
+        const ItemPortion* portion;
+        const ItemRun* run;
+    };
+
+    ItemLocator() = default;
+    // Keeps pointers into `portions`.
+    explicit ItemLocator(const std::vector<ItemPortion>& portions) {
+        for (const ItemPortion& portion : portions) {
+            for (const ItemRun& run : portion.runs) {
+                stretches_.push_back({.first = count_, .portion = &portion, .run = &run});
+                count_ += run.count;
+            }
+        }
+    }
+
+    // `number` must be less than count().
+    [[nodiscard]] const Stretch& holding(std::uint64_t number) const noexcept {
+        return *std::prev(std::ranges::upper_bound(stretches_, number, {}, &Stretch::first));
+    }
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
+
+  private:
+    std::vector<Stretch> stretches_;
+    std::uint64_t count_ = 0;
+};
+
+// A directory that is not open: its path relative to an open one.
+struct LeafBelow {
+    int root;
+    std::string path;
+};
+
+// The items of a locator in seeded order, a different one in each pass.
+class ShuffledItems {
+  public:
+    ShuffledItems(const ItemLocator& locator, std::uint64_t key) noexcept
+        : locator_(&locator), first_(std::max<std::uint64_t>(locator.count(), 1), key), order_(first_) {}
+    void restart() noexcept {
+        order_ = first_.again(++pass_);
+        at_ = 0;
+    }
+    struct Item {
+        const ItemPortion* portion;
+        const ItemRun* run;
+        std::uint64_t index;
+    };
+    [[nodiscard]] Item next() noexcept {
+        const std::uint64_t number = order_(at_++);
+        const ItemLocator::Stretch& stretch = locator_->holding(number);
+        return {stretch.portion, stretch.run, stretch.run->first + number - stretch.first};
+    }
+
+  private:
+    const ItemLocator* locator_;
+    Permutation first_, order_;
+    std::uint64_t at_ = 0, pass_ = 0;
 };
 
 }  // namespace strakes

@@ -1,8 +1,6 @@
 // Transfers through a library, either of one file per rank or of one file that all ranks open with a common handle. In
 // the second case all ranks open, synchronise and close the file together. Before each of these steps they agree
 // whether all of them can take it.
-#include "workload/library_transfer.hpp"
-
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
@@ -13,11 +11,11 @@
 #include "backend/library_file.hpp"
 #include "backend/posix.hpp"
 #include "system/descriptor.hpp"
-#include "system/directory_path.hpp"
-#include "system/holes.hpp"
-#include "team/agreement.hpp"
+#include "system/queries.hpp"
+#include "team/exchange.hpp"
 #include "workload/collective_loop.hpp"
 #include "workload/transfer_base.hpp"
+#include "workload/workload.hpp"
 
 namespace strakes {
 
@@ -225,10 +223,9 @@ class LibraryTransfer final : public TransferBase {
         return error > 0 && data_->said().find(std::system_category().message(error)) != std::string::npos;
     }
 
-    // Some libraries (OMPIO of Open MPI 4) do not report failed collective writes, which leave holes. Fully
-    // compressible data is not examined: file systems that compress may make holes themselves.
+    // Some libraries (OMPIO of Open MPI 4) do not report failed collective writes, which leave holes.
     [[nodiscard]] Outcome look_for_holes() const {
-        if (done_ == 0 || phase_.compressible_percent == 100) return std::nullopt;
+        if (done_ == 0) return std::nullopt;
         const auto at = data_->data_offset();
         const bool whole = done_ == region().transfers;
         if (at ? phase_.access == Access::random && !whole : !whole || phase_.stop.rule != StopRule::amount)
@@ -242,7 +239,6 @@ class LibraryTransfer final : public TransferBase {
                         .path = file_.path(),
                         .operation = "write",
                         .why = "the library reported no error but " + std::to_string(missing) + " bytes are missing",
-                        .error_name = {},
                         .remedy = kSeeQuota};
         blame_space(failure);
         return failure;

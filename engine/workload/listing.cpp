@@ -1,7 +1,5 @@
 // Traversal of directories: list reads their entries, list-stat also stats each entry, and find visits all directories
 // of the trees. If find has to compare sizes, it stats the entries whose names match.
-#include "workload/listing.hpp"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,8 +16,9 @@
 
 #include "backend/posix.hpp"
 #include "system/descriptor.hpp"
-#include "workload/entries.hpp"
 #include "workload/permutation.hpp"
+#include "workload/plan_state.hpp"
+#include "workload/workload.hpp"
 
 namespace strakes {
 

@@ -1,6 +1,4 @@
-// Operations on files and directories, relative to open directories or by path, one at a time or several in flight.
-#include "workload/metadata.hpp"
-
+// Operations on files and directories, relative to open directories or by path.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -15,27 +13,21 @@
 #include <vector>
 
 #include "backend/posix.hpp"
-#include "backend/posix_paths.hpp"
 #include "backend/raw.hpp"
 #include "system/buffer.hpp"
 #include "system/bytes.hpp"
-#include "system/directory_path.hpp"
-#include "workload/entries.hpp"
+#include "system/queries.hpp"
 #include "workload/item_operations.hpp"
-#include "workload/item_portion.hpp"
 #include "workload/item_tree.hpp"
 #include "workload/items.hpp"
-#include "workload/listing.hpp"
-#include "workload/wear_out.hpp"
-#ifdef STRAKES_URING
-#include "workload/item_queue.hpp"
-#endif
+#include "workload/plan_state.hpp"
+#include "workload/transfer_loop.hpp"
+#include "workload/workload.hpp"
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 #endif
 #ifdef STRAKES_S3
 #include "backend/s3.hpp"
-#include "workload/explained.hpp"
 #endif
 
 namespace strakes {
@@ -43,9 +35,6 @@ namespace strakes {
 namespace {
 
 constexpr std::uint64_t kMostBufferBytes = std::uint64_t{1} << 20U;
-// Total of all requests in flight, but at least a page for each.
-constexpr std::uint64_t kMostQueuedBytes = std::uint64_t{64} << 20U;
-constexpr std::uint64_t kPageBytes = 4096;
 
 // Calls take a name relative to an open leaf. `Io` creates and opens the tree.
 template <class Backend>
@@ -100,10 +89,7 @@ struct Absolute {
     }
 };
 
-// For backends with one operation at a time.
-struct NoSlots {};
-
-template <class Way, class Slots = NoSlots>
+template <class Way>
 class Metadata : public Workload {
     using Io = typename Way::Io;        // NOLINT(readability-redundant-typename): as above
     using Calls = typename Way::Calls;  // NOLINT(readability-redundant-typename)
@@ -129,9 +115,6 @@ class Metadata : public Workload {
     Outcome prepare(RankResult& /*result*/) override {
         seat_.progress.at("preparing");
         if (const auto [call, error] = Io::connect(seat_.rank); error != 0) return call_failure(call, "", error);
-        if constexpr (kQueues)
-            if (const int error = slots_.prepare(phase_.queue_depth); error != 0)
-                return call_failure("io_uring_setup", "", error);
         if (creates()) items_ = {.first = 0, .last = phase_.items, .attributed = 0, .rename_ends = {}};
         if (creates() && phase_.directory == Directory::unique)
             if (Outcome failure = tree_.make()) return failure;
@@ -140,19 +123,14 @@ class Metadata : public Workload {
         if (phase_.order == ItemOrder::random) locator_ = ItemLocator(portions_);
         if (buffer_bytes() == 0) return std::nullopt;
         if (Outcome failure = setting_.make(buffer_, buffer_bytes())) return failure;
-        const std::size_t part_bytes = buffer_bytes() / (moves_data() ? phase_.queue_depth : 1);
-        for (std::size_t at = 0; at < buffer_bytes(); at += part_bytes)
-            fill(buffer_.bytes().subspan(at, part_bytes), stream(), 0);
+        fill(buffer_.bytes(), stream(), 0);
         return std::nullopt;
     }
 
     void run(RankResult& result) override {
         seat_.progress.at("operating");
         result.start = setting_.clock.now();
-        if constexpr (kQueues)
-            operate_queued(result);
-        else
-            operate(result);
+        operate(result);
         wear_out_.agree(result.operations);  // also if this rank finished early or failed
         result.end = setting_.clock.now();
     }
@@ -173,27 +151,18 @@ class Metadata : public Workload {
 
     [[nodiscard]] std::string tell() const override {
         Packer packer;
-        packer.put(owner_);
-        packer.put(items_.first);
-        packer.put(items_.last);
-        packer.put(items_.attributed);
-        for (const std::uint64_t end : items_.rename_ends) packer.put(end);
+        packer(owner_, items_);
         return packer.take();
     }
 
     void learn(std::string_view told) override {
         Unpacker unpacker(told);
         Items& items = items_of(setting_.state, phase_).at(unpacker.get<std::uint32_t>());
-        items.first = unpacker.get<std::uint64_t>();
-        items.last = unpacker.get<std::uint64_t>();
-        items.attributed = unpacker.get<std::uint64_t>();
-        items.rename_ends.clear();
-        while (!unpacker.at_end()) items.rename_ends.push_back(unpacker.get<std::uint64_t>());
+        items = {};
+        unpacker(items);
     }
 
   private:
-    static constexpr bool kQueues = !std::is_same_v<Slots, NoSlots>;
-
     static std::vector<Items>& items_of(PlanState& state, const MetadataPhase& phase) {
         return (on_directories(phase.operation) ? state.directories : state.files).at(phase.files);
     }
@@ -214,12 +183,9 @@ class Metadata : public Workload {
         return stream_of(setting_.plan.seed, setting_.plan.salt, phase << 32U | owner_);
     }
 
-    // Return the buffer size in bytes. Every request in flight has its own part.
     [[nodiscard]] std::uint64_t buffer_bytes() const noexcept {
         if (attributes()) return phase_.xattr_bytes;
-        if (!moves_data()) return 0;
-        const std::uint64_t one = std::min(phase_.file_bytes, kMostBufferBytes);
-        return std::min(one, std::max(kMostQueuedBytes / phase_.queue_depth, kPageBytes)) * phase_.queue_depth;
+        return moves_data() ? std::min(phase_.file_bytes, kMostBufferBytes) : 0;
     }
 
     // Open this rank's own items first. If all ranks work on all items, the items of the following ranks come next.
@@ -333,25 +299,6 @@ class Metadata : public Workload {
         return {.buffer = buffer_.bytes(), .bytes = phase_.file_bytes, .synchronise = phase_.fsync, .stream = stream()};
     }
 
-    void operate_queued(RankResult& result) noexcept {
-#ifdef STRAKES_URING
-        const std::uint64_t deadline = deadline_after(setting_.clock, result.start, phase_.stop);
-        const ItemWork work{.operation = phase_.operation,
-                            .file_bytes = moves_data() ? phase_.file_bytes : 0,
-                            .buffer = buffer_.bytes(),
-                            .stream = stream(),
-                            .items = total_,
-                            .deadline = deadline,
-                            .repeat = phase_.stop.rule == StopRule::seconds,
-                            .pace = setting_.pace(result.start, setting_.plan.ranks)};
-        const ItemCursor cursor(
-            portions_, leaves_,
-            phase_.order == ItemOrder::random ? std::optional<ShuffledItems>(shuffled()) : std::nullopt);
-        if (const auto fault = QueuedItems(setting_, seat_, work, cursor, slots_, result).run())
-            result.failure = describe_item(fault->call, fault->error, fault->owner, fault->leaf, fault->name);
-#endif
-    }
-
     // The timed loop. One clock reading per operation, allocates nothing, locks nothing, prints nothing.
     template <class Operation>
     void loop(Operation operation, RankResult& result) {
@@ -448,7 +395,6 @@ class Metadata : public Workload {
     std::uint64_t total_ = 0;  // items of all portions
     Buffer buffer_;
     WearOut wear_out_;
-    [[no_unique_address]] Slots slots_;
 };
 
 }  // namespace
@@ -456,12 +402,7 @@ class Metadata : public Workload {
 std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat& seat) {
     const auto& phase = std::get<MetadataPhase>(setting.phase());
     if (is_listing(phase.operation)) return make_listing(setting, seat);
-    [[maybe_unused]] const bool of_all_trees = phase.share == Share::all && phase.directory == Directory::unique;
-#ifdef STRAKES_URING
-    if (phase.backend == Backend::uring && of_all_trees)
-        return std::make_unique<Metadata<Below<Posix>, ItemSlots>>(setting, seat);
-    if (phase.backend == Backend::uring) return std::make_unique<Metadata<Relative<Posix>, ItemSlots>>(setting, seat);
-#endif
+    const bool of_all_trees = phase.share == Share::all && phase.directory == Directory::unique;
 #ifdef STRAKES_CEPHFS
     if (phase.backend == Backend::cephfs) return std::make_unique<Metadata<Relative<Ceph>>>(setting, seat);
 #endif

@@ -1,10 +1,9 @@
 // A rank runs the workload of its part. Afterwards it learns which state the other parts have left.
-#include "workload/mixed.hpp"
-
 #include <string>
 #include <vector>
 
 #include "system/bytes.hpp"
+#include "workload/workload.hpp"
 
 namespace strakes {
 

@@ -93,41 +93,22 @@ class Shuffled {
     std::uint64_t index_ = 0;
 };
 
-// Transfers drawn independently, with replacement, so that some repeat before others occur. A seeded permutation
-// spreads the probable ones over the region.
+// Transfers drawn independently, with replacement, so that some repeat before others occur.
 class Drawn {
   public:
-    Drawn(const Region& region, Access access, std::uint64_t key) noexcept
-        : region_(region), scatter_(region.transfers, mix(key)), draw_(access), key_(key) {
-        if (access == Access::zipf) prepare_zipf();
-    }
+    Drawn(const Region& region, std::uint64_t key) noexcept
+        : region_(region), scatter_(region.transfers, mix(key)), key_(key) {}
     static constexpr void restart(std::uint64_t /*pass*/) noexcept {}
-    std::uint64_t next() noexcept { return region_.base + scatter_(place()) * region_.transfer_bytes; }
-
-    // Defaults of fio: the exponent of zipf, and h of pareto, with which a share h of the places gets a share 1 - h of
-    // the draws.
-    static constexpr double kZipf = 1.2;
-    static constexpr double kPareto = 0.2;
-    // Percentage of the places in the hot spot, and of the draws that it gets.
-    static constexpr std::uint64_t kHotPlaces = 20, kHotDraws = 80;
+    std::uint64_t next() noexcept {
+        __extension__ using Wide = unsigned __int128;
+        const Wide place = (static_cast<Wide>(mix(key_ + ++drawn_)) * region_.transfers) >> 64U;
+        return region_.base + scatter_(static_cast<std::uint64_t>(place)) * region_.transfer_bytes;
+    }
 
   private:
-    [[nodiscard]] std::uint64_t bits() noexcept { return mix(key_ + ++drawn_); }
-    [[nodiscard]] double unit() noexcept { return static_cast<double>(bits() >> 11U) * 0x1p-53; }
-    [[nodiscard]] std::uint64_t below(std::uint64_t range) noexcept {
-        __extension__ using Wide = unsigned __int128;
-        return static_cast<std::uint64_t>((static_cast<Wide>(bits()) * range) >> 64U);
-    }
-    // Return a place; 0 is the most probable one.
-    [[nodiscard]] std::uint64_t place() noexcept;
-    void prepare_zipf() noexcept;
-    [[nodiscard]] std::uint64_t zipf() noexcept;
-
     Region region_;
-    Permutation scatter_;
-    Access draw_;
+    Permutation scatter_;  // keeps the sequence of a seed
     std::uint64_t key_, drawn_ = 0;
-    double zipf_low_ = 0, zipf_high_ = 0, zipf_skip_ = 0;
 };
 
 }  // namespace strakes

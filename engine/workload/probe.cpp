@@ -1,7 +1,5 @@
 // Open-loop load: every operation has a due time, independent of earlier ones, and its latency counts from that time.
 // An operation that stalls delays the next ones, and their latencies include the delay.
-#include "workload/probe.hpp"
-
 #include <fcntl.h>
 #include <sys/prctl.h>
 
@@ -14,9 +12,10 @@
 #include "backend/posix.hpp"
 #include "data/pattern.hpp"
 #include "system/buffer.hpp"
-#include "workload/entries.hpp"
 #include "workload/items.hpp"
+#include "workload/plan_state.hpp"
 #include "workload/transfer_loop.hpp"
+#include "workload/workload.hpp"
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 #endif

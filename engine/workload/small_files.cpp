@@ -1,6 +1,4 @@
 // Pools of small files: filled, changed by transactions or a list of operations, and emptied.
-#include "workload/small_files.hpp"
-
 #include <fcntl.h>
 
 #include <algorithm>
@@ -12,9 +10,9 @@
 
 #include "backend/posix.hpp"
 #include "system/buffer.hpp"
-#include "workload/entries.hpp"
-#include "workload/pool.hpp"
+#include "workload/plan_state.hpp"
 #include "workload/pool_calls.hpp"
+#include "workload/workload.hpp"
 
 namespace strakes {
 
@@ -138,9 +136,7 @@ class SmallFiles final : public Workload {
         return Failure{
             .what = "the pool '" + phase_.files + "' has too few files left: " + std::to_string(pool_.files.size()),
             .path = setting_.path_of(directory_name()),
-            .operation = {},
             .why = "the phase needs more than " + std::to_string(least()) + " to choose from",
-            .error_name = {},
             .remedy = "Let accumulate add more files, and end neither it nor remove early."};
     }
 

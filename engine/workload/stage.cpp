@@ -1,8 +1,6 @@
 // Delivers one whole file to every rank. Readers copy it piece by piece into memory that the ranks of a node share.
 // Reader j of every node has the pieces j, j + readers, ...: its column. With broadcast, the nodes divide the pieces of
 // a column among them and exchange them. Without readers, every rank reads the file itself.
-#include "workload/stage.hpp"
-
 #include <sched.h>
 
 #include <algorithm>
@@ -18,9 +16,10 @@
 #include "data/pattern.hpp"
 #include "system/buffer.hpp"
 #include "system/descriptor.hpp"
-#include "workload/entries.hpp"
+#include "workload/plan_state.hpp"
 #include "workload/transfer_file.hpp"
 #include "workload/transfer_loop.hpp"
+#include "workload/workload.hpp"
 
 namespace strakes {
 
@@ -81,10 +80,7 @@ class Stage final : public Workload {
         const std::uint64_t all = set_.written->bytes_per_rank() / set_.written->transfer_bytes;
         if (std::ranges::all_of(set_.done, [all](std::uint64_t done) { return done == all; })) return std::nullopt;
         return Failure{.what = "the file '" + phase_.files + "' was not written to the end",
-                       .path = {},
-                       .operation = {},
                        .why = "its write phase ended early",
-                       .error_name = {},
                        .remedy = "Give the write phase the rule amount."};
     }
 

@@ -3,15 +3,12 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "measure/clock.hpp"
 #include "measure/counters.hpp"
-#include "measure/second_rows.hpp"
 #include "system/failure.hpp"
 #include "team/team.hpp"
-#include "team/timeline.hpp"
-#include "workload/latency_rows.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes {
@@ -32,13 +29,22 @@ struct RankFailure {
     std::uint32_t rank = 0;
     std::string host;
     Failure failure;
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.rank, self.host, self.failure);
+    }
 };
 
 struct NodeCounters {
     std::string host;
     std::uint32_t first_rank = 0;
     CounterDelta delta;
-    std::vector<SecondRow> seconds;  // without bytes and operations; empty for rank 0's process
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.host, self.first_rank, self.delta);
+    }
 };
 
 // Work done up to a moment.
@@ -65,7 +71,6 @@ struct Tally {
     Trained trained;
     Hints hints;  // from rank 0, which has the merged tally, so they are not packed
     Latencies latencies;
-    LatencyRows latency_rows;
     std::vector<RankFailure> failures;  // at most kMostFailures
     std::vector<NodeCounters> nodes;
     std::vector<Tally> parts;  // of a mixed phase: the same ranks by part, without failures and nodes
@@ -76,15 +81,15 @@ struct Tally {
     // Add the ranks that follow those already included.
     void merge(Tally&& later);
 
-    [[nodiscard]] std::string pack() const;
-    [[nodiscard]] static Tally unpack(std::string_view bytes);
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.rows, self.failed, self.start, self.until_first, self.verified_bytes, self.read_bytes,
+                self.data_ns, self.held_ns, self.queue_depth, self.out_of_time, self.direct, self.cache, self.pool,
+                self.listed, self.trained, self.latencies, self.failures, self.nodes, self.parts);
+    }
 
     static constexpr std::size_t kMostFailures = 32;  // more than are ever reported
 };
-
-// Serialise a failure, and read it back.
-std::string pack(const Failure& failure);
-Failure unpack_failure(std::string_view bytes);
 
 // Work of a rank at one time, observed while it ran.
 struct Glimpse {

@@ -1,7 +1,5 @@
 // Training without an accelerator: readers fetch batches of samples. The rank takes them in order and sleeps for the
 // accelerator's computing time.
-#include "workload/training.hpp"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -19,10 +17,10 @@
 #include "measure/page_cache.hpp"
 #include "system/buffer.hpp"
 #include "system/descriptor.hpp"
-#include "workload/batches.hpp"
-#include "workload/entries.hpp"
+#include "workload/plan_state.hpp"
 #include "workload/samples.hpp"
 #include "workload/transfer_loop.hpp"
+#include "workload/workload.hpp"
 
 namespace strakes {
 

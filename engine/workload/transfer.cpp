@@ -1,17 +1,15 @@
 // Transfers of data: opens files, moves data in the order of the plan, synchronises and closes.
-#include "workload/transfer.hpp"
-
 #include <fcntl.h>
 
 #include <vector>
 
-#include "backend/call_file.hpp"
+#include "backend/file.hpp"
 #include "backend/mapped_file.hpp"
 #include "backend/posix.hpp"
 #include "backend/raw.hpp"
 #include "backend/stdio_file.hpp"
-#include "workload/library_transfer.hpp"
 #include "workload/transfer_base.hpp"
+#include "workload/workload.hpp"
 #ifdef STRAKES_URING
 #include "backend/uring_file.hpp"
 #include "workload/transfer_queue.hpp"
@@ -21,7 +19,6 @@
 #endif
 #ifdef STRAKES_S3
 #include "backend/s3.hpp"
-#include "workload/explained.hpp"
 #endif
 
 namespace strakes {
@@ -42,12 +39,7 @@ class Transfer : public TransferBase {
         seat_.progress.at("preparing");
         if (Outcome failure = outcome_of(Io::connect(seat_.rank))) return failure;
         if (Outcome failure = make_buffer()) return failure;
-        if constexpr (File::kQueues) data_.poll({.submission = phase_.sqpoll, .completion = phase_.iopoll});
-        if (Outcome failure = outcome_of(data_.prepare(buffer_.bytes(), phase_.queue_depth))) {
-            if (phase_.sqpoll || phase_.iopoll)
-                failure->remedy = "This kernel may not poll for it: leave out sqpoll and iopoll.";
-            return failure;
-        }
+        if (Outcome failure = outcome_of(data_.prepare(buffer_.bytes(), phase_.queue_depth))) return failure;
         count_ = count();
         if (gathers()) note_group();
         if (Outcome failure = prepare_files(file_, seen_file(), result.cache)) return failure;
@@ -166,11 +158,6 @@ class Transfer : public TransferBase {
         const LoopEnd end = in_their_order([&](const auto& order) { return run_loop(loop, order, result); });
         done_ = end.in_order;
         if (end.failed) result.failure = describe(end, file_.path());
-        if (end.failed && end.error == EOPNOTSUPP && phase_.iopoll) {
-            result.failure->remedy =
-                "This file system, or its device, does not let a rank poll for completions (a device needs queues for "
-                "that, such as those of nvme.poll_queues): leave out iopoll.";
-        }
         wear_out_.agree(done_);  // wakes the other ranks if this one finished early
     }
 

@@ -11,13 +11,11 @@
 #include "measure/page_cache.hpp"
 #include "system/buffer.hpp"
 #include "system/bytes.hpp"
-#include "workload/entries.hpp"
 #include "workload/gathering.hpp"
-#include "workload/group.hpp"
 #include "workload/order.hpp"
+#include "workload/plan_state.hpp"
 #include "workload/transfer_file.hpp"
 #include "workload/transfer_loop.hpp"
-#include "workload/wear_out.hpp"
 
 namespace strakes {
 
@@ -119,7 +117,7 @@ class TransferBase : public Workload {
     }
     // Return whether each pass writes all existing data of the owner's part.
     [[nodiscard]] bool covers() const noexcept {
-        return writes_new() || (phase_.operation == TransferOperation::rewrite && !is_drawn(phase_.access) &&
+        return writes_new() || (phase_.operation == TransferOperation::rewrite && phase_.access != Access::draws &&
                                 count_ * phase_.transfer_bytes == set_.done[owner_] * set_.written->transfer_bytes);
     }
     [[nodiscard]] bool accessed_as_written() const noexcept { return same_geometry(*set_.written, phase_); }
@@ -143,10 +141,7 @@ class TransferBase : public Workload {
         if (accessed_as_written() || reads_the_front() || complete) return std::nullopt;
         return Failure{.what = "the files '" + phase_.files + "' were not written to the end, and phase '" +
                                phase_.name + "' does not access them as phase '" + set_.written->name + "' wrote them",
-                       .path = {},
-                       .operation = {},
                        .why = "the write phase ended early; only what it wrote may be touched",
-                       .error_name = {},
                        .remedy =
                            "Use the access, transfer_bytes, block_bytes and segments of the write phase, or give that "
                            "phase the rule amount."};
@@ -234,7 +229,7 @@ class TransferBase : public Workload {
     LoopEnd in_their_order(Loop loop) const {
         if (phase_.access == Access::random_whole) return loop(anywhere());
         if (phase_.access == Access::random) return loop(shuffled());
-        if (is_drawn(phase_.access)) return loop(Drawn(region(), phase_.access, key(setting_.index + 1)));
+        if (phase_.access == Access::draws) return loop(Drawn(region(), key(setting_.index + 1)));
         return loop(InOrder(region()));
     }
 

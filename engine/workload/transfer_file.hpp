@@ -10,7 +10,7 @@
 #include <string>
 
 #include "measure/page_cache.hpp"
-#include "workload/entries.hpp"
+#include "workload/plan_state.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes {
@@ -55,7 +55,6 @@ class TransferFile {
                        .path = path(),
                        .operation = "fcntl",
                        .why = "the flags read back from the descriptor differ",
-                       .error_name = {},
                        .remedy = wanted ? "Set direct to false." : "Set direct to true."};
     }
 
@@ -100,7 +99,6 @@ class TransferFile {
         cache.method = found.method;
         cache.file_bytes = found.file_bytes;
         cache.*resident = found.resident_bytes;
-        cache.error_bytes = std::max(cache.error_bytes, found.error_bytes);
         return std::nullopt;
     }
 

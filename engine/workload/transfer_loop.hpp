@@ -7,12 +7,45 @@
 #include <span>
 
 #include "data/pattern.hpp"
+#include "plan/kind.hpp"
+#include "plan/transfer_phase.hpp"
+#include "team/exchange.hpp"
 #include "workload/permutation.hpp"
-#include "workload/sizes.hpp"
-#include "workload/wear_out.hpp"
 #include "workload/workload.hpp"
 
 namespace strakes {
+
+// Return the size of call `number`, or `most` if `shares` is empty.
+inline std::size_t size_of_call(std::span<const SizeShare> shares, std::uint64_t key, std::uint64_t number,
+                                std::size_t most) noexcept {
+    if (shares.empty()) return most;
+    std::uint64_t drawn = mix(mix(key + 3) + number) % 100;
+    for (const SizeShare& share : shares) {
+        if (drawn < share.percent) return static_cast<std::size_t>(share.bytes);
+        drawn -= share.percent;
+    }
+    return static_cast<std::size_t>(shares.back().bytes);
+}
+
+class WearOut {
+  public:
+    WearOut(const Seat& seat, const Stop& stop) noexcept
+        : exchange_(stop.rule == StopRule::wear_out ? seat.exchange : nullptr), rank_(seat.rank) {}
+
+    [[nodiscard]] bool wanted() const noexcept { return exchange_ != nullptr; }
+    // Return the number of operations to reach, at least `done`. Waits for all ranks. Every rank must call it in its
+    // timed section, even if it has finished or failed. Only the first call of a rank counts.
+    std::uint64_t agree(std::uint64_t done) {
+        if (!wanted() || agreed_) return done;
+        agreed_ = true;
+        return std::max(done, most_of_all(*exchange_, rank_, {done, 0, 0}).front());
+    }
+
+  private:
+    Exchange* exchange_;
+    std::uint32_t rank_;
+    bool agreed_ = false;
+};
 
 struct LoopSetting {
     const PhaseSetting& setting;

@@ -9,12 +9,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/library_file.hpp"
 #include "measure/clock.hpp"
 #include "measure/histogram.hpp"
-#include "plan/impact.hpp"
+#include "plan/kind.hpp"
 #include "plan/plan.hpp"
 #include "system/buffer.hpp"
 #include "system/failure.hpp"
@@ -22,9 +23,27 @@
 #include "team/pace.hpp"
 #include "workload/operation_log.hpp"
 #include "workload/plan_state.hpp"
-#include "workload/progress.hpp"
 
 namespace strakes {
+
+// Progress of a rank, visible to other threads: counters in a separate cache line, without locks.
+struct alignas(64) Progress {
+    std::atomic<std::uint64_t> operations{0};
+    std::atomic<std::uint64_t> bytes{0};
+    // A string with static storage duration: the current stage, for the message about a rank that hangs.
+    std::atomic<const char*> stage{"starting"};
+    std::atomic<bool> finished{false};  // the timed section
+
+    void at(const char* what) noexcept { stage.store(what, std::memory_order_relaxed); }
+    // Called after each operation. There is one writer, so no atomic addition is needed.
+    void publish(std::uint64_t total_operations, std::uint64_t total_bytes) noexcept {
+        operations.store(total_operations, std::memory_order_relaxed);
+        bytes.store(total_bytes, std::memory_order_relaxed);
+    }
+};
+
+// The stage of a rank that waits for others. A rank in any other stage may be the one that hangs.
+inline constexpr const char* kWaiting = "waiting for the other ranks";
 
 // Context of a phase, the same for all ranks.
 struct PhaseSetting {
@@ -59,6 +78,11 @@ struct Latencies {
     std::unique_ptr<Histogram> reads;  // with the operation mixed, whose writes are in `calls`
     std::unique_ptr<Histogram> waits;  // writers: for a piece; probes: from due to begun; training: for a batch
     std::vector<Histogram> of_flow;    // small files: one for each FlowCall, in place of all others
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.calls, self.reads, self.waits, self.of_flow);
+    }
 
     void clear() noexcept {
         calls.clear();
@@ -115,6 +139,11 @@ struct CacheState {
     std::uint64_t resident_before_bytes = 0;
     std::uint64_t resident_after_bytes = 0;
     std::uint64_t error_bytes = 0;  // upper limit for either value, if it is from a sample
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.method, self.file_bytes, self.resident_before_bytes, self.resident_after_bytes, self.error_bytes);
+    }
 
     void add(const CacheState& other) {
         if (method == "none") method = other.method;
@@ -227,5 +256,43 @@ std::unique_ptr<Workload> make_workload(const PhaseSetting& setting, const Seat&
 // Return the clock reading after which nothing new begins, for a phase that begins at `start`. Never for the rule
 // amount.
 std::uint64_t deadline_after(const Clock& clock, std::uint64_t start, const Stop& stop) noexcept;
+
+// A workload whose failures have the server's message, which Io::explain() adds.
+template <class Inner, class Io>
+class Explained final : public Inner {
+  public:
+    Explained(const PhaseSetting& setting, const Seat& seat) : Inner(setting, seat), rank_(seat.rank) {}
+
+    Workload::Outcome lead() override { return explained(Inner::lead()); }
+    Workload::Outcome prepare(RankResult& result) override { return explained(Inner::prepare(result)); }
+    void run(RankResult& result) override {
+        Inner::run(result);
+        result.failure = explained(std::move(result.failure));
+    }
+    void finish(RankResult& result) override {
+        const bool before = result.failure.has_value();
+        Inner::finish(result);
+        if (!before) result.failure = explained(std::move(result.failure));
+    }
+
+  private:
+    Workload::Outcome explained(Workload::Outcome outcome) const {
+        if (outcome) Io::explain(rank_, *outcome);
+        return outcome;
+    }
+
+    std::uint32_t rank_;
+};
+
+// The workload of each kind of phase.
+std::unique_ptr<Workload> make_listing(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_metadata(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_mixed(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_probe(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_small_files(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_stage(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_training(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_transfer(const PhaseSetting& setting, const Seat& seat);
+std::unique_ptr<Workload> make_library_transfer(const PhaseSetting& setting, const Seat& seat);
 
 }  // namespace strakes

@@ -188,12 +188,10 @@ def test_a_file_system_that_becomes_read_only_is_reported_with_the_remains(engin
         assert all((directory / name).exists() for name in result.left)
 
 
-@pytest.mark.parametrize("backend", ["posix", "uring"])
-def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspace_path: Path, backend: str) -> None:
-    with_backend(engine, backend)
+def test_a_file_that_somebody_else_removes_is_named(engine: LocalEngine, workspace_path: Path) -> None:
     phases = (
         MetadataPhase("create", "file-create", "unique", items=50),
-        MetadataPhase("stat", "file-stat", "unique", items=50, stop=LONG, backend=backend, queue_depth=1),
+        MetadataPhase("stat", "file-stat", "unique", items=50, stop=LONG),
     )
     gone = workspace_path / "p" / "items.1.tree" / "f1.07"
     result = run(engine, Plan(2, phases), workspace_path, once_in("stat", gone.unlink))

@@ -84,9 +84,7 @@ def test_every_visit_and_every_run_write_other_data(engine: LocalEngine, workspa
     assert len(set(blocks)) == len(blocks)
 
 
-def test_the_log_the_progress_and_the_timelines_of_a_probe_are_complete(
-    engine: LocalEngine, workspace: Workspace
-) -> None:
+def test_the_log_and_the_progress_of_a_probe_are_complete(engine: LocalEngine, workspace: Workspace) -> None:
     phase = ProbePhase("watch", "write-fsync", rate_per_s=20, seconds=2.6, file_bytes=512, log=True)
     told, seen = list[Sequence[LoggedOperation]](), list[Progress]()
     result = engine.run(Plan(2, (phase,)), workspace.path, "c0.v0", 30, seen.append, on_log=told.append, progress_s=0.1)
@@ -96,12 +94,6 @@ def test_the_log_the_progress_and_the_timelines_of_a_probe_are_complete(
     assert {(progress.phase, progress.name) for progress in seen} == {(0, "watch")}
     (sample,) = result.samples
     assert abs(min(one.begun_s for one in result.log) - sample.origin_unix_s) < 1
-    rows = [dict(zip(sample.timeline["columns"], row, strict=True)) for row in sample.timeline["rows"]]
-    assert rows and all(row["took_s"] > 0.9 and row["memory_available_bytes"] > 0 for row in rows)
-    latencies = sample.latency_timeline
-    rows = [dict(zip(latencies["columns"], row, strict=True)) for row in latencies["rows"]["write-fsync"]]
-    assert sum(row["calls"] for row in rows) == sample.operations == 104
-    assert all(0 < row["p50_s"] <= row["p90_s"] <= row["p99_s"] <= row["p999_s"] <= row["slowest_s"] for row in rows)
 
 
 def test_a_directory_whose_name_is_not_utf_8_is_measured(engine: LocalEngine, tmp_path: Path) -> None:

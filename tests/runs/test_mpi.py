@@ -275,24 +275,15 @@ def two_nodes(tmp_path: Path) -> Iterator[MpiEngine]:
 
 
 @needs_mpi
-def test_every_node_has_counters_and_a_timeline(two_nodes: MpiEngine, workspace: Workspace) -> None:
+def test_every_node_has_counters(two_nodes: MpiEngine, workspace: Workspace) -> None:
     hosts = list(two_nodes.start().nodes)
     assert hosts[1:] == ["other-node"]
-    plan = Plan(4, (SHORT.phases[0], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 3.5))))
+    plan = Plan(4, (SHORT.phases[0], MetadataPhase("stat", "file-stat", "unique", items=20, stop=Stop("seconds", 0.5))))
     result = two_nodes.run(plan, workspace.path, "n", 60)
     assert result.errors == ()
     here, there = result.samples[1].nodes
     assert [here.host, there.host] == hosts
-    assert not here.timeline
-    rows = [dict(zip(there.timeline["columns"], row, strict=True)) for row in there.timeline["rows"]]
-    assert rows
-    assert all(row["took_s"] > 0.9 and row["cpu_user_s"] + row["cpu_system_s"] + row["cpu_idle_s"] > 0 for row in rows)
-    assert [row["t_s"] for row in rows] == sorted(row["t_s"] for row in rows)
-    assert result.samples[1].timeline["rows"]
-    latencies = result.samples[1].latency_timeline
-    rows = [dict(zip(latencies["columns"], row, strict=True)) for row in latencies["rows"]["file-stat"]]
-    assert len(rows) in (3, 4)
-    assert sum(row["calls"] for row in rows) == result.samples[1].operations
+    assert all(node.counters["cpu_user_s"] + node.counters["cpu_idle_s"] > 0 for node in (here, there))
 
 
 @needs_mpi

@@ -55,7 +55,7 @@ def usual_keys(phase: DataclassInstance) -> list[str]:
 
 TransferOperation = Literal["write", "read", "rewrite", "mixed"]
 Sharing = Literal["file-per-process", "shared-file", "file-per-writer"]
-Access = Literal["segmented", "strided", "random", "whole", "random-whole", "draws", "zipf", "pareto", "hotspot"]
+Access = Literal["segmented", "strided", "random", "whole", "random-whole", "draws"]
 Sync = Literal["none", "close", "fsync", "fsync-each"]
 
 
@@ -102,8 +102,6 @@ class TransferPhase:
     collective: bool = usually(False)
     hints: tuple[tuple[str, str], ...] = usually(())
     chunk_bytes: int = usually(0)
-    sqpoll: bool = usually(False)
-    iopoll: bool = usually(False)
     stop: Stop = AMOUNT
     kind: Literal["transfer"] = field(default="transfer", init=False)
 

@@ -48,7 +48,6 @@ class NodeOfPhase(Record):
     host: str
     first_rank: int = 0
     counters: Mapping[str, Any] = field(default_factory=dict)
-    timeline: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,9 @@ class Sample(Record):
     """One phase: amounts and rates of all ranks; ``ranks`` has a row of ``columns`` for each.
 
     The figure of another tool has only a name and a rate. ``counters``: of rank 0's node. ``listed``: directories read,
-    and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``latency_timeline``: percentiles
-    for each second. ``parts``: samples of the parts of a mixed phase. The fields from ``recovery_first_s`` to ``drill``
-    belong to a drill. ``staged``: ranks that read a shared file for the others. ``population``: pool of small files.
+    and matches of find. ``trained``: data supplied to the accelerators in an epoch. ``parts``: samples of the
+    parts of a mixed phase. The fields from ``recovery_first_s`` to ``drill`` belong to a drill. ``staged``: ranks that
+    read a shared file for the others. ``population``: pool of small files.
     """
 
     name: str
@@ -93,8 +92,6 @@ class Sample(Record):
     trained: Mapping[str, float] = field(default_factory=dict)
     counters: Mapping[str, Any] = field(default_factory=dict)
     nodes: tuple[NodeOfPhase, ...] = ()
-    timeline: Mapping[str, Any] = field(default_factory=dict)
-    latency_timeline: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[Sample, ...] = ()
     recovery_first_s: float = 0.0
     recovery_median_s: float = 0.0
@@ -148,6 +145,5 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
                     begun=sample.begun,
                     counters=sample.counters,
                     nodes=sample.nodes,
-                    timeline=sample.timeline,
                 )
     return None

@@ -1,0 +1,24 @@
+// Questions to the system: host name, path of a directory, holes of a file, project quota.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "system/failure.hpp"
+
+namespace strakes {
+
+std::string host_name();
+
+// Return the current absolute path without symbolic links, or an empty string if the kernel reports none.
+[[nodiscard]] std::string path_of(int directory);
+
+// Return the number of bytes of [begin, end) that lie in holes or beyond the end of the file. File systems report holes
+// in whole blocks. On an error of lseek(2), return the number counted so far.
+[[nodiscard]] std::uint64_t hole_bytes(int descriptor, std::uint64_t begin, std::uint64_t end) noexcept;
+
+// XFS returns ENOSPC when a project quota is exhausted. If new files in `directory` inherit a project, adds it to the
+// reason and remedy of an ENOSPC failure.
+void name_project(Failure& failure, int directory);
+
+}  // namespace strakes

@@ -150,7 +150,7 @@ class HaLab(Lab[HaOptions]):
 
     def _start_bmc(self, number: int, name: str) -> None:
         configuration = self.site.write(f"bmc-{name}.conf", bmc_text(number, name, self._script))
-        emulation = self.site.write("bmc.emu", BMC_EMULATION)
+        emulation = self.site.write(f"bmc-{name}.emu", BMC_EMULATION)
         self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n", 0o700)
         state = self.site.make_directory(f"bmc-{name}")
         self.site.start(

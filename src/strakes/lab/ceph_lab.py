@@ -11,9 +11,18 @@ from typing import Any
 
 from strakes.base.errors import BadInputError
 from strakes.base.units import counted
-from strakes.lab import ceph_objects as objects
 from strakes.lab import network
-from strakes.lab.ceph_config import CONFIG, MONITOR, CephOptions, check, config_text
+from strakes.lab.ceph_config import (
+    CONFIG,
+    GATEWAY,
+    GATEWAY_PACKAGES,
+    KEYS,
+    MONITOR,
+    CephOptions,
+    check,
+    config_text,
+    start_gateway,
+)
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
@@ -51,7 +60,7 @@ class CephLab(Lab[CephOptions]):
         super().__init__(site, options)
         self._fsid = str(uuid.uuid4())
         self._config = site.directory / CONFIG
-        listening = (MONITOR, *([objects.GATEWAY] if options.s3 else []))
+        listening = (MONITOR, *([GATEWAY] if options.s3 else []))
         self._ports = dict(zip(listening, network.free_ports(len(listening)), strict=True))
         self._devices: dict[int, Device] = {}
         self._device_groups: dict[int, Group | None] = {}
@@ -59,7 +68,7 @@ class CephLab(Lab[CephOptions]):
 
     @classmethod
     def packages_for(cls, options: CephOptions) -> tuple[Package, ...]:
-        return (*cls.packages, *(objects.PACKAGES if options.s3 else ()))
+        return (*cls.packages, *(GATEWAY_PACKAGES if options.s3 else ()))
 
     @classmethod
     def check(cls, options: CephOptions, directory: Path) -> None:
@@ -81,7 +90,7 @@ class CephLab(Lab[CephOptions]):
         self._start_servers()
         self._make_file_system()
         if self.options.s3:
-            objects.start_gateway(self.site, self._config, self._ports[objects.GATEWAY])
+            start_gateway(self.site, self._config, self._ports[GATEWAY])
         self._mount()
 
     def ready(self) -> str:
@@ -108,7 +117,7 @@ class CephLab(Lab[CephOptions]):
             "admin_sockets": str(self.site.directory / "run"),
             "slow_devices": {f"osd.{number}": str(device.path) for number, device in self._devices.items()},
             "pools_by_store": {f"osd.{number}": _pool_of(number) for number in self._stores_with_pools()},
-            **({"s3_environment": str(self.site.directory / objects.KEYS)} if self.options.s3 else {}),
+            **({"s3_environment": str(self.site.directory / KEYS)} if self.options.s3 else {}),
         }
 
     def _prepare(self) -> None:

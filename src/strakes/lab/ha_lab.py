@@ -17,9 +17,7 @@ from strakes.base.files import write_kept
 from strakes.base.units import MIB
 from strakes.failover.plan import alert_files, corosync_file
 from strakes.lab.ha_configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
-from strakes.lab.ha_machines import PACKAGES as MACHINE_PACKAGES
-from strakes.lab.ha_machines import READY_LIMIT_S, Machines
-from strakes.lab.ha_namespaces import ADMIN, DISKS, Namespaces
+from strakes.lab.ha_nodes import ADMIN, DISKS, MACHINE_PACKAGES, READY_LIMIT_S, Machines, Namespaces
 from strakes.lab.ha_pair import lacking
 from strakes.lab.ha_receiver import PORT as RECEIVER_PORT
 from strakes.lab.kind import Lab

@@ -98,7 +98,7 @@ KINDS = {
         "strakes.lab.hosts:PlainHostsLab",
         "Several emulated hosts on this machine, reached by ssh, with a shared directory.",
     ),
-    "slurm": Kind("strakes.lab.slurm:SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
+    "slurm": Kind("strakes.lab.hosts:SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
     "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, which can be made slow."),
     "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, which can be made slow."),
     "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),

@@ -40,8 +40,7 @@ class DiskLab(Lab[DiskOptions]):
                 "--iops is not possible here",
                 why="with control groups of version 2 a device can be slow only for selected processes, not for all "
                 "users",
-                remedy="Use strakes lab up ceph --slow-osd, gluster --slow-brick or moosefs --slow-chunkserver "
-                "instead.",
+                remedy="Use strakes lab up ceph --slow-osd or gluster --slow-brick instead.",
             )
 
     def up(self) -> None:

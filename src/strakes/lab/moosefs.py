@@ -29,13 +29,6 @@ class MooseFsOptions(LabOptions):
 
     chunkservers: int = option("count", "Number of chunkservers, each with its own XFS.", 3, least=1, most=16)
     size: int = option("size", "Capacity of each chunkserver.", "2GiB", least="512MiB")
-    slow_chunkserver: tuple[tuple[int, int], ...] = option(
-        "by-id",
-        "Limit the device of chunkserver ID (1, 2, ...) to IOPS reads and IOPS writes per second. May be repeated.",
-        (),
-        least=10,
-        metavar="ID=IOPS",
-    )
 
 
 class MooseFsLab(Lab[MooseFsOptions]):
@@ -54,15 +47,11 @@ class MooseFsLab(Lab[MooseFsOptions]):
 
     @classmethod
     def check(cls, options: MooseFsOptions, directory: Path) -> None:
-        check_bricks(
-            directory, options.chunkservers, options.size, dict(options.slow_chunkserver), "--slow-chunkserver"
-        )
+        check_bricks(directory, options.chunkservers, options.size, {}, "--size")
 
     def up(self) -> None:
         self._network = make_network(self.site)
-        self._bricks = make_bricks(
-            self.site, "chunks", self.options.chunkservers, self.options.size, dict(self.options.slow_chunkserver)
-        )
+        self._bricks = make_bricks(self.site, "chunks", self.options.chunkservers, self.options.size, {})
         self._start_master()
         self.site.step(f"{self.options.chunkservers} chunkserver(s)")
         for number, brick in self._bricks.items():
@@ -79,10 +68,6 @@ class MooseFsLab(Lab[MooseFsOptions]):
         if space is None or space.total_bytes < self.options.size * self.options.chunkservers * 3 // 4:
             return "not all chunkservers have registered yet"
         return "" if space.free_bytes else "no space is free yet"
-
-    def slow_down(self) -> None:
-        for brick in self._bricks.values():
-            brick.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
         return {
@@ -132,7 +117,7 @@ class MooseFsLab(Lab[MooseFsOptions]):
             CSSERV_LISTEN_PORT=_FIRST_DATA_PORT + number,
         )
         daemon = ("mfschunkserver", "-f", "-c", config, "start")
-        self.site.start(f"chunkserver.{number}", *self._network.inside, *daemon, join=brick.join)
+        self.site.start(f"chunkserver.{number}", *self._network.inside, *daemon)
 
     def _config(self, name: str, **settings: object) -> Path:
         user = pwd.getpwuid(os.geteuid()).pw_name

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.targets.ceph_access import access_of
+from strakes.targets.ceph_tool import access_of
 from strakes.targets.gluster import daemons
 from strakes.targets.mountinfo import parse_mountinfo
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from strakes.base.version import __version__
-from strakes.targets.environment import capture
+from strakes.targets.target import capture
 
 
 def test_the_environment_of_a_measurement_is_captured(tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.model.service_level import judge, parse_service_level
 from strakes.runs.messages import LoggedOperation
 from strakes.targets import calls, workspace
-from strakes.targets.keeper import remove_with_limit
 from strakes.targets.mountinfo import Mount
-from strakes.targets.removal import Left
+from strakes.targets.removal import Left, remove_with_limit
 from strakes.watch.alerts import AlertSender
 from strakes.watch.live import NO_BREAK, Break, LiveWatch
 from strakes.watch.page import render_watch_page

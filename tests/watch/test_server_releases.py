@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from strakes.targets import ceph_counters as counters
+from strakes.targets import ceph_tool as counters
 from strakes.watch.lustre import read_text
 from strakes.watch.reading import CounterReading
 from strakes.watch.recorded import Contents

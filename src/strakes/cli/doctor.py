@@ -183,7 +183,7 @@ def _examine_nodes(launch: Launch, directory: Path | None, json: Output | None) 
     """Print the properties of the nodes and their differences; return the exit status."""
     from strakes.base.interrupts import interrupts_deferred
     from strakes.runs.node_facts import examine
-    from strakes.targets.directory import require_directory
+    from strakes.targets.calls import require_directory
     from strakes.targets.workspace import Workspace
 
     with ExitStack() as stack:

@@ -141,7 +141,7 @@ def _submit(words: str, request: Request) -> None:
     from strakes.runs.batch import submit_job, without_batch
     from strakes.runs.choice import offer
     from strakes.runs.jobs import Jobs
-    from strakes.targets.directory import require_directory
+    from strakes.targets.calls import require_directory
 
     launch = request.launch
     if launch.launcher != "slurm":

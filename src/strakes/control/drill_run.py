@@ -118,7 +118,7 @@ def perform(
 
     Raises ClientsHang if the clients do not end within the fault's time limit for recovery.
     """
-    from strakes.targets.ceph_access import inside
+    from strakes.targets.ceph_tool import inside
 
     engine.start()
     connections = ConnectionWatch(workspace, servers)

@@ -115,7 +115,7 @@ class MetadataServerFault(Fault):
 
     def _ask(self, name: str) -> tuple[int | None, int | None]:
         """Return how many sessions a server has, and how many events of the journal it replayed."""
-        from strakes.targets.ceph_counters import ask_socket
+        from strakes.targets.ceph_tool import ask_socket
 
         if self.lab is None:
             return None, None
@@ -210,7 +210,7 @@ def lab_of(directory: Path) -> LabStatus | None:
 
 def is_cephfs(directory: Path) -> bool:
     """Return whether libcephfs finds the directory."""
-    from strakes.targets.ceph_access import inside
+    from strakes.targets.ceph_tool import inside
 
     try:
         inside(directory)
@@ -221,7 +221,7 @@ def is_cephfs(directory: Path) -> bool:
 
 def _configuration(directory: Path) -> Path:
     from strakes.targets.calls import mount_of
-    from strakes.targets.ceph_access import access_of
+    from strakes.targets.ceph_tool import access_of
 
     if not is_cephfs(directory):
         own = "give your own command: --fault-command 'ssh mds1 reboot -f'"

@@ -119,7 +119,7 @@ class Bindings:
 
     @cached_property
     def _ceph(self) -> tuple[str, ...]:
-        from strakes.targets.ceph_access import access_of
+        from strakes.targets.ceph_tool import access_of
 
         return (*access_of(self.target.mount).options, "--connect-timeout", "5")
 

@@ -32,7 +32,7 @@ from strakes.runs.messages import (
     sample_from_message,
 )
 from strakes.runs.process import EngineProcess
-from strakes.targets.keeper import remove_with_limit
+from strakes.targets.removal import remove_with_limit
 
 # The engine keeps the limit itself; only one that cannot is past it by this much.
 _OVERTIME_S = 10.0
@@ -175,7 +175,7 @@ class Engine(ABC):
 
     def _inside_ceph(self, directory: Path) -> PurePosixPath:
         """Return the workspace's path inside the Ceph file system; set the engine's environment for the cluster."""
-        from strakes.targets.ceph_access import inside
+        from strakes.targets.ceph_tool import inside
 
         place = inside(directory)
         if place.environment != self._environment:

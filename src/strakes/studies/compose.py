@@ -18,7 +18,7 @@ from strakes.model.portrait import CellEstimate, IntervalOf, Point, Series, Sett
 from strakes.model.results import Measured
 from strakes.stats.interval import Interval, median
 from strakes.studies.study import Context
-from strakes.targets.caches import own_cache
+from strakes.targets.mountinfo import own_cache
 
 # A page cache counts as dropped if it holds at most this share of the files.
 _HARDLY = 0.05

@@ -12,8 +12,8 @@ from strakes.model.portrait import Figure, Headline, Setting
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, read_from, write_and_read
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study
-from strakes.targets.caches import own_cache
 from strakes.targets.description import Layout
+from strakes.targets.mountinfo import own_cache
 
 SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes in addition to the default layout, if layouts can be set.

@@ -34,8 +34,8 @@ from strakes.survey.analysis_held_back import gave_way, held_back, under_one_lim
 from strakes.survey.analysis_hybrid_io import hybrid_io
 from strakes.survey.analysis_servers import slow_servers
 from strakes.survey.analysis_warning_texts import warning
-from strakes.targets.caches import own_cache
 from strakes.targets.description import Interruption, Layout
+from strakes.targets.mountinfo import own_cache
 
 _SURE_OF_SERVERS = 0.98
 # If devices or servers read less than this share of the data, a cache answered the rest. Counters may be off by 10 %.

@@ -25,7 +25,7 @@ from strakes.survey.request import ProgressDisplay, Request
 from strakes.survey.sequence import measure_in_sequence
 from strakes.survey.session import BESIDE, Session, note_ends, note_others, note_trouble
 from strakes.targets.calls import UnansweredError
-from strakes.targets.ceph_access import inside
+from strakes.targets.ceph_tool import inside
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace

@@ -9,6 +9,7 @@ import ast
 import errno
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.file_kinds import DIRECTORY, refuse_other_kind
 from strakes.base.units import counted, format_bytes
 from strakes.targets import child
 from strakes.targets.command import CommandTimeout, Runner, run
@@ -30,7 +32,7 @@ Call = Literal[
 ]
 # fmt: on
 LIMIT_S = 10.0
-_CHILD = (sys.executable, "-I", "-S", str(Path(child.__file__)))
+CHILD = (sys.executable, "-I", "-S", str(Path(child.__file__)))
 # Seconds until a mount that did not answer is tried again; otherwise each of many calls would wait for the time-out.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
@@ -211,7 +213,7 @@ def mount_of(path: Path) -> Mount:
 def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
     """Start the child of a call without waiting for it; it writes the error number of a refusal to ``stderr``."""
     return subprocess.Popen(
-        (*_CHILD, name, path, *rest),
+        (*CHILD, name, path, *rest),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=stderr,
@@ -264,7 +266,7 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
     if _silent and time.monotonic() - _silent.get(_mount_point(path), -math.inf) < _SILENT_S:
         raise _unanswered(name, path)
     inside = next((which for held, which in _held.items() if f"{path}/".startswith(f"{held}/")), "")
-    words = (*_CHILD, *filter(None, [inside]), name, path, *rest)
+    words = (*CHILD, *filter(None, [inside]), name, path, *rest)
     try:
         done = ask(words, LIMIT_S)
     except CommandTimeout as error:
@@ -301,3 +303,34 @@ def _unanswered(name: Call, path: str) -> UnansweredError:
 def _mount_point(path: str) -> str:
     """By name alone, which asks no server."""
     return find_mount(read_mounts(), os.path.abspath(path)).mount_point
+
+
+_RUN = re.compile(r"\d{8}-\d{6}-")
+_UNUSABLE = {
+    errno.ENOENT: ("no such directory", "Create it, or give another directory."),
+    errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
+    errno.ELOOP: ("the symbolic links of this path lead in a circle", "Give the path of the directory itself."),
+    errno.EACCES: (
+        ("you may not enter this directory"),
+        "Give a directory that you can write to, or run strakes as another user.",
+    ),
+    errno.ENOTCONN: ("the file system there does not answer", "Mount it again, then try again."),
+    errno.ESTALE: ("the file system there does not answer", "Mount it again, then try again."),
+}
+
+
+def require_directory(path: Path) -> Path:
+    """Return ``path`` with links resolved.
+
+    Raises BadInputError with a remedy if it is not a directory that can be entered, MeasurementError if its file system
+    does not answer.
+    """
+    try:
+        return Path(call("realpath", str(path)))
+    except OSError as error:
+        what, remedy = _UNUSABLE.get(error.errno or 0, ("this directory cannot be used", "Give another directory."))
+        if error.errno == errno.ENOTDIR:
+            refuse_other_kind(path, "directory", DIRECTORY.name)
+        if error.errno == errno.ENOENT and _RUN.match(str(path)):
+            what, remedy = "this is the id of a run, not a directory", f"See it with: strakes report {path}"
+        raise BadInputError(what, where=str(path), why=os.strerror(error.errno or 0), remedy=remedy) from error

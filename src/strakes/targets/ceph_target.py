@@ -21,10 +21,19 @@ from strakes.targets import calls
 from strakes.targets import ceph_cluster as cluster
 from strakes.targets import ceph_layouts as layouts
 from strakes.targets.calls import Quota
-from strakes.targets.ceph_access import Access, access_of
-from strakes.targets.ceph_counters import ClientRequests, data_counters, loads_of_clients, metadata_counters, used_share
-from strakes.targets.ceph_log import Eviction, evictions_in, interruptions_in
-from strakes.targets.ceph_tool import MOST_ELSEWHERE, Daemons, ceph
+from strakes.targets.ceph_cluster import Eviction, evictions_in, interruptions_in
+from strakes.targets.ceph_tool import (
+    MOST_ELSEWHERE,
+    Access,
+    ClientRequests,
+    Daemons,
+    access_of,
+    ceph,
+    data_counters,
+    loads_of_clients,
+    metadata_counters,
+    used_share,
+)
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import (
     SERVER,

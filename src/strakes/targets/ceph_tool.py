@@ -1,18 +1,175 @@
-"""The ``ceph`` command: arguments, parsing of answers, and errors."""
+"""Access to a Ceph cluster: options of a mount, the ``ceph`` command, admin sockets, and counters."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Iterable
+import socket
+import struct
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from strakes.base.errors import EnvironmentLacksError, MeasurementError, StrakesError
-from strakes.targets.ceph_access import Access
-from strakes.targets.ceph_counters import ask_socket
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.base.processes import trusted_processes
+from strakes.base.units import KIB
+from strakes.targets.calls import mount_of
 from strakes.targets.command import Command, Completed, Runner
+from strakes.targets.mountinfo import Mount
+from strakes.targets.remote import add_up
+
+_FUSE_PROGRAM = "ceph-fuse"
+_SHORT = {"-c": "conf", "-n": "name", "-i": "id", "-k": "keyring", "-m": "mon-host", "-r": "client-mountpoint"}
+_FOR_TOOL = {"conf": "--conf", "name": "--name", "id": "--id", "keyring": "--keyring", "mon-host": "--mon-host"}
+_FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Access to a cluster. ``options`` precede the words of a ``ceph`` command.
+
+    ``file_system``: "" if the mount does not name it. ``process``: id of ceph-fuse, or None for the kernel client or if
+    it is not visible.
+    """
+
+    options: tuple[str, ...] = ()
+    file_system: str = ""
+    process: int | None = None
+
+    @property
+    def configuration(self) -> str:
+        """The configuration file, or "" for Ceph's default: $CEPH_CONF, else /etc/ceph/ceph.conf."""
+        pairs = zip(self.options, self.options[1:], strict=False)
+        return next((value for option, value in pairs if option == _FOR_TOOL["conf"]), "")
+
+
+def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
+    """Return the access of a mount. Unknown options are left to Ceph's defaults."""
+    if mount.file_system == "ceph":
+        return _of_kernel(mount)
+    for pid, words in trusted_processes(_FUSE_PROGRAM, proc):
+        settings, places = _read(words)
+        here = _link(proc / str(pid) / "cwd")
+        if any(os.path.normpath(os.path.join(here, place)) == mount.mount_point for place in places):
+            environment = _environment(proc / str(pid) / "environ")
+            if "conf" not in settings and environment.get("CEPH_CONF"):
+                settings["conf"] = environment["CEPH_CONF"]
+            return _access(settings, here, pid)
+    return Access()
+
+
+def _of_kernel(mount: Mount) -> Access:
+    """Read the source, which is ``MONITORS:/DIR``, since Linux 5.17 ``USER@FSID.NAME=/DIR``."""
+    options = dict(option.partition("=")[::2] for option in mount.super_options)
+    user, at, rest = mount.source.partition("=")[0].partition("@")
+    name = options.get("name", user if at else "")
+    file_system = next((options[key.replace("-", "_")] for key in _FILE_SYSTEM if key.replace("-", "_") in options), "")
+    if at and not file_system:
+        file_system = rest.partition(".")[2]
+    return Access(("--id", name) if name else (), file_system)
+
+
+def _access(settings: Mapping[str, str], here: str, pid: int) -> Access:
+    options = []
+    for key, option in _FOR_TOOL.items():
+        if value := settings.get(key):
+            options += [option, os.path.join(here, value) if key in ("conf", "keyring") else value]
+    return Access(tuple(options), next((settings[key] for key in _FILE_SYSTEM if key in settings), ""), pid)
+
+
+def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return options with their values, and arguments that may be the mount point.
+
+    >>> _read(["-c", "/lab/ceph.conf", "-n", "client.admin", "--client_fs=home", "/mnt"])
+    ({'conf': '/lab/ceph.conf', 'name': 'client.admin', 'client-fs': 'home'}, ['/mnt'])
+    """
+    settings, rest = {}, []
+    words = list(words)
+    while words:
+        word = words.pop(0)
+        if word in _SHORT and words:
+            settings[_SHORT[word]] = words.pop(0)
+        elif word.startswith("--"):
+            key, equals, value = word[2:].partition("=")
+            key = key.replace("_", "-")
+            # These options have a value, possibly in the next word.
+            if not equals and key in (*_FOR_TOOL, *_FILE_SYSTEM, "client-mountpoint") and words:
+                value = words.pop(0)
+            settings[key] = value
+        elif not word.startswith("-"):
+            rest.append(word)
+    return settings, rest
+
+
+def _environment(path: Path) -> dict[str, str]:
+    with suppress(OSError):
+        return dict(os.fsdecode(entry).partition("=")[::2] for entry in path.read_bytes().split(b"\0"))
+    return {}
+
+
+def _link(path: Path) -> str:
+    with suppress(OSError):
+        return os.readlink(path)
+    return "/"
+
+
+@dataclass(frozen=True)
+class Inside:
+    """``directory``: path from the root of the Ceph file system. ``environment``: cluster settings for libcephfs."""
+
+    directory: PurePosixPath
+    environment: Mapping[str, str]
+
+
+def inside(directory: Path) -> Inside:
+    """Return the access of libcephfs to a directory. Raises BadInputError if it is not on a CephFS mount."""
+    mount = mount_of(directory)
+    if mount.file_system != "ceph" and mount.file_system not in ("fuse.ceph-fuse", "fuse.ceph"):
+        raise BadInputError(
+            "the backend cephfs needs a directory of a Ceph file system",
+            where=str(directory),
+            why=f"{mount.mount_point} is {mount.file_system}",
+            remedy="Mount the Ceph file system, so that strakes can make and mark its directory. The load itself "
+            "does not use the mount.",
+        )
+    return Inside(_path_inside(mount, directory.resolve()), _for_libcephfs(access_of(mount)))
+
+
+def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
+    """Return the path of a directory from the root of the Ceph file system.
+
+    The source of the kernel's client names the mounted directory (``a,b:/DIR``, ``user@fsid.fs=/DIR``); ceph-fuse
+    mounts the root.
+
+    >>> kernel = Mount(1, 0, 0, 1, "/", "/mnt", (), "ceph", "10.0.0.1:6789,10.0.0.2:6789:/home", ())
+    >>> _path_inside(kernel, Path("/mnt/a/b"))
+    PurePosixPath('/home/a/b')
+    """
+    top = "/" + mount.source.partition(":/")[2] if mount.file_system == "ceph" and ":/" in mount.source else "/"
+    if mount.file_system == "ceph" and "=/" in mount.source:
+        top = "/" + mount.source.partition("=/")[2]
+    return PurePosixPath(top) / mount.root.lstrip("/") / directory.relative_to(mount.mount_point).as_posix()
+
+
+def _for_libcephfs(access: Access) -> dict[str, str]:
+    """Return the environment for libcephfs from the options of the mount, unless the user has set it.
+
+    >>> _for_libcephfs(Access(("--conf", "/c", "--id", "me")))["CEPH_ARGS"]
+    '--id me'
+    """
+    options = dict(zip(access.options[::2], access.options[1::2], strict=True))
+    given = {
+        "CEPH_CONF": options.pop("--conf", ""),
+        "CEPH_ARGS": " ".join(f"{option} {value}" for option, value in options.items()),
+    }
+    if access.file_system:
+        given["CEPH_ARGS"] = f"{given['CEPH_ARGS']} --client-fs {access.file_system}".strip()
+    return {name: value for name, value in given.items() if value and name not in os.environ}
+
 
 # Monitors that do not answer in this time are given up by the command itself.
 _CONNECT_S = 5
@@ -105,3 +262,141 @@ class Daemons:
                 done = self._run(("ceph-conf", *conf, "--name", daemon, "--show-config-value", "admin_socket"))
                 self._sockets[daemon] = done.stdout.strip() if done.status == 0 else ""
         return self._sockets[daemon]
+
+
+# Time-out in seconds. A daemon on this machine answers within a millisecond, unless it is stopped.
+_SOCKET_S = 2.0
+_DATA = {
+    "data.read_bytes": ("op_r_out_bytes", "op_rw_out_bytes"),
+    "data.write_bytes": ("op_w_in_bytes", "op_rw_in_bytes"),
+    "data.read_requests": ("op_r",),
+    "data.write_requests": ("op_w", "op_rw"),
+}
+# Latencies of BlueStore. Commits have the first name in older releases and the second one in newer ones.
+_STORED = ("commit_lat", "txc_commit_lat", "read_lat")
+# Bytes that BlueStore had to read from its device, in older and newer releases.
+_FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
+
+
+def ask_socket(path: str, prefix: str) -> Any:
+    """Return a daemon's answer by its socket. Raises MeasurementError if it cannot be reached or does not answer."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_SOCKET_S)
+            connection.connect(path)
+            connection.sendall(json.dumps({"prefix": prefix, "format": "json"}).encode() + b"\0")
+            (length,) = struct.unpack(">I", _receive(connection, 4))
+            return json.loads(_receive(connection, length))
+    except TimeoutError as error:
+        raise MeasurementError(
+            "a daemon does not answer", where=path, why=f"no answer within {_SOCKET_S:g} s"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
+
+
+def _receive(connection: socket.socket, length: int) -> bytes:
+    answer = b""
+    while len(answer) < length:
+        part = connection.recv(length - len(answer))
+        if not part:
+            raise ConnectionError("it closed the connection")
+        answer += part
+    return answer
+
+
+def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
+    """Return a metadata server's request counts under the common names, and its memory if it reports that."""
+    counts = {
+        name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
+        for name, value in dump.get("mds_server", {}).items()
+        if name.startswith("req_") and isinstance(value, Mapping)
+    }
+    seen = {name: count for name, count in add_up(counts).items() if name.startswith("md.")}
+    resident_kib = dump.get("mds_mem", {}).get("rss")
+    memory = {} if resident_kib is None else {"now.memory_bytes": float(resident_kib * KIB)}
+    return {**seen, "md.requests": sum(counts.values()), **memory}
+
+
+def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
+    """Return an object store's counters under the common names, including the metadata servers' objects."""
+    own = dump.get("osd", {})
+    # An OSD operation waits for all replicas, so only BlueStore's latencies separate a slow store from its partners.
+    store = dump.get("bluestore", {})
+    latencies = [_latency(store, name) for name in _STORED]
+    if not any(count for count, _ in latencies):
+        latencies = [_latency(own, "op_latency")]
+    times = {
+        "data.waited_requests": sum(count for count, _ in latencies),
+        "data.waited_s": sum(seconds for _, seconds in latencies),
+    }
+    told = [float(store[name]) for name in _FROM_DEVICE if name in store]
+    missed = {"data.device_read_bytes": told[0]} if told else {}
+    moved = {common: float(sum(own.get(name, 0) for name in names)) for common, names in _DATA.items()}
+    return {**moved, **times, **missed}
+
+
+def used_share(dump: Mapping[str, Any]) -> float | None:
+    """Return the used share of an object store, including its database, or None if it does not report it."""
+    own = dump.get("osd", {})
+    total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
+    return float(used / total) if total and used is not None else None
+
+
+def _latency(counters: Mapping[str, Any], name: str) -> tuple[float, float]:
+    value = counters.get(name)
+    return (float(value["avgcount"]), float(value["sum"])) if isinstance(value, Mapping) else (0.0, 0.0)
+
+
+# Ceph's default of mds_request_load_average_decay_rate.
+_HALF_S = 60.0
+
+
+def loads_of_clients(sessions: object) -> dict[str, float] | None:
+    """Return the load of each client of a metadata server from ``session ls``, or None without an answer."""
+    if not isinstance(sessions, list):
+        return None
+    loads = {}
+    for session in sessions:
+        load = session.get("request_load_avg")
+        if isinstance(load, int | float) and load >= 0:
+            host = session.get("client_metadata", {}).get("hostname", "")
+            loads[f"client.{session['id']}" + (f" on {host}" if host else "")] = float(load)
+    return loads
+
+
+class ClientRequests:
+    """Adds up the requests of clients. The load alone shows a change only after a minute."""
+
+    def __init__(self) -> None:
+        self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}
+        self._sent: dict[str, float] = {}
+
+    def add(self, time_s: float, loads: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
+        """Add loads (server -> client -> load); return the requests of each client since the first call.
+
+        The requests of a server that does not answer (None) are added when it answers again. Clients without a session
+        on any server are dropped.
+
+        >>> requests = ClientRequests()
+        >>> requests.add(0.0, {"mds.a": {"client.1": 100.0}})
+        {'client.1': 0.0}
+        >>> requests.add(60.0, {"mds.a": {"client.1": 50.0, "client.2": 0.0}})
+        {'client.1': 0.0, 'client.2': 0.0}
+        """
+        before, self._loads = self._loads, {}
+        sent: dict[str, float] = {}
+        for server, of_server in loads.items():
+            earlier_s, earlier = before.get(server, (time_s, {}))
+            # Without an answer, reuse the previous load, which adds no requests.
+            now_s, now = (earlier_s, earlier) if of_server is None else (time_s, of_server)
+            self._loads[server] = (now_s, now)
+            halves = (now_s - earlier_s) / _HALF_S
+            # Load per request, if the requests are evenly distributed over that time.
+            left = 0.5**halves
+            each = (1 - left) / (halves * math.log(2)) if halves > 0 else math.inf
+            for client, load in now.items():
+                more = max(0.0, load - left * earlier.get(client, 0.0)) / each
+                sent[client] = sent.get(client, self._sent.get(client, 0.0)) + more
+        self._sent = sent
+        return dict(sent)

@@ -136,3 +136,24 @@ def no_proc() -> EnvironmentLacksError:
         why="strakes needs its lists of mounts and processes",
         remedy="Mount it: mount -t proc proc /proc",
     )
+
+
+# Client caches in addition to the page cache; the kernel reports only the page cache.
+_CACHES = {
+    "gpfs": "the page pool of its client",
+    "wekafs": "the cache of its client",
+    "beegfs": "the buffers of its client (tuneFileCacheType)",
+    "beegfs_nodev": "the buffers of its client (tuneFileCacheType)",
+}
+
+
+def own_cache(file_system: str) -> str:
+    """Return the name of the client's cache for a type of mount, or "" if the client uses only the page cache.
+
+    A FUSE client has a private cache that cannot be dropped or examined.
+
+    >>> own_cache("gpfs"), own_cache("fuse.glusterfs"), own_cache("xfs")
+    ('the page pool of its client', 'the cache of its client, a program', '')
+    """
+    program = "the cache of its client, a program" if "fuse" in file_system else ""
+    return _CACHES.get(file_system, program)

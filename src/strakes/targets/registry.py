@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 
 from strakes.targets.beegfs import BeeGfsTarget
-from strakes.targets.calls import UnansweredError, mount_of
+from strakes.targets.calls import UnansweredError, mount_of, require_directory
 from strakes.targets.ceph_target import CephTarget
 from strakes.targets.command import Servers
-from strakes.targets.directory import require_directory
 from strakes.targets.gluster import GlusterTarget
 from strakes.targets.local import LocalTarget
 from strakes.targets.lustre_target import LustreTarget

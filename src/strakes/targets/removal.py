@@ -9,12 +9,17 @@ came from.
 from __future__ import annotations
 
 import errno
+import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
+from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
@@ -30,6 +35,11 @@ _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
 _MOST_MARKER_BYTES = 65536
 _MOUNTED = "something else is mounted there"
+# A child that uses no processor time for this many seconds is blocked by a server. Removing a large tree may take
+# longer, but uses the processor.
+_STUCK_S = 20.0
+_TICK_S = 0.02
+_REMOVE = "import sys; sys.path.insert(0, sys.argv[1]); from strakes.targets.removal import work; work(sys.argv[2])"
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -285,3 +295,62 @@ def _take_marker(directory: int) -> bytes:
     except FileNotFoundError:
         pass
     return marker
+
+
+def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
+    """Remove a tree in the open directory ``parent``, or the workspace that is open as ``directory``, in a child.
+
+    Returns the entries that are still there: all, if the file system does not answer. An interrupt does not end it.
+    """
+    words = [sys.executable, "-I", "-S", "-c", _REMOVE, str(Path(__file__).parents[2])]
+    with os.fdopen(os.memfd_create("answer"), "r+b") as output:
+        try:
+            worker = subprocess.Popen(
+                [*words, json.dumps([parent, name, path, directory])],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                # Nothing of ours may hold open what a shell reads to its end.
+                stderr=subprocess.DEVNULL,
+                pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
+                start_new_session=True,
+                # Without site packages (-S) the child does not find the engine of an editable installation.
+                env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
+            )
+        except PermissionError:  # another user's interpreter
+            return _remove(parent, name, path, directory)
+        if not _ends(worker):
+            return (Left(path, "the file system does not answer"),)
+        output.seek(0)
+        if worker.returncode == 0:
+            return tuple(Left(**entry) for entry in json.load(output))
+    return _remove(parent, name, path, directory)
+
+
+def _remove(parent: int, name: str, path: str, directory: int) -> tuple[Left, ...]:
+    return remove_tree(parent, name, path) if directory < 0 else remove_workspace(parent, name, directory, path)
+
+
+def work(arguments: str) -> None:
+    """Remove in the child; write the entries that are left as JSON to standard output."""
+    sys.stdout.write(json.dumps([asdict(left) for left in _remove(*json.loads(arguments))]))
+
+
+def _ends(worker: subprocess.Popen[bytes]) -> bool:
+    """Wait until a child ends. Return False, and kill it, if it uses no processor for too long."""
+    progress, since = "", time.monotonic()
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            wait_for_end(worker, _TICK_S)
+            return True
+        now = ""
+        with suppress(OSError):
+            own = Path(f"/proc/{worker.pid}")
+            # Processor time in user and kernel mode, and the number of voluntary context switches.
+            used = own.joinpath("stat").read_text(errors="replace").rpartition(")")[2].split()[11:13]
+            switches = own.joinpath("status").read_text(errors="replace").partition("\nvoluntary")[2].split()[:2]
+            now = " ".join((*used, *switches))
+        if now != progress:
+            progress, since = now, time.monotonic()
+        elif time.monotonic() - since > _STUCK_S:
+            worker.kill()
+            return False

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from strakes.base.errors import BadInputError, MeasurementError, ServersDeadError
+from strakes.base.processes import wait_for_end
 from strakes.targets import calls
-from strakes.targets.calls import mount_of
-from strakes.targets.directory import require_directory
-from strakes.targets.keeper import Heart, remove_with_limit
+from strakes.targets.calls import mount_of, require_directory
 from strakes.targets.marker import (
     HEARTBEAT_S,
     MARKER_NAME,
@@ -24,7 +24,7 @@ from strakes.targets.marker import (
     is_run_id,
     read_marker,
 )
-from strakes.targets.removal import Left, remove_workspace
+from strakes.targets.removal import Left, remove_with_limit, remove_workspace
 
 _FULL = ("the file system is full", "Free some space there, or choose another directory.")
 _PROBLEMS = {
@@ -36,6 +36,41 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A beat that does not return in this time waits for a target that hangs, and so would removing.
 _LAST_BEAT_S = 10.0
 _HANGING_BEAT_S = 0.5
+
+
+class Heart:
+    """Writes the marker anew now and then until :meth:`stop`, or until this process has gone."""
+
+    def __init__(self, descriptor: int, marker: Marker) -> None:
+        """Take the open marker over. Where no child can be started (another user's interpreter) it does not beat."""
+        self._child: subprocess.Popen[bytes] | None = None
+        with suppress(PermissionError):
+            self._child = subprocess.Popen(
+                (*calls.CHILD, "beat", str(descriptor), str(HEARTBEAT_S), marker.to_bytes().decode()),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[descriptor],
+                start_new_session=True,
+            )
+        os.close(descriptor)
+        if self._child is not None and self._child.stdout is not None:
+            # Its start takes a processor for a while, which the first thing measured must not share.
+            self._child.stdout.read()
+            self._child.stdout.close()
+
+    def stop(self, patience_s: float) -> bool:
+        """Whether it has stopped: a beat that does not return waits for a target that hangs."""
+        if self._child is None:
+            return True
+        assert self._child.stdin is not None
+        self._child.stdin.close()
+        try:
+            wait_for_end(self._child, patience_s)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            return False
+        return True
 
 
 class Workspace:
@@ -59,7 +94,7 @@ class Workspace:
         """Directory of the last visit, kept unless another visit follows."""
         self._closed = False
         self._hangs = False
-        self._heart = Heart(heart, marker, HEARTBEAT_S)
+        self._heart = Heart(heart, marker)
         calls.hold(str(path), directory)
 
     @classmethod

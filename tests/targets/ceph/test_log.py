@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from strakes.studies.measure_watch import TargetWatch
-from strakes.targets.ceph_log import Eviction, evictions_in, interruptions_in
+from strakes.targets.ceph_cluster import Eviction, evictions_in, interruptions_in
 from strakes.targets.ceph_target import CephTarget
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
 from strakes.base.units import GIB, MIB
 from strakes.targets import ceph_cluster as cluster
-from strakes.targets.ceph_access import access_of
-from strakes.targets.ceph_counters import ask_socket, data_counters, metadata_counters
 from strakes.targets.ceph_layouts import (
     BY_CHILD,
     DISTRIBUTED,
@@ -28,7 +26,7 @@ from strakes.targets.ceph_layouts import (
     read_pins,
     write_layout,
 )
-from strakes.targets.ceph_tool import ceph
+from strakes.targets.ceph_tool import access_of, ask_socket, ceph, data_counters, metadata_counters
 from strakes.targets.command import Completed
 from strakes.targets.description import SERVER, Description, Layout, Placement, difference, disturbed
 from strakes.targets.knowledge import unlike_targets
@@ -240,7 +238,7 @@ def test_refusals_have_a_remedy(stderr: str, kind: type[Exception]) -> None:
 def test_a_daemon_that_listens_but_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    monkeypatch.setattr("strakes.targets.ceph_counters._SOCKET_S", 0.1)
+    monkeypatch.setattr("strakes.targets.ceph_tool._SOCKET_S", 0.1)
     path = str(tmp_path / "asok")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)

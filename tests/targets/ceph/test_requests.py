@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from strakes.base.errors import MeasurementError
-from strakes.targets.ceph_counters import ClientRequests, loads_of_clients
+from strakes.targets.ceph_tool import ClientRequests, loads_of_clients
 
 
 class Server:

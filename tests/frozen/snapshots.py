@@ -43,7 +43,6 @@ _TARGETS = Description(
     ),
     metadata_targets=tuple(MetadataTarget(f"mdt{n}", n, f"mds{n}", "active", 0, 0, 0, 0) for n in range(2)),
     pools=("pool0", "all"),
-    client={"llite.hybrid_io": "1"},
 )
 _COMMON: dict[str, Any] = {
     "direct_io": True,

@@ -46,7 +46,7 @@ def lustre(data: int, metadata: int, pools: tuple[str, ...] = ()) -> dict[str, A
     return {
         "file_system": "lustre",
         "remote": True,
-        "description": parts(data, metadata, pools, **{"llite.hybrid_io": "1"}),
+        "description": parts(data, metadata, pools),
         "striping": Striping(data, 64 * KIB, kinds),
     }
 

@@ -31,7 +31,7 @@ from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.writers import Writers
 from strakes.survey.analysis_answers import judged
 from strakes.targets.command import Completed
-from strakes.targets.description import Description, Layout, Placement, Striping
+from strakes.targets.description import Description, Layout, Striping
 from strakes.targets.lustre_lfs import ClientName
 from strakes.targets.lustre_servers import client_counters
 from strakes.targets.lustre_target import layout_kinds
@@ -414,31 +414,6 @@ def test_a_restart_dump_has_a_speed_up_with_its_interval() -> None:
 def test_without_layouts_a_restart_dump_gives_the_reason() -> None:
     cells = list(RestartDump().cells(context(striping=None, no_striping="no way to set layouts")))
     assert [one.reason for one in cells if isinstance(one, SkippedCell)] == ["no way to set layouts"]
-
-
-def crush_at(rate: float) -> Callable[[Cell, int], float]:
-    """Return rates for which placement by the hash crush is ``rate`` times as fast as any other placement."""
-
-    def rates(cell: Cell, block: int) -> float:
-        return (
-            1000.0 * float(cell.settings["metadata_targets"]) * (rate if cell.settings["placement"] == "crush" else 1)
-        )
-
-    return rates
-
-
-def test_directory_hashes_are_compared_on_lustre_with_the_command_to_use() -> None:
-    study = NamespaceScaling()
-    keys = {cell.key: cell for cell in study.cells(context(file_system="lustre")) if isinstance(cell, Cell)}
-    crush = Placement("automatic", count=-1, hash="crush", inherited=True)
-    assert keys["namespace-scaling/crush/3"].place.placement == crush
-    assert keys["namespace-scaling/striped itself only/3"].place.placement == Placement("automatic", count=-1)
-    assert "namespace-scaling/crush/3" not in {
-        cell.key for cell in study.cells(context(file_system="ceph")) if isinstance(cell, Cell)
-    }
-    answers = answered(study, measured_by_cell(study, crush_at(1.5), file_system="lustre"))
-    assert answers["placement"].grade == "sure"
-    assert answers["placement"].chosen.startswith("crush (lfs mkdir -c 3 -H crush DIR")
 
 
 def test_kinds_of_layouts_are_compared_with_one_stripe_with_the_options_to_use() -> None:

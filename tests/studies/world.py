@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from strakes.base.units import GIB, KIB, MIB
@@ -35,7 +34,6 @@ PARTS = Description(
 # Changes of the context by study, without which it has nothing to measure.
 NEEDS: dict[str, dict[str, Any]] = {
     "nodes": {"nodes": {"n1": 2, "n2": 2, "n3": 2}, "most_ranks": 6},
-    "hybrid-io": {"description": replace(PARTS, client={"llite.hybrid_io": "1"})},
     "layouts": {"striping": Striping(4, 64 * KIB, layout_kinds(4))},
 }
 

@@ -78,14 +78,3 @@ def test_bandwidths_that_fit_into_caches_of_servers_are_flagged(remote: bool, me
     for warning in told:
         assert "--data-per-rank" in warning.remedy
         assert set(warning.cells) == {cell.id for cell in results.measured}
-
-
-@pytest.mark.parametrize(("data", "told"), [(1000.0, True), (1.0, False)])
-def test_figures_of_bursts_are_reported_as_bursts(data: float, told: bool) -> None:
-    results = measured(TransferSize(), rates(1, 1, data))
-    figures = len(results.measured)
-    sentence = (
-        f"; {figures} of {figures} figures come from phases shorter than 500 ms, which show bursts, not sustained rates"
-    )
-    assert amounts_of(results).endswith(sentence) == told
-    assert ("bursts" in amounts_of(results)) == told

@@ -9,7 +9,7 @@ from strakes.model.sample import Sample
 from strakes.report.servers import server_table
 from strakes.runs.records import Visit
 from strakes.studies.compose import from_own_cache
-from strakes.survey.analysis_servers import server_counts, slow_servers, told_of_servers
+from strakes.survey.analysis_servers import server_counts, slow_servers
 
 CELLS = [Cell("striping", "a", {}), Cell("striping", "b", {})]
 
@@ -78,43 +78,13 @@ def test_equal_servers_and_servers_without_busy_time_are_not_named() -> None:
 
 
 MIB = 1 << 20
-WROTE = Sample("write", kind="transfer", operation="write", bytes=100 * MIB)
 READ = Sample("read", kind="transfer", operation="read", bytes=100 * MIB)
-MADE = Sample("file-create", kind="metadata", operation="file-create", operations=1000)
-
-
-def test_the_scope_states_the_shares_that_reached_servers_and_devices() -> None:
-    osds = {
-        "osd.0": {"data.write_bytes": 60.0 * MIB, "data.read_bytes": 10.0 * MIB, "data.device_read_bytes": 4.0 * MIB},
-        "osd.1": {"data.write_bytes": 45.0 * MIB, "data.read_bytes": 15.0 * MIB, "data.device_read_bytes": 1.0 * MIB},
-    }
-    visits = [
-        Visit(cell="a", servers=osds, samples=(WROTE, READ)),
-        # The pilot and the visit without server counters are ignored.
-        Visit(cell="pilot", purpose="pilot", servers=osds, samples=(WROTE, READ)),
-        Visit(cell="a", samples=(WROTE, READ)),
-        Visit(cell="b", servers={"mds.0": {"md.requests": 2500.0}}, samples=(MADE,)),
-    ]
-    assert told_of_servers(visits, remote=True) == (
-        "; the servers received 100 % of the 100 MiB that was written, sent 25 % of the 100 MiB that was read (their "
-        "devices read 5 %), had 2.5 requests for each of the 1,000 metadata operations"
-    )
-
-
-def test_the_device_stands_in_for_the_server_of_a_local_file_system() -> None:
-    visits = [Visit(cell="a", servers={"vda": {"data.write_bytes": 50.0 * MIB}}, samples=(WROTE, READ))]
-    assert told_of_servers(visits, remote=False) == "; the device received 50 % of the 100 MiB that was written"
-
-
-def test_nothing_is_stated_about_servers_without_counters() -> None:
-    own = {"client": {"client.data.read_bytes": 5.0}}
-    assert told_of_servers([Visit(cell="a", servers=own, samples=(WROTE, READ, MADE))], remote=True) == ""
 
 
 def test_reads_that_hardly_reached_the_servers_came_from_the_client_cache() -> None:
     def read(sent: float | None, operation: str = "read") -> Measured:
         servers = {} if sent is None else {"osd.0": {"data.read_bytes": sent * MIB}, "mds.0": {"md.requests": 3.0}}
-        seen = Observation(1, "measure", 1.0, 1, READ, servers)
+        seen = Observation(1, "measure", 1.0, READ, servers)
         return Measured("a:read", "lasting-rates", {"operation": operation}, "B/s", (seen, seen), None)
 
     assert from_own_cache(read(10.0), {"file_system": "ceph"})

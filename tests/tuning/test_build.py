@@ -113,12 +113,6 @@ def test_a_read_of_cached_pages_is_suspect(portrait_of: Callable[..., Portrait])
     assert all("cache-suspect" in cell.warnings for cell in portrait.cells if cell.id in suspect)
 
 
-def test_a_phase_that_ran_out_of_time_has_a_warning(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
-    stopped = with_samples(visits_of(cells, flat, 6, 0.01), "write", stopped_by="seconds", operations=1)
-    assert any(warning.code == "stonewalled" for warning in portrait_of(stopped, cells, ["transfer-size"]).warnings)
-
-
 def test_two_runs_have_the_warning_few_runs(portrait_of: Callable[..., Portrait]) -> None:
     cells = transfer_cells()
     portrait = portrait_of(visits_of(cells, flat, 2, 0.01), cells, ["transfer-size"])

@@ -15,14 +15,12 @@ from strakes.model.sample import Sample
 class Observation:
     """One measured phase of one visit: its value in the measure's unit, and its sample.
 
-    ``asked``: number of operations in the plan; fewer were done if the time ran out. ``servers``: counters of servers
-    and targets over all phases of the visit. ``at_s``: begin of the visit in Unix time.
+    ``servers``: counters of servers and targets over all phases of the visit. ``at_s``: its begin in Unix time.
     """
 
     block: int
     purpose: str
     value: float
-    asked: int
     sample: Sample
     servers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     at_s: float = 0.0

@@ -11,10 +11,8 @@ from strakes.base.language import gettext
 WARNINGS: Mapping[str, str] = {
     "background-load": "Other programs kept this machine busy",
     "begun-apart": "Ranks did not begin together",
-    "budget-skipped": "Some cells did not fit into the budget",
     "cache-suspect": "A cache answered, at least in part",
     "cache-unseen": "The client's own cache may have answered",
-    "clock-jump": "The clock was set during the run",
     "direct-refused": "The file system refuses O_DIRECT",
     "few-runs": "Too few runs for an interval",
     "fits-servers-memory": "The data that was moved fits into the servers' caches",
@@ -35,7 +33,6 @@ WARNINGS: Mapping[str, str] = {
     "service-interrupted": "The service was interrupted",
     "setting-differs": "The setting in effect is not the one asked for",
     "short-phases": "Phases were too short to show what lasts",
-    "stonewalled": "The time ended before the work did",
     "target-unlike": "One target is unlike the others",
 }
 

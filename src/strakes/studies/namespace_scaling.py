@@ -21,22 +21,6 @@ from strakes.studies.study import OPERATIONS, Cells, Context, Study
 from strakes.targets.description import CLIENT, Description, Placement
 
 Way = Literal["manual", "automatic"]
-# Other directory placements of Lustre, each with its commands for N metadata targets.
-_OTHER_WAYS = {
-    "crush": (
-        Placement("automatic", count=-1, hash="crush", inherited=True),
-        "lfs mkdir -c N -H crush DIR; lfs setdirstripe -D -c N -H crush DIR",
-    ),
-    "fnv_1a_64": (
-        Placement("automatic", count=-1, hash="fnv_1a_64", inherited=True),
-        "lfs mkdir -c N -H fnv_1a_64 DIR; lfs setdirstripe -D -c N -H fnv_1a_64 DIR",
-    ),
-    "striped itself only": (Placement("automatic", count=-1), "lfs mkdir -c N DIR"),
-    "subdirectories in turn": (
-        Placement("automatic", count=1, inherited=True),
-        "lfs setdirstripe -D -c 1 -i -1 --max-inherit=-1 --max-inherit-rr=-1 DIR",
-    ),
-}
 # Labels of the two placements that the study compares at every number of targets.
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
 # Settings within a tenth of each other count as alike. If hashing unbalances the targets by more than that, the finding
@@ -87,11 +71,8 @@ class NamespaceScaling(Study):
         for number in range(2, min(ranks, most) + 1):
             for way in _LABELS:
                 yield self._cell(context, way, targets[:number], ranks, of=most)
-        if context.file_system == "lustre" and ranks >= most:
-            for other in _OTHER_WAYS:
-                yield self._cell(context, other, targets, ranks, of=most)
 
-    def _cell(self, context: Context, way: str, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
+    def _cell(self, context: Context, way: Way, targets: tuple[int, ...], ranks: int, of: int) -> Cell:
         items, stop = context.items(ranks), context.stonewall()
         # Ranks stat the files of another rank, because their own client would answer for its files.
         phases = tuple(
@@ -110,18 +91,14 @@ class NamespaceScaling(Study):
         if way == "manual":
             own = Placement("manual", targets[:1])
             directories = [Placement("manual", (targets[rank % number],)) for rank in range(ranks)]
-        elif way in _OTHER_WAYS:
-            own = _OTHER_WAYS[way][0]
         else:
             # S4 also striped the subdirectories (lfs mkdir -D). CephFS distributes only the ranks' directories.
             inherited = context.file_system == "lustre"
             own = Placement("automatic", count=-1 if number == of else number, inherited=inherited)
         entries = {f"items.{rank}.tree": placement for rank, placement in enumerate(directories)}
-        kept = f"{way.replace(' ', '-')}-{number}"
-        place = Place(placement=own, entries=entries, kept=kept, drawn=way != "manual")
+        place = Place(placement=own, entries=entries, kept=f"{way}-{number}", drawn=way != "manual")
         settings: dict[str, Setting] = {"placement": way, "metadata_targets": number, "ranks": ranks}
-        priority = 2 if way in _OTHER_WAYS else 1
-        return self.cell(context, f"{way}/{number}", settings, phases, rates(*SIX), place=place, priority=priority)
+        return self.cell(context, f"{way}/{number}", settings, phases, rates(*SIX), place=place)
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return a figure for each operation: its rate by metadata targets and placement, with S4's result."""
@@ -165,12 +142,8 @@ class NamespaceScaling(Study):
             return []
         most = int(float(levels[-1]))
         compared = [(gettext(label), way) for way, label in _LABELS.items()]
-        others = [
-            (gettext("{way} ({commands})", way=gettext(way), commands=paste.replace(" N", f" {most}")), way)
-            for way, (_, paste) in _OTHER_WAYS.items()
-        ]
         title = gettext("directories over {targets} metadata targets, six operations", targets=most)
-        of_way = [(label, _six(results, way, most)) for label, way in (*compared, *others)]
+        of_way = [(label, _six(results, way, most)) for label, way in compared]
         questions = ask(self.name, "placement", title, of_way, mean="geometric")
         for label, way in compared:
             by_number = [

@@ -7,7 +7,6 @@ from strakes.studies.access_patterns import AccessPatterns
 from strakes.studies.against import PREFIX, Against
 from strakes.studies.client_scaling import ClientScaling
 from strakes.studies.data_per_process import DataPerProcess
-from strakes.studies.hybrid_io import HybridIo
 from strakes.studies.imported import ImportedResults
 from strakes.studies.layouts import Layouts
 from strakes.studies.metadata_ops import MetadataOps
@@ -41,7 +40,6 @@ STUDIES: tuple[Study, ...] = (
     AccessPatterns(),
     StripingStudy(),
     Layouts(),
-    HybridIo(),
     Writers(),
     StartupLoad(),
     RestartDump(),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from strakes.base.language import gettext, ngettext
+from strakes.base.language import gettext
 from strakes.base.units import format_bytes, format_seconds, typed_bytes
 from strakes.model.portrait import RunWarning
 from strakes.model.results import Measured, Results
@@ -39,22 +39,7 @@ def amounts_of(results: Results) -> str:
     if numbers:
         message = "and worked on {numbers} files" if amount else "each rank worked on {numbers} files"
         parts.append(gettext(message, numbers=numbers))
-    return gettext(", ").join(parts) + _of_bursts(results)
-
-
-def _of_bursts(results: Results) -> str:
-    """Return the number of figures from phases that are too short for a sustained rate, as text, or ""."""
-    short = len(bursts(results))
-    if not short:
-        return ""
-    told = ngettext(
-        "{count} of {figures} figures comes from phases shorter than {limit}, which show bursts, not sustained rates",
-        "{count} of {figures} figures come from phases shorter than {limit}, which show bursts, not sustained rates",
-        short,
-        figures=_figures(results),
-        limit=format_seconds(_BURST_S),
-    )
-    return f"; {told}"
+    return gettext(", ").join(parts)
 
 
 def bursts(results: Results) -> dict[str, float]:
@@ -80,10 +65,6 @@ def _samples(cell: Measured) -> list[Sample]:
     return [seen.sample for seen in cell.observations if seen.purpose == "measure" and seen.sample.ranks]
 
 
-def _figures(results: Results) -> int:
-    return sum(not cell.is_side and bool(_samples(cell)) for cell in results.measured)
-
-
 def _moves_data(sample: Sample) -> bool:
     return bool(sample.bytes) and sample.kind != "metadata"
 
@@ -101,7 +82,8 @@ def _short(results: Results) -> list[RunWarning]:
     short = bursts(results)
     if not short:
         return []
-    values = {"short": len(short), "figures": _figures(results), "limit": format_seconds(_BURST_S)}
+    figures = sum(not cell.is_side and bool(_samples(cell)) for cell in results.measured)
+    values = {"short": len(short), "figures": figures, "limit": format_seconds(_BURST_S)}
     found = warning("short-phases", list(short), **values, shortest=format_seconds(min(short.values())))
     if all(cell.study == "plan" for cell in results.measured):
         return [replace(found, remedy=gettext(_LONGER_PLAN))]

@@ -20,7 +20,7 @@ from strakes.survey.analysis_answers import answers_of, judged, questions_of
 from strakes.survey.analysis_collect import collect, fresh_rates
 from strakes.survey.analysis_held_back import gave_way
 from strakes.survey.analysis_scope import scope_of
-from strakes.survey.analysis_servers import server_counts, told_of_servers
+from strakes.survey.analysis_servers import server_counts
 from strakes.survey.analysis_warnings import dropped_cells, run_warnings
 
 
@@ -65,10 +65,7 @@ def study_portrait(run: Run) -> Portrait:
         environment=run.environment,
         scope=imported_scope(imported)
         if imported
-        else (
-            f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}"
-            f"{told_of_servers(run.visits, remote=bool(facts.get('remote')))}{_left_out(run)}"
-        ),
+        else f"{scope_of(run.cells, ranks, run.environment)}; {amounts_of(results)}{_left_out(run)}",
         headlines=tuple(line for study, own in of_each for line in study.headlines(own)),
         cells=cells,
         findings=tuple(

@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from strakes.model.cell import SIDE_METRICS, UNITS, Cell, Measure, Metric
-from strakes.model.phases import MixedPhase
-from strakes.model.plan import Plan
 from strakes.model.portrait import CellEstimate
 from strakes.model.results import Measured, Observation, Results
 from strakes.model.sample import Sample, sample_named
@@ -79,7 +77,6 @@ def _device(cell: Cell, facts: Mapping[str, Any]) -> str:
 
 
 def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence: float, device: str) -> Measured:
-    asked = 0 if cell.imported else _asked(cell.plan, measure.phase)
     observations = []
     for visit in visits:
         sample = sample_named(visit.samples, measure.phase)
@@ -89,7 +86,7 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
         value = _memory_of(visit.servers) if of_servers else metric_value(measure.metric, sample, device)
         if value is not None and math.isfinite(value):
             at_s = visit.started_unix_s or 0.0
-            observations.append(Observation(visit.block, visit.purpose, value, asked, sample, visit.servers, at_s))
+            observations.append(Observation(visit.block, visit.purpose, value, sample, visit.servers, at_s))
     identifier = cell.measure_id(measure.suffix)
     settings = {**cell.settings, **measure.settings}
     estimate = _estimate(identifier, cell.study, settings, measure.metric, observations, confidence)
@@ -99,16 +96,6 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
     elsewhere = cell.plan.made_elsewhere(measure.phase)
     unit = UNITS[measure.metric]
     return Measured(identifier, cell.study, settings, unit, tuple(observations), estimate, elsewhere=elsewhere)
-
-
-def _asked(plan: Plan, phase_name: str) -> int:
-    parts = [part for phase in plan.phases if isinstance(phase, MixedPhase) for part in phase.parts]
-    asked = {part.phase.name: part.operations(plan.ranks) for part in parts}
-    return (
-        asked[phase_name]
-        if phase_name in asked
-        else next(phase.operations(plan.ranks) for phase in plan.phases if phase.name == phase_name)
-    )
 
 
 def _estimate(

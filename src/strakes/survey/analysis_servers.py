@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 
-from strakes.base.language import gettext
-from strakes.base.units import format_bytes
 from strakes.model.cell import Cell
 from strakes.model.portrait import ServerCount
 from strakes.runs.records import Visit
@@ -34,55 +31,6 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
         )
         if cell in studies  # the pilot is no cell
     )
-
-
-def told_of_servers(visits: Sequence[Visit], *, remote: bool) -> str:
-    """Return the share of data and names that reached servers or the device, as text, or "" without counters.
-
-    Servers do not see requests that this node's cache answers, and they also count those of other clients.
-    """
-    asked: Counter[str] = Counter()
-    counted: Counter[str] = Counter()
-    for visit in filter(attrgetter("is_measurement"), visits):
-        sums: Counter[str] = Counter()
-        for counters in visit.servers.values():
-            sums.update({name: value for name, value in counters.items() if not name.startswith(NOW)})
-        for sample in visit.samples:
-            if sample.kind == "metadata":
-                name, amount = "md.requests", sample.operations
-            else:
-                name, amount = f"data.{sample.operation}_bytes", sample.bytes
-            if name in sums:
-                asked[name] += amount
-        counted.update(sums)
-    parts = []
-    if wrote := asked["data.write_bytes"]:
-        share = _share(counted["data.write_bytes"], wrote)
-        parts.append(
-            gettext("received {share} of the {amount} that was written", share=share, amount=format_bytes(wrote))
-        )
-    if read := asked["data.read_bytes"]:
-        values = {"share": _share(counted["data.read_bytes"], read), "amount": format_bytes(read)}
-        if counted[_DEVICE]:
-            devices = _share(counted[_DEVICE], read)
-            message = "sent {share} of the {amount} that was read (their devices read {devices})"
-            parts.append(gettext(message, **values, devices=devices))
-        else:
-            parts.append(gettext("sent {share} of the {amount} that was read", **values))
-    if names := asked["md.requests"]:
-        message = "had {each:.1f} requests for each of the {names:,} metadata operations"
-        parts.append(gettext(message, each=counted["md.requests"] / names, names=names))
-    if not parts:
-        return ""
-    told = gettext(", ").join(parts)
-    return f"; {gettext('the servers {did}' if remote else 'the device {did}', did=told)}"
-
-
-_DEVICE = "data.device_read_bytes"
-
-
-def _share(counted: float, asked: float) -> str:
-    return f"{min(100.0, 100 * counted / asked):.0f} %"
 
 
 # A server is slow if it moves less than two thirds of the data that others move in the same busy time. Disks of one

@@ -17,17 +17,12 @@ TEXTS: Mapping[str, str] = {
     "with O_DIRECT.",
     "cache-unseen": "{file_system} also keeps data in {cache}: how much of the reads that answered is not known.",
     "memory-file-system": "The directory is on {file_system}: every figure shows memory, not storage.",
-    "few-runs": "{runs} runs: an interval needs three.",
-    "one-run": "1 run: an interval needs three.",
+    "few-runs": "{runs} of the three runs that an interval needs.",
     "background-load": "Other programs kept {processors} processors {share} busy before the run (load average "
     "{load:.1f}).",
-    "clock-jump": "The wall clock was set {way} by {jump} during the measurement.",
-    "stonewalled": "Only {done:,.0f} operations of {asked:,.0f} ({share}) were done in {time}.",
     "direct-refused": "{file_system} refused O_DIRECT (tried with an aligned write and read): everything was measured "
     "through the page cache.",
     "setting-differs": "{setting}: {asked} was asked for, {effective} is in effect.",
-    "budget-skipped": "{skipped} of {planned} cells were not measured: the rest of the budget of {budget} was "
-    "estimated to be too short.",
     "target-unlike": "{targets}",
     "servers-not-well": "{servers}",
     "hybrid-io": "Lustre's hybrid I/O turns buffered calls of these sizes and more into direct ones: {sizes}.",
@@ -62,7 +57,6 @@ _CODES = {
     "answered-before": "cache-suspect",
     "cache-below": "cache-suspect",
     "begun-apart-crowded": "begun-apart",
-    "one-run": "few-runs",
     "service-interrupted-once": "service-interrupted",
     "stopped-for-others": "gave-way",
 }
@@ -83,9 +77,6 @@ REMEDIES: Mapping[str, str] = {
     "memory-file-system": "Give a directory on the storage that you want to measure.",
     "few-runs": "Give a larger --budget so that every cell is run often enough for an interval.",
     "background-load": "Rates are lower than on a quiet machine: repeat when nothing else runs.",
-    "clock-jump": "Slew the clock instead of stepping it, and repeat. Rates use a clock that does not jump; times of "
-    "day do not.",
-    "stonewalled": "Give more time or less work. The rate covers only the work finished in time.",
     "direct-refused": "All figures are buffered. Read the cache warnings with them, or measure where O_DIRECT is "
     "supported.",
     "node-unlike": "Leave the node out of --hosts, or expect the slowest node to limit the figures.",
@@ -95,9 +86,7 @@ REMEDIES: Mapping[str, str] = {
     "usual state.",
     "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
     "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
-    "hybrid-io": "These figures show direct I/O. strakes study hybrid-io DIR (as root) shows both; lctl "
-    "set_param llite.*.hybrid_io=0 turns it off.",
-    "budget-skipped": "Give a larger --budget, or run only this study with strakes study.",
+    "hybrid-io": "These figures show direct I/O. lctl set_param llite.*.hybrid_io=0 (as root) turns it off.",
     "names-from-memory": "Read it as the rate for a process that uses its own new files again. It says nothing about "
     "servers or devices; for those, see the rates of creating and removing files.",
     "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
@@ -114,7 +103,7 @@ def warning(kind: str, cells: Sequence[str] = (), **values: object) -> RunWarnin
     ``cells``: ids of the affected cells, empty for the whole run.
 
     >>> warning("few-runs", ["a:write"], runs=2).text
-    '2 runs: an interval needs three.'
+    '2 of the three runs that an interval needs.'
     """
     code = _CODES.get(kind, kind)
     return RunWarning(code, gettext(TEXTS[kind], **values), gettext(REMEDIES[code], **values), tuple(cells))

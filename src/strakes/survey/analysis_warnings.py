@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
-from strakes.base.units import format_bytes, format_seconds
+from strakes.base.units import format_bytes, format_seconds, parse_bytes
 from strakes.model.begun import APART_S, all_begun, begun
+from strakes.model.phases import TransferPhase
 from strakes.model.portrait import RunWarning
 from strakes.model.record import to_record
 from strakes.model.results import Measured, Observation, Results
@@ -24,14 +28,12 @@ from strakes.runs.records import (
     OthersSeen,
     TargetDescribed,
     TroubleSeen,
-    Visit,
 )
 from strakes.runs.run import Run
 from strakes.stats.interval import median
 from strakes.studies.registry import study_named
 from strakes.survey.analysis_amounts import amount_warnings
 from strakes.survey.analysis_held_back import gave_way, held_back, under_one_limit
-from strakes.survey.analysis_hybrid_io import hybrid_io
 from strakes.survey.analysis_servers import slow_servers
 from strakes.survey.analysis_warning_texts import warning
 from strakes.targets.description import Interruption, Layout
@@ -40,10 +42,11 @@ from strakes.targets.mountinfo import own_cache
 _SURE_OF_SERVERS = 0.98
 # If devices or servers read less than this share of the data, a cache answered the rest. Counters may be off by 10 %.
 ANSWERED_SHARE = 0.9
-# Share of processor time above which other load, and seconds above which a jump of the clock, give a warning.
+# Share of processor time of other load above which there is a warning.
 BUSY_CPU_SHARE = 0.25
-CLOCK_JUMP_S = 0.5
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+# Values that the kernel takes as true (kstrtobool).
+_ON = ("1", "y", "Y", "t", "T", "on", "On", "ON")
 
 
 def run_warnings(run: Run, results: Results) -> list[RunWarning]:
@@ -56,10 +59,7 @@ def run_warnings(run: Run, results: Results) -> list[RunWarning]:
         *amount_warnings(results),
         *_cache_below(results),
         *_few_runs(results),
-        *_stonewalled(results),
         *_hints(results),
-        *_clock(run.visits),
-        *_dropped(run),
         *_target(run),
         *hybrid_io(run),
         *_nodes(run, results),
@@ -199,19 +199,7 @@ def _few_runs(results: Results) -> Iterator[RunWarning]:
         if figure.estimate is not None and figure.estimate.low is None:
             few.setdefault(figure.estimate.runs, []).append(figure.id)
     for runs, cells in sorted(few.items()):
-        yield warning("few-runs" if runs > 1 else "one-run", cells, runs=runs)
-
-
-def _stonewalled(results: Results) -> Iterator[RunWarning]:
-    for cell in _measured(results):
-        stopped = [seen for seen in _regular(cell) if seen.sample.stopped_by == "seconds"]
-        if not stopped:
-            continue
-        done = round(median([float(seen.sample.operations) for seen in stopped]))
-        asked, elapsed_s = stopped[0].asked, median([seen.sample.elapsed_s for seen in stopped])
-        if done < asked:
-            amounts = {"done": done, "asked": asked, "share": _percent(done / asked)}
-            yield warning("stonewalled", [cell.id], **amounts, time=format_seconds(elapsed_s))
+        yield warning("few-runs", cells, runs=runs)
 
 
 def _hints(results: Results) -> Iterator[RunWarning]:
@@ -227,17 +215,6 @@ def _hints(results: Results) -> Iterator[RunWarning]:
                     "effective": has or gettext("nothing"),
                 }
                 yield warning("setting-differs", [cell.id], **hint)
-
-
-def _clock(visits: Sequence[Visit]) -> list[RunWarning]:
-    """Compare the wall clock and the monotonic clock over each visit."""
-    for visit in visits:
-        if visit.ended_unix_s is not None and visit.started_unix_s is not None:
-            jump_s = visit.ended_unix_s - visit.started_unix_s - visit.elapsed_s
-            if abs(jump_s) > CLOCK_JUMP_S:
-                way = gettext("forward") if jump_s > 0 else gettext("back")
-                return [warning("clock-jump", way=way, jump=format_seconds(abs(jump_s)))]
-    return []
 
 
 def _target(run: Run) -> Iterator[RunWarning]:
@@ -299,6 +276,31 @@ def _latest(before: Interruption, later: Interruption) -> Interruption:
     )
 
 
+def hybrid_io(run: Run) -> Iterator[RunWarning]:
+    """Yield a warning on the buffered calls that are at least as large as the thresholds of Lustre's hybrid I/O."""
+    described = run.events_of(TargetDescribed)
+    client: Mapping[str, str] = described[0].description.get("client", {}) if described else {}
+    least = {}
+    for operation in ("write", "read") if client.get("llite.hybrid_io") in _ON else ():
+        with suppress(BadInputError):
+            least[operation] = parse_bytes(client.get(f"llite.hybrid_io_{operation}_threshold_bytes", ""))
+    cells = [
+        f"{cell.key}:{measure.suffix}"
+        for cell in run.cells
+        for measure in cell.measures
+        for phase in cell.plan.phases
+        if measure.phase == phase.name
+        and not measure.is_side
+        and isinstance(phase, TransferPhase)
+        # mmap makes no calls.
+        and not (phase.direct or phase.backend == "mmap")
+        and phase.transfer_bytes >= least.get(phase.operation, math.inf)
+    ]
+    if cells:
+        sizes = ", ".join(f"{name} {format_bytes(size)}" for name, size in least.items())
+        yield warning("hybrid-io", cells, sizes=sizes)
+
+
 def _nodes(run: Run, results: Results) -> list[RunWarning]:
     """Return a warning on differences between nodes that were measured together."""
     facts = results.facts.get("nodes") or {}
@@ -343,12 +345,6 @@ def _is_apart(sample: Sample, crowded: bool) -> bool:
 
 def _values(layout: Layout) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in to_record(layout).items())
-
-
-def _dropped(run: Run) -> Iterator[RunWarning]:
-    if skipped := len(dropped_cells(run)):
-        budget = format_seconds(float(run.manifest["options"]["budget_s"]))
-        yield warning("budget-skipped", skipped=skipped, planned=len(run.cells), budget=budget)
 
 
 def dropped_cells(run: Run) -> dict[str, str]:

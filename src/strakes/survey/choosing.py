@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from statistics import median
@@ -13,12 +14,11 @@ from strakes.base.units import counted
 from strakes.model.cell import Cell
 from strakes.model.place import Place
 from strakes.model.portrait import SkippedCell
-from strakes.runs.choice import with_launcher
+from strakes.runs.choice import Launch, with_launcher
 from strakes.runs.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
 from strakes.runs.run import Run
 from strakes.studies.study import Pilot
 from strakes.survey.lacking import Absent, without_absent
-from strakes.survey.nodes import compare_nodes
 from strakes.survey.pilot import (
     NO_PILOT,
     beside_phases_s,
@@ -35,8 +35,10 @@ from strakes.survey.preparation import (
     team_size,
     why_left_out,
 )
+from strakes.survey.request import ProgressDisplay
 from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
 from strakes.targets.knowledge import unlike_targets
+from strakes.targets.workspace import Workspace
 
 # The pilot's share of the budget, over its three phases, and the longest that one of them may take.
 _PILOT_SHARE = 0.01
@@ -191,3 +193,45 @@ def _piloted(session: Session, cell: Cell) -> Visit:
     while visit.ended == "yielded":
         visit = visit_cell(session, cell, "pilot", 0, limit_s)
     return visit
+
+
+def compare_nodes(
+    launch: Launch, processes: Mapping[str, int], workspace: Workspace, progress: ProgressDisplay
+) -> dict[str, Any]:
+    """Return facts about the hosts that the engine runs on, empty for one host. ``processes``: number by host.
+
+    If the nodes cannot be compared, the facts have the reason under "not_compared". Raises EnvironmentLacksError with
+    the nodes that cannot be measured together.
+    """
+    from strakes.runs.node_facts import examine
+
+    if len(processes) < 2:
+        return {}
+    facts: dict[str, Any] = {"processes": dict(processes)}
+    progress.update("comparing the nodes", 0.0, f"{len(processes)} of them")
+    token = secrets.token_hex(8)
+    workspace.remove_file("nodes")  # a resumed run may have left one
+    workspace.write_file("nodes", token)
+    try:
+        nodes, differences = examine(
+            replace(launch, ranks=len(processes), ranks_per_node=1), str(workspace.path), "nodes", token
+        )
+    except EnvironmentLacksError as error:
+        why = f"{error.what}: {error.where} {error.why}".strip()
+        progress.note(f"the nodes were not compared: {why}")
+        return {**facts, "not_compared": why}
+    finally:
+        workspace.remove_file("nodes")
+    wrong = [difference for difference in differences if difference.wrong]
+    if wrong:
+        raise EnvironmentLacksError(
+            "these nodes cannot be measured together",
+            where=", ".join(dict.fromkeys(difference.host for difference in wrong)),
+            why="; ".join(f"{difference.host}: {difference.what}" for difference in wrong),
+            remedy=wrong[0].remedy or "For details, run strakes doctor --hosts.",
+        )
+    return {
+        **facts,
+        "compared": [asdict(node) for node in nodes],
+        "differences": [asdict(difference) for difference in differences],
+    }

@@ -17,12 +17,11 @@ from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
 from strakes.studies.measure_visit import begin_run, open_site
 from strakes.studies.neighbour import neighbour_in
-from strakes.survey.blocks import measure_in_blocks
+from strakes.survey.blocks import measure_in_blocks, measure_in_sequence
 from strakes.survey.choosing import gather_facts, settle_cells
 from strakes.survey.placing import make_layouts, place_cells, settable_cells
 from strakes.survey.preparation import refuse_amounts
 from strakes.survey.request import ProgressDisplay, Request
-from strakes.survey.sequence import measure_in_sequence
 from strakes.survey.session import BESIDE, Session, note_ends, note_others, note_trouble
 from strakes.targets.calls import UnansweredError
 from strakes.targets.ceph_tool import inside

@@ -188,7 +188,7 @@ def test_nodes_and_their_clocks_are_compared(hosts: Hosts) -> None:
 def test_a_host_that_sees_a_different_directory_is_reported(own_hosts: Hosts) -> None:
     subprocess.run(own_hosts.words("n3", "mount", "-t", "tmpfs", "other", own_hosts.directory), check=True)
     done = own_hosts.strakes("doctor", own_hosts.directory, "--hosts", "n1,n2,n3")
-    assert done.returncode == 3 and "wrong  n3: this node sees another directory of that name" in done.stdout
+    assert done.returncode == 3 and "wrong n3: this node sees another directory of that name" in done.stdout
 
 
 def test_a_host_that_is_switched_off_is_named(own_hosts: Hosts) -> None:

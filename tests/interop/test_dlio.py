@@ -278,7 +278,7 @@ def test_slow_accelerators_are_well_utilised_and_the_cached_epoch_is_flagged(tmp
     suspects = [one for one in findings["warnings"] if one["code"] == "cache-suspect"]
     assert any("plan:epoch-2" in one["cells"] for one in suspects)
     statements = {one["id"]: one["statement"] for one in findings["findings"]}
-    assert "100 % of the data were in the page cache" in statements["fed-epoch-2"]
+    assert "100 % of the data were in the page cache" in statements["plan-fed-epoch-2"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from strakes.cli.main import COMMANDS, COMPLETION, main
+from strakes.cli.main import COMMANDS, main
 from strakes.interop.export_openmetrics import FAMILIES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,7 +148,7 @@ def test_every_command_has_a_man_page_that_man_reads_without_a_warning(tmp_path:
 def test_the_shell_is_offered_commands_options_and_values(
     line: str, offered: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv(COMPLETION, "bash_complete")
+    monkeypatch.setenv("_STRAKES_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     assert main() == 0

@@ -7,15 +7,14 @@ from pathlib import Path
 import click
 
 from strakes.base.units import counted
-from strakes.cli.options import DIRECTORY, PATH, AsJson, argument, option, takes
-from strakes.cli.say import print_json, say
+from strakes.cli.options import DIRECTORY, PATH, argument, option, takes
+from strakes.cli.say import say
 
 
 @click.command("import")
 @takes()
 def command(
     *,
-    as_json: AsJson,
     files: tuple[Path, ...] = argument("FILE...", nargs=-1, required=True, type=PATH),
     target: Path | None = option(
         "Directory that was measured.  [default: as named in the file]", type=DIRECTORY, metavar="DIR"
@@ -36,9 +35,6 @@ def command(
     for file, read in results:
         if left_out := read.left_out():
             say(f"{file}: {left_out}", err=True)
-    if as_json:
-        print_json([{"id": run.id, "file": run.manifest["options"]["imported"]["file"]} for _, run in runs])
-        return
     for file, run in runs:
         made = run.manifest["options"]["imported"]
         tool = " ".join(filter(None, [made["tool"], made["version"]]))

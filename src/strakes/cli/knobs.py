@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,7 +82,6 @@ def get_command(
     directory: Directory,
     names: tuple[str, ...] = argument("NAME...", nargs=-1, required=True),
     servers: AtServers,
-    as_json: AsJson,
 ) -> int:
     """Show the value of each setting, in every place that has one.
 
@@ -93,18 +91,16 @@ def get_command(
     from strakes.targets.registry import detect
 
     target = detect(directory, servers)
-    readings = [(reading, in_force(target, reading.knob)) for reading in read(target, names)]
-    if as_json:
-        print_json([_document(reading, used) for reading, used in readings])
-    for reading, used in readings if not as_json else ():
+    readings = read(target, names)
+    for reading in readings:
         shown = reading.knob.shown
         say(f"{reading.knob.name}: {_value_text(reading) or 'no value: ' + reading.why}")
         if len(reading.values) > 1:
             for place, value in reading.values.items():
                 say(f"  {place}: {shown(value)}")
-        for daemon, value in used.items():
+        for daemon, value in in_force(target, reading.knob).items():
             say(f"  {daemon} uses {shown(value)}")
-    return 1 if any(reading.why for reading, _ in readings) else 0
+    return 1 if any(reading.why for reading in readings) else 0
 
 
 @command.command("set")
@@ -114,7 +110,6 @@ def set_command(
     directory: Directory,
     values: tuple[str, ...] = argument("NAME=VALUE...", nargs=-1, required=True),
     servers: AtServers,
-    as_json: AsJson,
 ) -> int:
     """Change settings until strakes knobs restore puts the old values back; its --keep leaves the new ones for good.
 
@@ -125,14 +120,6 @@ def set_command(
     from strakes.targets.registry import detect
 
     change = set_values(detect(directory, servers), _pairs(values))
-    if as_json:
-        keys = ("wanted", "values", "in_force")
-        effective = {
-            name: {**{key: getattr(setting, key) for key in keys}, "as_wanted": not setting.remarks}
-            for name, setting in change.items()
-        }
-        print_json({"journal": change.journal, "effective": effective, "remarks": change.remarks})
-        return 1 if change.remarks else 0
     for name, setting in change.items():
         shown = dict.fromkeys(setting.knob.shown(value) for value in setting.values.values())
         say(f"{name}: {', '.join(shown)}" + (f" in {len(setting.values)} places" if len(setting.values) > 1 else ""))
@@ -148,7 +135,6 @@ def restore_command(
     *,
     directory: MaybeDirectory,
     keep: bool = option("Leave the values as they are now and forget the old ones.", default=False),
-    as_json: AsJson,
 ) -> int:
     """Put back the settings that strakes knobs set or a killed command changed.
 
@@ -159,23 +145,17 @@ def restore_command(
     from strakes.control.knob_restore import restore
 
     done = restore(default_root(), target=_name(directory), keep=keep)
-    if as_json:
-        print_json([asdict(restored) for restored in done])
-    for restored in done if not as_json else ():
+    for restored in done:
         say(restored)
     damaged = _print_damaged()
-    if not done and not damaged and not as_json:
+    if not done and not damaged:
         say("No settings to put back.")
     return 0 if all(restored.good for restored in done) and not damaged else 1
 
 
 @command.command("journal")
 @takes()
-def journal_command(
-    *,
-    directory: MaybeDirectory,
-    as_json: AsJson,
-) -> None:
+def journal_command(*, directory: MaybeDirectory) -> None:
     """Show the settings that strakes has changed and not yet put back.
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
@@ -185,9 +165,6 @@ def journal_command(
 
     states, _ = open_journals(default_root())
     chosen = [state for state in states if directory is None or state.target == _name(directory)]
-    if as_json:
-        print_json([_state_document(state) for state in chosen])
-        return
     for state in chosen:
         _print_state(state)
     if not chosen:
@@ -250,40 +227,14 @@ def _by_hand(knob: Knob) -> str:
     return f"{_meaning(knob)} {knob.how_to_set}{restart}"
 
 
-def _state_document(state: JournalState) -> dict[str, object]:
-    keys = ("before", "wanted", "effective", "outcome", "found")
-    return {
-        "id": state.id,
-        "path": str(state.path),
-        "target": state.target,
-        "command": list(state.command),
-        "owner": asdict(state.owner),
-        "state": _condition(state)[0],
-        "created_unix_s": state.created_unix_s,
-        "entries": [
-            {
-                "knob": entry.place.knob,
-                "place": entry.place.name_with_host,
-                **{key: getattr(entry, key) for key in keys},
-            }
-            for entry in state.entries
-        ],
-    }
-
-
-def _condition(state: JournalState) -> tuple[str, str]:
-    """Return the state of a journal as a word, and its explanation."""
-    if state.held:
-        return "held", "changed until put back with: strakes knobs restore"
-    return {
-        "alive": ("in use", f"in use by {state.owner}"),
-        "dead": ("abandoned", "its process has ended; the next strakes command puts it back"),
-        "elsewhere": ("elsewhere", f"in use or to be put back on host {state.owner.host}"),
-    }[state.life()]
-
-
 def _print_state(state: JournalState) -> None:
-    say(f"{state.id}: {_condition(state)[1]}")
+    conditions = {
+        "alive": f"in use by {state.owner}",
+        "dead": "its process has ended; the next strakes command puts it back",
+        "elsewhere": f"in use or to be put back on host {state.owner.host}",
+    }
+    held = "changed until put back with: strakes knobs restore"
+    say(f"{state.id}: {held if state.held else conditions[state.life()]}")
     when = local_time(datetime.fromtimestamp(state.created_unix_s, UTC))
     say(f"  {when:%Y-%m-%d %H:%M:%S}, {' '.join(state.command)}")
     for entry in state.entries:

@@ -23,7 +23,7 @@ from strakes.base.errors import (
     StrakesError,
     nearest_word,
 )
-from strakes.base.foreign_text import for_terminal
+from strakes.base.foreign_text import for_terminal, without_secrets
 from strakes.base.language import LANGUAGES, choose, wanted
 from strakes.base.version import __version__
 from strakes.cli.say import broken, say
@@ -38,8 +38,7 @@ _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
     | {"doctor", "report guide", "runs jobs", "watch"}
 )
-COMPLETION = "_STRAKES_COMPLETE"  # set by the shell's completion function
-
+_COMPLETION = "_STRAKES_COMPLETE"  # the variable that click reads
 
 # Help line of each command, so that the main help imports no command. A command is the object ``command`` in the module
 # of its name; one of two words is the object named after the second word in the module of the first.
@@ -69,7 +68,6 @@ COMMANDS = {
     "lab": "Start and remove disposable file systems on this machine.",
     "examples": "List and print examples of plans, applications and needs.",
     "clean": "Remove what an interrupted run left in DIR.",
-    "completion": "Print the script for command-line completion in your shell.",
 }
 _GROUPS = {
     "Measure": ("survey", "study", "run", "accept"),
@@ -149,10 +147,10 @@ _MEMORY_DENIED = re.compile("failed to map segment|annot allocate memory")
 
 def main() -> int:
     """Run the ``strakes`` command and return its exit status."""
-    if instruction := os.environ.get(COMPLETION):
+    if instruction := os.environ.get(_COMPLETION):
         from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, "strakes", COMPLETION, instruction)
+        return shell_complete(cli, {}, "strakes", _COMPLETION, instruction)
     _open_standard_files()
     choose(wanted(os.environ))
     arguments = sys.argv[1:]
@@ -223,7 +221,7 @@ def run(arguments: Sequence[str]) -> int:
         except (KeyboardInterrupt, click.Abort) as error:
             return _complain(InterruptedByUser("interrupted"), error)
         except PerhapsDamagedError as error:
-            log = _log(error, arguments)
+            log = write_log(error, arguments)
             error.remedy = f"{error.remedy} If they are whole, please report this bug with this log: {log}"
             return _complain(error)
         except StrakesError as error:
@@ -235,7 +233,7 @@ def run(arguments: Sequence[str]) -> int:
             if known := _limit_reached(error) or (_known_error(error) if isinstance(error, OSError) else None):
                 return _complain(known, error)
             what = f"internal error in strakes: {type(error).__name__}"
-            remedy = f"Please report this bug with this log: {_log(error, arguments)}"
+            remedy = f"Please report this bug with this log: {write_log(error, arguments)}"
             return _complain(StrakesError(what, why=str(error), remedy=remedy), error)
 
 
@@ -326,10 +324,24 @@ def _protect_optional_value(arguments: list[str]) -> list[str]:
     ]
 
 
-def _log(error: Exception, arguments: Sequence[str]) -> Path:
-    from strakes.cli.crash import write_crash_log
+def write_log(error: Exception, arguments: Sequence[str]) -> str:
+    """Write the traceback and the arguments, without secrets, to a new temporary file; return its path."""
+    import platform
+    import tempfile
+    import traceback
 
-    return write_crash_log(error, arguments)
+    lines = [
+        f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}",
+        f"arguments: {list(map(without_secrets, arguments))}",
+        *traceback.format_exception(error),
+    ]
+    try:
+        handle, name = tempfile.mkstemp(prefix="strakes-", suffix=".log")
+        with os.fdopen(handle, "w", errors="backslashreplace") as file:
+            file.write("\n".join(lines))
+    except OSError as unwritable:
+        return f"(it cannot be written: {unwritable})"
+    return name
 
 
 def _complain(error: StrakesError, cause: BaseException | None = None) -> int:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from strakes.base.errors import BadInputError, InterruptedByUser
-from strakes.base.language import ENGLISH, current, english, gettext, ngettext
-from strakes.base.text_width import padded
+from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, words_of, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say, say_sentences
@@ -175,18 +174,9 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
 
 
 def _print_summary(portrait: Portrait, run: Run, html: Output | None) -> None:
-    from strakes.base.units import format_seconds
     from strakes.report.summary import render_summary
 
     click.echo(render_summary(portrait, report_path(run, html)))
-    if cells := portrait.run.get("cells_settled_early"):
-        text = ngettext(
-            "{count} cell was ended early because no further run could change a finding; this saved {time}",
-            "{count} cells were ended early because no further run could change a finding; this saved {time}",
-            cells,
-            time=format_seconds(float(portrait.run["time_saved_s"])),
-        )
-        say(f"{padded(gettext('Saved'), 8)}{text}")
 
 
 def report_path(run: Run, html: Output | None) -> Path:

@@ -54,8 +54,8 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
     """
     parent, before = os.getpid(), signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
     status_of_child, status_for_parent = os.pipe()
-    # Adopt the child's orphans, to name those that hang.
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)  # to name orphans that hang
     relays = _relays()
     child = os.fork()
     if child != 0:
@@ -63,10 +63,10 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
         for relay in relays:
             relay.start()
         status = _Watch(child, status_of_child, patience_s, name_trouble).wait()
-        # The child does not notice that nobody read its last output.
-        lost = [relay.finish() for relay in relays]
-        if status == 0 and any(lost):
-            return BROKEN_PIPE_STATUS
+        for relay in relays:
+            relay.join(_LAST_S)
+        if status == 0 and any(relay.unread for relay in relays):
+            return BROKEN_PIPE_STATUS  # the child does not notice that nobody read its last output
         return _end_alike(-status) if status < 0 else status
     for relay in relays:
         relay.enter()
@@ -75,7 +75,7 @@ def run_apart(work: Callable[[], int], patience_s: float = PATIENCE_S, name_trou
     # its output.
     os.setpgid(0, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -127,24 +127,19 @@ class _Watch:
                 if signalled.si_signo in _FORWARDED:
                     interrupted_s = interrupted_s or time.monotonic()
                 self._take(signalled.si_signo)
-            elif not interrupted_s and self._still_s((self._child,)) > _DEAD_AFTER_S:
-                error = MeasurementError(
-                    "the file system does not answer",
-                    where=f"a call of strakes itself took more than {_DEAD_AFTER_S:g} s",
-                    why=self._name_trouble(),
-                    remedy="Check its servers. When they serve again: strakes clean DIR",
-                )
-                return self._give_up(error)
             elif interrupted_s:
                 hangs = self._still_s(descendants_of(os.getpid())) > _HANGS_AFTER_S
                 if hangs and time.monotonic() - interrupted_s > _GIVE_UP_AFTER_S:
-                    remedy = "Check its servers. When they serve again: strakes clean DIR"
-                    what = "interrupted while the file system does not answer"
-                    return self._give_up(InterruptedByUser(what, remedy=remedy))
+                    return self._give_up(InterruptedByUser("interrupted while the file system does not answer"))
+            elif self._still_s((self._child,)) > _DEAD_AFTER_S:
+                where = f"a call of strakes itself took more than {_DEAD_AFTER_S:g} s"
+                why = self._name_trouble()
+                return self._give_up(MeasurementError("the file system does not answer", where=where, why=why))
         return self._status
 
     def _give_up(self, error: StrakesError) -> int:
         """Print the error and kill the child; return the status of the error."""
+        error.remedy = "Check its servers. When they serve again: strakes clean DIR"
         os.write(2, "".join(f"{line}\n" for line in error.lines()).encode())
         os.kill(self._child, signal.SIGKILL)
         self._patience_s = min(self._patience_s, _LAST_S)
@@ -164,11 +159,10 @@ class _Watch:
         """Wait some time until the child and processes in the kernel end; name the remaining ones."""
         begun_s = time.monotonic()
         left = self._left()
-        while left:
-            # A process that does not wait in the kernel only needs a processor.
-            waits = any(map(kernel_waits, left))
-            if time.monotonic() - begun_s > (self._patience_s if waits else _BUSY_PATIENCE_S):
-                break
+        # A process that does not wait in the kernel only needs a processor.
+        while left and time.monotonic() - begun_s < (
+            self._patience_s if any(map(kernel_waits, left)) else _BUSY_PATIENCE_S
+        ):
             if signalled := signal.sigtimedwait(_WATCHED, _TICK_S):
                 self._take(signalled.si_signo)
             left = {process: thread for process, thread in self._left().items() if process in left}
@@ -212,17 +206,18 @@ def _relays() -> list[_Relay]:
     return [_Relay(numbers) for numbers in outputs.values()]
 
 
-class _Relay:
-    """A pipe from the child, and a thread that forwards its data to the original output.
+class _Relay(threading.Thread):
+    """Thread of the parent that forwards the child's output from a pipe to the original descriptors.
 
     A child that hangs keeps only this pipe open, so readers of the original output get end of file.
     """
 
+    unread = False  # whether standard output has lost its reader
+
     def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__(daemon=True)
         self._numbers = numbers
         self._ours, self._of_child = os.pipe()
-        self._unread = False
-        self._thread = threading.Thread(target=self._forward, daemon=True)
 
     def enter(self) -> None:
         """In the child, redirect output to the pipe."""
@@ -231,26 +226,16 @@ class _Relay:
         os.close(self._of_child)
         os.close(self._ours)
 
-    def start(self) -> None:
-        """In the parent, start to forward."""
+    def run(self) -> None:
+        """Forward until the end of the pipe, or until nobody reads: the child gets EPIPE at its next write."""
         os.close(self._of_child)
-        self._thread.start()
-
-    def finish(self) -> bool:
-        """Wait up to a second for data in flight. Return whether standard output has lost its reader."""
-        self._thread.join(_LAST_S)
-        return self._unread and 1 in self._numbers
-
-    def _forward(self) -> None:
         try:
             while data := os.read(self._ours, _PIPE_BYTES):
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(self._numbers[0], rest) :]
-        except BrokenPipeError:  # the child gets EPIPE at its next write
-            self._unread = True
-        except OSError:
-            pass
+        except OSError as error:
+            self.unread = isinstance(error, BrokenPipeError) and 1 in self._numbers
         os.close(self._ours)
 
 

@@ -74,19 +74,3 @@ def test_a_terminal_shows_the_current_cell_and_the_time_left(monkeypatch: pytest
 def test_a_dumb_terminal_is_treated_as_a_log_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     assert on_terminal() == "the page cache could not be dropped\r\n"
-
-
-def test_a_line_without_a_new_cell_count_does_not_repeat_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "PLAIN_LINE_EVERY_S", 0.0)
-    stream = io.StringIO()
-    with LiveProgress(stream=stream) as progress:
-        progress.start(total_s=120.0)
-        for done in range(3):
-            progress.cells(done, 3)
-            progress.update("a/1", 0.25)
-        progress.update("cleaning up", 0.75)
-    *blocks, fresh = stream.getvalue().splitlines()
-    assert [line.partition("a/1  ")[2] for line in blocks] == [
-        f"{done} run{'' if done == 1 else 's'} made, {done} of 3 cells decided" for done in range(3)
-    ]
-    assert "cells" not in fresh

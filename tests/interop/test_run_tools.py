@@ -220,11 +220,6 @@ def test_an_ior_script_with_one_test_is_run_and_one_with_several_is_refused_with
         translate("ior", f"-f {script}")
 
 
-def test_md_workbench_is_refused_with_an_alternative(capsys: pytest.CaptureFixture[str]) -> None:
-    assert strakes(["run", "md-workbench", "/tmp"]) == 2
-    assert "md-workbench is not supported: use mdtest" in capsys.readouterr().err
-
-
 def test_each_difference_is_noted_once() -> None:
     notes = translate("ior", "-i 3 -i 3 -g -O summaryFormat=JSON -O summaryFile=x", ranks=None).notes
     assert len(set(notes)) == len(notes)

@@ -29,9 +29,6 @@ class Silent:
     def update(self, text: str, fraction: float, detail: str) -> None:
         """Show nothing."""
 
-    def cells(self, done: int, total: int) -> None:
-        del done, total
-
     def note(self, text: str) -> None:
         """Print nothing."""
 

@@ -62,14 +62,16 @@ def test_the_address_of_metrics_is_printed_as_browsers_take_it(
     assert f"the store is inside {tmp_path}" in printed.err
 
 
-def test_a_directory_that_is_given_twice_is_refused_under_any_name(tmp_path: Path, strakes: StrakesRunner) -> None:
+def test_a_directory_that_is_given_twice_is_watched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fs").mkdir()
     (tmp_path / "link").symlink_to("fs")
-    for again, said in (("fs/", "is given twice"), ("link", "is the same as")):
-        words = (str(tmp_path / "fs"), f"{tmp_path}/{again}", "--store", str(tmp_path / "store"))
-        done = strakes("watch", *words)
-        assert done.returncode == 2 and said in done.stderr, done.stderr
-        assert not (tmp_path / "store").exists()
+    watched: list[object] = []
+    monkeypatch.setattr("strakes.watch.live.LiveWatch", lambda paths, *_, **_named: watched.extend(paths))
+    monkeypatch.setattr("strakes.watch.live.run_live", lambda *_: None)
+    words = ["run", *(f"{tmp_path}/{name}" for name in ("fs", "fs/", "link")), "--store", f"{tmp_path}/store"]
+    with interrupts_restored():
+        assert command.main(words, standalone_mode=False) == 0
+    assert watched == [tmp_path / "fs"]
 
 
 def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> None:

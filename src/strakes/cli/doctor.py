@@ -1,4 +1,4 @@
-"""``strakes doctor``: check the engines, packages, kernel, limits and tools of this machine, or nodes."""
+"""``strakes doctor``: check the engines, kernel, limits and tools of this machine, or nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import ctypes
 import errno
 import os
 import platform
-import re
 import resource
 import secrets
 import shutil
@@ -28,13 +27,10 @@ if TYPE_CHECKING:
     from strakes.runs.messages import Hello
     from strakes.runs.node_facts import CheckedNode
 
-_PACKAGE = "python package "
 # In the order of mpi_engines().
 _MPI_ENGINES = ("engine for MPI", "engine for the site's MPI")
 _TOKEN = "token"
-# System calls newer than 424 have one number on every architecture.
-_IO_URING_SETUP = 425  # syscalls(2) of the manual
-_CACHESTAT = 451  # syscalls(2) of the manual
+_IO_URING_SETUP = 425  # syscalls(2) of the manual; the same on every architecture
 
 _TOOLS = {
     "lfs": "Lustre needs the package lustre-client of your file system's vendor",
@@ -89,7 +85,7 @@ def command(
 
 def examine() -> list[MachineCheck]:
     """Return all checks in display order."""
-    return [*_engines(), *_packages(), *kernel(), *limits(), *tools()]
+    return [*_engines(), *kernel(), *limits(), *tools()]
 
 
 def _engines() -> Iterator[MachineCheck]:
@@ -140,26 +136,6 @@ def _missing(name: str, error: EnvironmentLacksError) -> MachineCheck:
     return MachineCheck(name, "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
 
 
-def _packages() -> Iterator[MachineCheck]:
-    """Check the distributions that strakes itself declares, without its optional ones."""
-    from importlib import metadata
-
-    try:
-        declared = metadata.requires("strakes") or []
-    except metadata.PackageNotFoundError:
-        remedy = "Use ./strakes or pip install ."
-        yield MachineCheck(f"{_PACKAGE}strakes", "limited", "runs from its sources, not installed", remedy)
-        return
-    for line in declared:
-        name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
-        if "extra ==" in line:
-            continue
-        try:
-            yield MachineCheck(f"{_PACKAGE}{name}", "ok", metadata.version(name), required=True)
-        except metadata.PackageNotFoundError:
-            yield MachineCheck(f"{_PACKAGE}{name}", "missing", "not installed", f"pip install '{line}'", required=True)
-
-
 def _print(checks: Sequence[MachineCheck]) -> None:
     """Print the missing and limited items grouped by reason, and the names of the others."""
     reasons: dict[tuple[str, str, str], list[str]] = {}
@@ -167,11 +143,8 @@ def _print(checks: Sequence[MachineCheck]) -> None:
         state = check.state if check.required or check.state != "missing" else "absent"
         key = (state, check.detail, check.remedy) if check.state != "ok" else ("ok", "", "")
         reasons.setdefault(key, []).append(check.name)
-    present = reasons.pop(("ok", "", ""), [])
-    fine = [name for name in present if not name.startswith(_PACKAGE)]
-    fine += [counted(len(present) - len(fine), "Python package")] if len(fine) < len(present) else []
-    if fine:
-        reasons["ok", "", ""] = fine
+    if present := reasons.pop(("ok", "", ""), []):
+        reasons["ok", "", ""] = present  # last
     for (label, detail, remedy), alike in reasons.items():
         text = ". ".join(part.rstrip(".") for part in (detail, remedy) if part)
         begin = f"{label:<8} "
@@ -199,7 +172,7 @@ def _examine_nodes(launch: Launch, directory: Path | None, json: Output | None) 
     wrong = dict.fromkeys(difference.host for difference in differences if difference.wrong)
     found = {"nodes": list(map(asdict, nodes)), "differences": list(map(asdict, differences))}
     if write_json(json, {"schema": 1, "ok": not wrong, **found}):
-        _print_nodes(nodes, directory)
+        _print_nodes(nodes)
         for difference in differences:
             remedy = f". {difference.remedy}" if difference.remedy else ""
             label = "wrong" if difference.wrong else "note "
@@ -210,58 +183,29 @@ def _examine_nodes(launch: Launch, directory: Path | None, json: Output | None) 
     return EnvironmentLacksError.exit_status if wrong else 0
 
 
-def _print_nodes(nodes: Iterable[CheckedNode], directory: Path | None) -> None:
+def _print_nodes(nodes: Iterable[CheckedNode]) -> None:
     rows = []
     for node in nodes:
-        seen = node.seen or {"why": "not checked"}
+        seen = node.seen or {"why": "not checked: no DIR given"}
         where = seen.get("why") or f"{seen['file_system']} {seen['source']}"
         clock = f"{node.clock_ahead_s:+.1f} s" if node.clock_ahead_s else "agrees"
         memory = format_bytes(node.memory_available_bytes)
         rows.append((node.host, node.strakes, clock, str(node.cpus), memory, str(where)))
     print_table(("host", "strakes", "clock", "processors", "free memory", "directory"), rows)
     say()
-    say_sentence("clock: its wall clock, compared with this host's while the launcher ran")
-    if directory is None:
-        say_sentence("add DIR to check whether all nodes see it")
 
 
 def kernel() -> list[MachineCheck]:
-    """Check the kernel's release, cachestat, io_uring and O_DIRECT on tmpfs."""
-    release = platform.release()
-    # A kernel with cachestat fails with EBADF for an invalid descriptor; one that allows io_uring with EINVAL or EFAULT
-    # for zero entries.
-    cachestat = _errno_of(_CACHESTAT, -1, None, None, 0) == errno.EBADF
-    io_uring = _errno_of(_IO_URING_SETUP, 0, None)
+    """Check the kernel's release and io_uring."""
+    # A kernel that allows io_uring fails with EINVAL or EFAULT for zero entries.
+    error = _errno_of(_IO_URING_SETUP, 0, None)
+    allowed = error in (errno.EINVAL, errno.EFAULT)
+    found = "allowed" if allowed else "not in this kernel" if error == errno.ENOSYS else "not allowed here"
+    remedy = "Allow it with sysctl kernel.io_uring_disabled=0; in a container, also in its seccomp profile."
     return [
-        MachineCheck("kernel", "ok", f"{platform.system()} {release} {platform.machine()}"),
-        _check(
-            "cachestat",
-            cachestat,
-            "shows how much of a file is in the page cache" if cachestat else "not in this kernel",
-            "Linux 6.5 and later have it; strakes uses mincore instead, which sees less.",
-        ),
-        _check(
-            "io_uring",
-            io_uring in (errno.EINVAL, errno.EFAULT),
-            {errno.EINVAL: "allowed", errno.EFAULT: "allowed", errno.ENOSYS: "not in this kernel"}.get(
-                io_uring, "not allowed here"
-            ),
-            "Allow it with sysctl kernel.io_uring_disabled=0; in a container, also in its seccomp profile.",
-        ),
-        tmpfs_direct_io(release),
+        MachineCheck("kernel", "ok", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        _check("io_uring", allowed, found, remedy),
     ]
-
-
-def tmpfs_direct_io(release: str) -> MachineCheck:
-    """Check whether tmpfs supports O_DIRECT: it does since Linux 6.6.
-
-    >>> tmpfs_direct_io("6.1.0-13-amd64").state, tmpfs_direct_io("6.18.3").state
-    ('limited', 'ok')
-    """
-    match = re.match(r"(\d+)\.(\d+)", release)
-    new = match is not None and (int(match[1]), int(match[2])) >= (6, 6)
-    detail = "supported since Linux 6.6" if new else "not supported before Linux 6.6"
-    return _check("O_DIRECT on tmpfs", new, detail, "Reads on tmpfs cannot be cross-checked without the cache.")
 
 
 def limits() -> list[MachineCheck]:

@@ -7,8 +7,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from strakes.base.units import counted
-
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.live import Live
@@ -33,9 +31,6 @@ class LiveProgress:
         self._total_s = 0.0
         self._texts: list[str] = []
         self._fraction = 0.0
-        # Shown for one update: later measurements, such as fresh runs, are outside the cells.
-        self._cells = ""
-        self._runs = 0
 
     def __enter__(self) -> LiveProgress:
         return self
@@ -57,18 +52,12 @@ class LiveProgress:
 
     def update(self, text: str, fraction: float, detail: str = "") -> None:
         """Show the current measurement, the completed fraction (0 to 1) and a detail. Frequent calls are cheap."""
-        self._texts = [line for line in (text, self._cells, detail) if line]
-        self._cells = ""
+        self._texts = [line for line in (text, detail) if line]
         self._fraction = min(max(fraction, 0.0), 1.0)
         now = time.monotonic()
         if not self._quiet and self._live is None and now - self._last_line >= PLAIN_LINE_EVERY_S:
             self._last_line = now
             self.note("  ".join([f"{self._fraction * 100:3.0f} %", self._clock(), *self._texts]))
-
-    def cells(self, done: int, total: int) -> None:
-        """Show the numbers of completed runs and of decided cells. To be called before each run."""
-        self._cells = f"{counted(self._runs, 'run')} made, {done} of {counted(total, 'cell')} decided"
-        self._runs += 1
 
     def note(self, text: str) -> None:
         """Print a permanent line, such as a warning or a finished study."""

@@ -43,8 +43,6 @@ class RunOrPeerCommand(click.Command):
 
 def _refuse_misspelt(word: str, ctx: click.Context) -> None:
     """Raise UsageError for a misspelt name of a tool."""
-    if word.replace("-", "") == "mdworkbench":
-        raise click.UsageError("md-workbench is not supported: use mdtest, or strakes survey DIR.", ctx)
     near = "" if set(word) & {"/", "."} else nearest_word(word, TOOLS)
     if near and not Path(word).exists():
         raise click.UsageError(f"no such plan or tool: {word}; did you mean {near}?", ctx)

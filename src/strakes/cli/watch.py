@@ -178,8 +178,8 @@ def run_command(
         raise BadInputError("--level needs the probe", remedy="Leave out --no-probe, or --level.")
     if servers is not None:
         _check_reaching(servers)
-    targets = [_target(directory, servers) for directory in directories]
-    _require_different(directories, targets)
+    found = (_target(directory, servers) for directory in directories)
+    targets = list({target.path: target for target in found}.values())
     # Directories of one file system have the same counters.
     first_of = {(target.mount.major, target.mount.minor): target for target in reversed(targets)}
     sources = [source for one in first_of.values() for source in sources_of(one, servers, probed=not no_probe)]
@@ -219,15 +219,6 @@ def _check_reaching(servers: Servers) -> None:
         raise BadInputError(f"--servers: {first} is not a command that can be run", where=servers.template)
     if other := re.search(r"(?<!\$)\{(?!host\})\w*\}", servers.template):
         raise BadInputError(f"--servers: {other[0]} has no meaning here, only {{host}} has", where=servers.template)
-
-
-def _require_different(directories: Sequence[Path], targets: Sequence[Target]) -> None:
-    """Raise BadInputError if a directory is given twice, even under two names."""
-    given: dict[Path, Path] = {}
-    for directory, target in zip(directories, targets, strict=True):
-        if (first := given.setdefault(target.path, directory)) is not directory:
-            what = f"{directory} is given twice" if directory == first else f"{directory} is the same as {first}"
-            raise BadInputError(what, where=str(target.path), remedy="Give each directory once.")
 
 
 def _target(directory: Path, servers: Servers | None) -> Target:

@@ -96,7 +96,6 @@ def _drop_rest(session: Session, schedule: Schedule) -> None:
 def _show(session: Session, schedule: Schedule, cell: Cell) -> None:
     """Show the current cell, and how many cells are still open."""
     still_open = len(schedule.open_cells())
-    session.progress.cells(len(session.cells) - still_open, len(session.cells))
     detail = f"block {schedule.block}, {counted(still_open, 'cell')} open"
     session.progress.update(cell.key, session.elapsed_s() / session.request.budget_s, detail)
 

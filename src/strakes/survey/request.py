@@ -110,6 +110,3 @@ class ProgressDisplay(Protocol):
 
     def note(self, text: str) -> None:
         """Show a sentence permanently."""
-
-    def cells(self, done: int, total: int) -> None:
-        """Show how many cells need no more runs."""

@@ -237,7 +237,6 @@ def test_every_refusal_shows_a_valid_value() -> None:
         (["tune", "DIR", "--app", "APP", "--only", "x"], "--only transfer="),
         (["predict", "forecast", "latest", "--at", "x"], "--at clients="),
         (["failover", "drill", "DIR", "--fault", "x"], "One of: "),
-        (["survey", "DIR", "--compare-with", "nosuch"], "Give io500"),
         (["study", "nosuch", "DIR"], "striping"),
         (["lab", "up", "xfs", "--name", "a b"], "lower-case letters"),
     ],

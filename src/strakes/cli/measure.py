@@ -18,7 +18,6 @@ from strakes.cli.say import say, say_sentences
 
 if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
-    from strakes.report.other_systems import System
     from strakes.runs.run import Run
     from strakes.runs.store import Store
     from strakes.runs.writer import RunWriter
@@ -64,12 +63,8 @@ def request_from(
     )
 
 
-def measure(request: Request, options: Measuring, *, batch: str | None = None, compare_with: str | None = None) -> int:
-    """Run studies and show the result. Returns the exit status.
-
-    ``batch``: options of sbatch; the command is submitted as a job. ``compare_with``: a list of published systems.
-    """
-    others = list_of(compare_with)
+def measure(request: Request, options: Measuring, *, batch: str | None = None) -> int:
+    """Run studies and show the result, or submit the command with the sbatch options ``batch``. Return 0."""
     if batch is not None:
         _submit(batch, request)
         return 0
@@ -82,16 +77,20 @@ def measure(request: Request, options: Measuring, *, batch: str | None = None, c
         if error.where == name and any(study.name == name for study in STUDIES):
             error.remedy = f"To run the study of this name: strakes study {name} DIR"
         raise
-    conclude(run, options, others)
+    conclude(run, options)
     return 0
 
 
-def conclude(run: Run, report: Report, others: tuple[tuple[System, ...], str] | None = None) -> None:
-    """Store and print the findings of a run before its report, so that a failing report loses nothing."""
+def conclude(run: Run, report: Report, compare_with: str | None = None) -> None:
+    """Store and print the findings of a run before its report, so that a failing report loses nothing.
+
+    ``compare_with``: a list of published systems. Raises BadInputError if it cannot be read.
+    """
     from strakes.report.findings import to_document
-    from strakes.report.other_systems import render_comparison
+    from strakes.report.other_systems import render_comparison, systems
     from strakes.tuning.portraits import build_portrait
 
+    others = None if compare_with is None else systems(compare_with)
     try:
         with english():  # what programs read
             in_english = analyse(run)
@@ -104,13 +103,6 @@ def conclude(run: Run, report: Report, others: tuple[tuple[System, ...], str] | 
     except KeyboardInterrupt:
         remedy = f"The run is complete; write its report with: strakes report {run.id}"
         raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
-
-
-def list_of(compare_with: str | None) -> tuple[tuple[System, ...], str] | None:
-    """Return the published systems of a list and its source, or None without a list. Raises BadInputError."""
-    from strakes.report.other_systems import systems
-
-    return None if compare_with is None else systems(compare_with)
 
 
 def perform(request: Request, options: Measuring) -> Run:

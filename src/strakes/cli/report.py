@@ -18,10 +18,10 @@ def command(run: StoredRun, report: Report, compare_with: CompareWith) -> int:
     RUN is a run id from strakes runs, the beginning of one, "latest" (the default), or "latest~1" for the one
     before it.
     """
-    from strakes.cli.measure import conclude, list_of
+    from strakes.cli.measure import conclude
     from strakes.runs.store import Store
 
-    conclude(Store().open(run), report, list_of(compare_with))
+    conclude(Store().open(run), report, compare_with)
     return 0
 
 

@@ -111,7 +111,10 @@ def _require_the_pair(model: ClusterModel) -> None:
     assert service.nodes == ("na", "nb") and service.addresses == ("10.3.0.10",)
     controllers = [(node.name, node.bmc.address) for node in model.cluster.nodes]
     assert controllers == [("na", "10.9.0.1"), ("nb", "10.9.0.2")]
-    assert {operation.role for operation in service.copies[0].operations} == {"Promoted", "Unpromoted"}
+    assert {operation.role for operation in service.copies[0].operations if operation.repeats} == {
+        "Promoted",
+        "Unpromoted",
+    }
     assert service.members[0].timeout_s("stop") == 60 and service.members[0].meta["resource-stickiness"] == "200"
 
 
@@ -196,3 +199,25 @@ def test_truncated_text_is_read_without_an_error() -> None:
             for cut in range(0, len(text), 7):
                 Cib(read(text[:cut]).text, "")
                 Cib(read(text[cut:]).text, "")
+
+
+DEFAULTS = """\
+pcs stonith create apc fence_apc ip=10.9.0.1 pcmk_host_map="na:1;nb:2"
+pcs resource create fs Filesystem device=/dev/sdb directory=/srv/a fstype=xfs {flag}
+pcs resource create nb systemd:nginx op monitor interval=30s timeout=40s
+pcs resource update fs op monitor interval=15s timeout=45s
+"""
+
+
+@pytest.mark.parametrize(
+    ("flag", "fs"), [("", {"monitor": 45, "start": 60, "stop": 60}), ("--no-default-ops", {"monitor": 45})]
+)
+def test_pcs_adds_the_operations_that_its_commands_do_not_give(tmp_path: Path, flag: str, fs: dict[str, int]) -> None:
+    (tmp_path / "setup.sh").write_text(DEFAULTS.format(flag=flag), encoding="utf-8")
+    cib = read_plan(tmp_path / "setup.sh").cib
+    assert cib
+    times = {one.id: {op.name: op.timeout_s for op in one.operations} for one in cib.primitives}
+    assert times["fs"] == fs
+    assert times["nb"] == {"monitor": 40, "start": 100, "stop": 100}
+    assert set(times["apc"]) == {"monitor"}
+    assert list(cib.nodes) == ["na", "nb"], "the fencing device names the nodes"

@@ -14,14 +14,7 @@ from strakes.base.errors import BadInputError
 from strakes.failover.cib_ties import Ties
 from strakes.failover.cib_values import TRUE, canonical, is_true, renamed, role_of, score, seconds
 from strakes.failover.limits import matches, too_much
-from strakes.failover.pacemaker_resources import (
-    DEFAULT_TIMEOUT_S,
-    Colocation,
-    Location,
-    Operation,
-    Order,
-    Primitive,
-)
+from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
 _MOST_ATTRIBUTES = 256
 # Tools refuse a CIB of a newer release than their own.

@@ -114,6 +114,12 @@ class CibBuilder:
         identity = pairs.get("id", f"{element.get('id')}-{name}-{len(operations)}")
         self._add(operations, "op", identity, {"interval": "0s"} | dict(pairs) | {"id": identity, "name": name})
 
+    def forget_operations(self, identity: str, names: set[str]) -> None:
+        """Remove the operations of a resource that have one of these names."""
+        element = self.find(identity)
+        for operations in element.findall("./operations") if element is not None else ():
+            operations[:] = [one for one in operations if one.get("name") not in names]
+
     def group(self, identity: str, members: Iterable[str], meta: Pairs | None = None) -> None:
         """Move resources into a group; the group is created if it does not exist."""
         group = self.find(identity)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 
 from strakes.failover.cib_builder import CibBuilder, read_words
 from strakes.failover.crm_text import joined_lines, split_words, terms_of
+from strakes.failover.known_options import advised_times
 
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
+# In seconds, from the metadata that Pacemaker makes for units of systemd.
+_SYSTEMD_TIMEOUT_S = 100.0
 _ACTIONS = ("start", "stop", "promote", "demote")
-_FLAGS = ("--force", "--skip-offline", "--debug", "--no-default-ops", "--start", "--enable", "--wait", "--all")
+_FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all")
 
 
 def read_pcs_commands(text: str) -> CibBuilder:
@@ -62,7 +65,11 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
     short = [word[2:] for word in words if word in ("--clone", "--master")]
     identity, agent, *rest = [word for word in words if not word.startswith("--") and word != group] + [""]
     read = read_words(filter(None, rest), _BLOCKS)
-    builder.primitive(identity, agent, read, standard=standard)
+    element = builder.primitive(identity, agent, read, standard=standard)
+    given = {name for kind, name, _ in read.blocks if kind == "op"}
+    for name, settings in _default_operations(element.attrib, only_monitor="--no-default-ops" in words):
+        if name not in given:
+            builder.operation(element, name, settings)
     if group:
         builder.group(group, [identity])
     for kind, name, meta in (*read.blocks, *((one, "", {}) for one in short)):
@@ -70,6 +77,24 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
             own = read.block("meta") | dict(meta) if kind in short else meta
             suffix = "master" if kind == "master" else "clone"
             builder.clone(name or f"{identity}-{suffix}", identity, own, promotable=kind != "clone")
+
+
+def _default_operations(agent: Mapping[str, str], *, only_monitor: bool) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the operations that pcs adds from the metadata of the agent."""
+    kind = agent.get("type", "")
+    times = {**advised_times(f"least:{kind}"), **advised_times(f"{agent.get('provider')}:{kind}")}
+    if agent.get("class") == "systemd":
+        times = dict.fromkeys(("start", "stop", "monitor"), _SYSTEMD_TIMEOUT_S)
+    # Most agents advertise a monitor every 10 s; pcs itself takes 60 s where the metadata say nothing.
+    monitor = {"interval": "10s" if times else "60s"}
+    if "monitor" in times:
+        monitor["timeout"] = f"{times['monitor']:g}s"
+    yield "monitor", monitor | ({"role": "Promoted"} if "promote" in times else {})
+    if "promote" in times:
+        yield "monitor", monitor | {"interval": "20s", "role": "Unpromoted"}
+    for name, limit in times.items():
+        if name != "monitor" and not only_monitor:
+            yield name, {"timeout": f"{limit:g}s"}
 
 
 def _group(builder: CibBuilder, words: list[str]) -> None:
@@ -90,7 +115,9 @@ def _master(builder: CibBuilder, words: list[str]) -> None:
 
 
 def _update(builder: CibBuilder, words: list[str]) -> None:
-    builder.change(words[0], read_words(words[1:], _BLOCKS))
+    read = read_words(words[1:], _BLOCKS)
+    builder.forget_operations(words[0], {name for kind, name, _ in read.blocks if kind == "op"})
+    builder.change(words[0], read)
 
 
 def _operation(builder: CibBuilder, words: list[str]) -> None:

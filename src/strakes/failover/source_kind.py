@@ -49,12 +49,19 @@ def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
         named = (
             re.findall(r"(?m)^\s*name:\s*(\S+)", texts.get(COROSYNC, ""))
             or re.findall(r"\bon\s+(\S+)\s*\{", drbd)
-            or " ".join(re.findall(r'name="pcmk_host_list" value="([^"]*)"', builder.text)).replace(",", " ").split()
+            or _fenced_nodes(builder.text)
             or re.findall(r'<rsc_location [^>]*node="([^"]*)"', builder.text)
         )
         for name in dict.fromkeys(named or ("node1", "node2")):
             builder.node(name)
     return builder
+
+
+def _fenced_nodes(cib: str) -> list[str]:
+    """Return the nodes that the fencing devices and levels name."""
+    named = re.findall(r'name="pcmk_host_(?:list|map)" value="([^"]*)"', cib)
+    levels = re.findall(r'<fencing-level [^>]*target="([^"]*)"', cib)
+    return [re.split("[:=]", word)[0] for value in named for word in re.split(r"[\s,;]+", value) if word] + levels
 
 
 # Parameters of the agents of Heartbeat, in their order.

@@ -263,6 +263,13 @@ def test_a_node_that_boots_alone_waits_for_its_peer(play: Callable[..., Scene]) 
     assert rash.fenced == ("mds-a",) and rash.places == {"mdt0": "mds-b"}
 
 
+def test_remote_nodes_do_not_vote(play: Callable[..., Scene]) -> None:
+    remote = "".join(f'<node id="r{number}" uname="r{number}" type="remote"/>' for number in range(9))
+    change = ("pacemaker/cib.xml", "</nodes>", f"{remote}</nodes>")
+    scene = play(RoomPart("node", "mds1"), example="lustre-active-active", change=change)
+    assert scene.ending == "take-over" and set(scene.places.values()) == {"mds2"}
+
+
 def test_the_quorum_device_breaks_a_tie_as_configured(play: Callable[..., Scene]) -> None:
     """Cut the rings while the quorum device is reached over another network."""
     planned_device = "host: 10.20.0.9\n      algorithm: ffsplit\n      tie_breaker: 1"

@@ -47,7 +47,8 @@ class Policies:
         """Read the policies from the files."""
         cib, quorum = setup.pacemaker, setup.corosync.one("quorum") if setup.corosync else Block("quorum")
         device = quorum.one("device").one("net")
-        two_node = quorum.get("two_node") in _ON if setup.corosync else len(setup.node_names) == 2
+        names = tuple(name for name in setup.node_names if name in cib.members_of_corosync or name not in cib.nodes)
+        two_node = quorum.get("two_node") in _ON if setup.corosync else len(names) == 2
         breaks_ties = quorum.get("auto_tie_breaker") in _ON
         tie = device.get("tie_breaker", "lowest") if quorum.all("device") else quorum.get("auto_tie_breaker_node")
         enabled = cib.properties.get("stonith-enabled", "true").lower() not in ("false", "no", "off", "0")
@@ -62,7 +63,7 @@ class Policies:
             frozen_s=max((fence_peer_s(one)[0] for one in setup.drbd), default=0.0),
             delays_s=delays_of(setup),
             waits_for_all=quorum.get("wait_for_all", "1" if two_node or breaks_ties else "0") in _ON,
-            names=setup.node_names,
+            names=names,
             watchers=tuple(filter(watches_network, cib.primitives)),
         )
 

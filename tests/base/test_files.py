@@ -80,6 +80,27 @@ def test_an_open_pipe_and_a_link_of_ours_are_written_through(tmp_path: Path) -> 
         assert file.read() == b"text"
 
 
+def test_a_name_that_somebody_else_exchanges_meanwhile_leads_to_no_other_file(
+    theirs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim, page, real_open = tmp_path / "victim", theirs / "page", os.open
+    victim.write_text("old")
+    os.mkfifo(page)
+
+    def exchanging(name: str | Path, flags: int, *rest: int, **options: int) -> int:
+        descriptor = real_open(name, flags, *rest, **options)
+        if str(name) == "page" and not page.is_symlink():
+            page.unlink()
+            page.symlink_to(victim)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", exchanging)
+    reader = real_open(page, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(page, b"new")
+    assert victim.read_text() == "old"
+    os.close(reader)
+
+
 def test_links_in_a_circle_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "here").symlink_to("there")
     (tmp_path / "there").symlink_to("here")

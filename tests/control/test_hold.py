@@ -80,9 +80,15 @@ def test_a_place_with_successive_changes_is_held_until_the_last_is_undone(
     assert not records(own_records)
 
 
-def test_the_record_of_a_removed_store_is_ignored(world: World, root: Path, other: Path) -> None:
+def test_the_record_of_a_removed_store_holds_until_the_setting_has_its_original_value(
+    world: World, root: Path, other: Path
+) -> None:
     abandon(world, root, number=64)
     shutil.rmtree(root)
+    with pytest.raises(BadInputError, match="another store") as refused:
+        change.set_values(world.target(), {"number": 32}, store=other)
+    assert "before: 8" in str(refused.value)
+    world.write("number", "8")
     change.set_values(world.target(), {"number": 32}, store=other)
 
 

@@ -52,6 +52,8 @@ def test_a_month_needs_less_than_200_mib_and_a_day_is_kept_for_400_days(tmp_path
     ring.thin(START_S + 400.5 * DAY_S)
     assert len(list(ring.rows())) == 30 * 24
     ring.thin(START_S + 402.5 * DAY_S)
+    assert min(one.time_s for one in ring.rows()) == START_S + DAY_S
+    ring.thin(START_S + 402.5 * DAY_S)
     assert min(one.time_s for one in ring.rows()) == START_S + 2 * DAY_S
 
 

@@ -373,11 +373,13 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Links of this user and of root are followed; a link or a pipe of anybody else is replaced.
     """
-    path = _behind_links(path)
-    if path.exists() and not path.is_file() and not _is_planted(path):  # /dev/stderr, a named pipe
-        path.write_bytes(content)
-        return
-    with _directory(path.parent) as directory:
+    for _ in range(_MOST_LINKS):
+        with _directory(path.parent) as directory:
+            target = _write_or_target(path.name, content, directory)
+        if target is None:
+            return
+        path = path.parent / target
+    with _directory(path.parent) as directory:  # links in a circle
         _replace(path.name, content, None, directory)
 
 
@@ -395,20 +397,32 @@ def write_below(top: Path, name: str, content: bytes, mode: int) -> None:
             os.close(below)
 
 
-def _behind_links(path: Path) -> Path:
-    for _ in range(_MOST_LINKS):
-        # The target of /proc/PID/fd/N is no path.
-        if not path.is_symlink() or _is_planted(path) or (path.exists() and not path.is_file()):
-            break
-        path = path.parent / os.readlink(path)
-    return path
+def _write_or_target(name: str, content: bytes, directory: int) -> str | None:
+    """Write a file, or return where the link of this name leads.
 
-
-def _is_planted(path: Path) -> bool:
-    """Whether somebody else, who is not root, made a link or a pipe that we were to write through."""
-    status = path.lstat()
-    special = stat.S_ISLNK(status.st_mode) or stat.S_ISFIFO(status.st_mode)
-    return special and status.st_uid not in (0, os.geteuid())
+    The name is looked up once, because the owner of the directory can exchange what it names.
+    """
+    try:
+        found = os.open(name, _LINK, dir_fd=directory)
+    except FileNotFoundError:
+        _replace(name, content, None, directory)
+        return None
+    try:
+        status = os.fstat(found)
+        link, ours = stat.S_ISLNK(status.st_mode), status.st_uid in (0, os.geteuid())
+        of_kernel = link and status.st_dev == os.stat("/proc/self").st_dev
+        if link and ours and not of_kernel:
+            return os.readlink("", dir_fd=found)
+        if stat.S_ISREG(status.st_mode) or (not ours and (link or stat.S_ISFIFO(status.st_mode))):
+            _replace(name, content, None, directory)
+            return None
+        # A device or a pipe. /proc/PID/fd/N leads to an open file, which may have no path.
+        way = (name, directory) if of_kernel else (f"/proc/self/fd/{found}", None)
+        with os.fdopen(os.open(way[0], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, dir_fd=way[1]), "wb") as file:
+            file.write(content)
+        return None
+    finally:
+        os.close(found)
 
 
 def _replace(name: str, content: bytes, mode: int | None, directory: int) -> None:

@@ -34,7 +34,9 @@ def take(place: KnobPlace, before: str | None, store: Path, journal: Path) -> No
             held = _read(path)
             if held and held.get("store") == record["store"]:
                 return
-            if held and ("journal" not in held or os.path.lexists(str(held["journal"]))):
+            # A journal that cannot be seen may be open elsewhere. With its original value the setting is free.
+            seen = "journal" not in held or os.path.lexists(str(held["journal"]))
+            if held and (seen or held.get("before") != before):
                 what, where = f"{place.knob} is changed by strakes with another store", place.name_with_host
                 why = f"store {held.get('store', '?')}; before: {held.get('before', '?')}"
                 remedy = "Restore it there: strakes knobs restore. If that store is gone, set the value by hand and "

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from strakes.base.errors import BadInputError, nearest_word
+from strakes.base.foreign_text import for_terminal
 from strakes.base.toml_file import Keys, TomlFile, flag_value, one_of, parse_toml, read_toml, text_value
 from strakes.base.units import GIB, KIB, MIB, format_bytes, parse_bytes
 
@@ -252,7 +253,7 @@ def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:
     >>> print(to_toml(App("t", "posix", 4, 2, (AppPhase("out", "write", "shared", 1 << 20),))).splitlines()[0])
     title = "t"
     """
-    lines = [*(f"# {remark}" for remark in remarks), *_lines(app, _APP_KEYS)]
+    lines = [*(f"# {for_terminal(remark)}" for remark in remarks), *_lines(app, _APP_KEYS)]
     for phase in app.phases:
         lines += ["", "[[phase]]", *_lines(phase, _PHASE_KEYS)]
     return "\n".join(lines) + "\n"

@@ -149,11 +149,11 @@ class Ring:
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
-        """Remove the rows of days that are older than 400 days."""
-        for path in self.directory.glob(_ROWS):
-            if _day(path) < now_s // DAY_S - _KEPT_DAYS:
-                with suppress(OSError):
-                    remove_kept(path)
+        """Remove the oldest day if it is older than 400 days; one day at a time, as the clock may be wrong."""
+        oldest = min(self.directory.glob(_ROWS), key=_day, default=None)
+        if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
+            with suppress(OSError):
+                remove_kept(oldest)
 
     def _write_late(self) -> bool:
         while self._late:

@@ -150,7 +150,7 @@ def test_a_foreign_run_that_the_report_cannot_evaluate_names_its_file(published:
     document = json.loads(published.read_text())
     for cell in document["cells"]:
         for phase in cell["plan"]["phases"]:
-            phase["block_bytes"] = {}
+            phase["transfer_bytes"] = {}
     published.write_text(json.dumps(document))
     with pytest.raises(BadInputError) as refused:
         _ = open_run(str(published), None).portrait

@@ -73,7 +73,7 @@ class Amounts:
         return max(total for _, total in self.transfers)
 
 
-# Short phases allow many blocks: the noise of a pair is mostly what else the machine does between its two runs.
+# Short phases allow many blocks. Most of the noise of a pair is other work of the machine between its two runs.
 SHORT = Amounts(items=30_000, transfers=((4 * KIB, 128 * MIB), (MIB, 256 * MIB)), repeat_ms=200)
 QUICK = Amounts(items=2_000, transfers=((4 * KIB, 8 * MIB), (MIB, 16 * MIB)), repeat_ms=20)
 _DEPTH = 32

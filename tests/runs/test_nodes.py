@@ -89,6 +89,11 @@ def test_a_clock_outside_the_time_of_the_launch_is_an_offset(tmp_path: Path) -> 
     assert node.clock_ahead_s < -1e9 and "behind" in difference.what and not difference.wrong
 
 
+def test_lines_of_the_launcher_itself_are_left_out(tmp_path: Path) -> None:
+    nodes, _ = examine(launcher(tmp_path, """echo 1; echo '["n9"]'; echo '{}'; echo null; exec "$@" n1"""))
+    assert [node.host for node in nodes] == ["n1"]
+
+
 def test_nodes_are_in_the_order_of_the_hosts(tmp_path: Path) -> None:
     nodes, _ = examine(launcher(tmp_path, 'shift; "$@" b; "$@" a', ("a", "b")))
     assert [node.host for node in nodes] == ["a", "b"]

@@ -130,7 +130,8 @@ def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
     ended = time.time()
     nodes = []
     for line in done.stdout.splitlines():
-        with suppress(ValueError, TypeError, KeyError):
+        # A launcher prints lines of its own, which may be other JSON.
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
             facts = json.loads(line)
             wall_s = facts.pop("wall_s")
             nodes.append(CheckedNode(**facts, clock_ahead_s=wall_s - min(max(wall_s, began), ended)))

@@ -175,7 +175,17 @@ std::optional<Failure> S3Place::empty(std::atomic<std::uint64_t>& removed) {
     const std::string& prefix = of_plan();
     S3Connection connection;
     const S3Answer there = connection.ask({.method = "HEAD", .key = marker()});
-    if (there.error == ENOENT) return std::nullopt;
+    if (there.error == ENOENT) {
+        std::string mark;
+        std::vector<std::string> keys;
+        if (const S3Answer answer = connection.list(prefix, mark, keys, 1); answer.error != 0)
+            return failure_of("ListObjectsV2", connection, answer.error, prefix, kNotRemoved);
+        if (keys.empty()) return std::nullopt;
+        Failure failure = call_failure("HEAD", shown(marker()), ENOENT);
+        failure.what = kNotRemoved;
+        failure.why = "objects are listed, but not the one that marks them as made by strakes";
+        return failure;
+    }
     if (there.error != 0) return failure_of("HEAD", connection, there.error, prefix, kNotRemoved);
     for (unsigned pass = 0;; ++pass) {
         std::uint64_t objects = 0, uploads = 0;

@@ -2,13 +2,15 @@
 
 The first survey determines the amounts. Then IOR and mdtest run the same settings with the same amounts for ``--loop``,
 in random order and each time in a new directory. More surveys follow. The table has for each survey how many clear
-questions it answered, and how many answers the loops contradict. Needs ``ior``, ``mdtest``, the launcher of their MPI,
-root to drop caches before reads, and a machine without other load.
+questions it answered, and how many answers the loops contradict. ``--script`` compares with a script of IOR and mdtest
+that runs as long as a survey and takes the best median; ``--busy`` adds surveys beside four busy processes. Needs
+``ior``, ``mdtest``, the launcher of their MPI, root to drop caches before reads, and a machine without other load.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import math
@@ -21,7 +23,7 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from strakes.base.processes import python_module
@@ -157,6 +159,33 @@ def _line(answer: Answer, rates: Mapping[str, Rates]) -> str:
     )
 
 
+def script_result(answers: Sequence[Answer], rates: Mapping[str, Rates], script: Mapping[str, Rates]) -> str:
+    """Return how often the best medians of a short script are right, where the loops show a clear difference."""
+    right = wrong = missing = 0
+    for answer in answers:
+        measures = _measures(answer)
+        pairs = {(one, other): ratio(rates[one], rates[other])[1] for one in measures for other in measures}
+        if is_clear(answer, rates) and max(pairs.values()) > CLEAR:
+            known = [one for one in measures if script.get(one)]
+            best = max(known, key=lambda one: median(list(script[one].values())), default="")
+            missing += len(known) < len(measures)
+            wrong += len(known) == len(measures) and any(pairs[one, best] > CLEAR for one in measures)
+            right += len(known) == len(measures) and all(pairs[one, best] <= CLEAR for one in measures)
+    return f"script of IOR and mdtest: {right} right, {wrong} wrong, {missing} not measured"
+
+
+@contextlib.contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """Keep ``count`` processes busy meanwhile."""
+    processes = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
 def _share_of_best(answers: Sequence[Answer], rates: Mapping[str, Rates], operation: str) -> float:
     """Return the geometric mean, over the answers on data, of the chosen setting's rate as a share of the best."""
     losses = []
@@ -176,6 +205,8 @@ def main() -> None:
     parser.add_argument("--launcher", type=shlex.split, default=["mpirun"], help="e.g. 'mpirun --oversubscribe'")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="write the rates of the loops to this JSON file")
+    parser.add_argument("--script", type=parse_seconds, help="time of a script of IOR and mdtest, e.g. 2m")
+    parser.add_argument("--busy", type=int, default=0, help="number of surveys beside four busy processes")
     asked = parser.parse_args()
     for program in ("ior", "mdtest", asked.launcher[0]):
         if shutil.which(program) is None:
@@ -186,15 +217,21 @@ def main() -> None:
     if asked.keep:
         asked.keep.write_text(json.dumps(rates))
     print(f"loops: {min(map(len, rates.values()))} rounds; load {os.getloadavg()[1]:.1f}")
+    script = loop(cells, asked.directory, asked.launcher, asked.script, asked.seed + 1) if asked.script else {}
     runs += [survey(asked.directory, asked.budget) for _ in range(asked.surveys - 1)]
-    for run in runs:
+    with busy_processes(4 if asked.busy else 0):
+        loaded = [survey(asked.directory, asked.budget) for _ in range(asked.busy)]
+    for run in [*runs, *loaded]:
         answers = [answer for answer in build_portrait(run).answers if set(_measures(answer)) <= rates.keys()]
+        if run is runs[0] and script:
+            print(script_result(answers, rates, script))
         clear = [answer for answer in answers if is_clear(answer, rates)]
         given = [answer for answer in clear if answer.grade != "undecided"]
         wrong = [answer for answer in answers if is_contradicted(answer, rates)]
         shares = ", ".join(f"{each}s {_share_of_best(answers, rates, each):.2f}" for each in ("write", "read"))
         print(
-            f"{run.id}: {len(given)} of {len(clear)} clear answered, {len(wrong)} contradicted; of the best: {shares}"
+            f"{run.id}{' beside busy processes' * (run in loaded)}: {len(given)} of {len(clear)} clear answered, "
+            f"{len(wrong)} contradicted; of the best: {shares}"
         )
         print("\n".join(_line(answer, rates) for answer in answers), flush=True)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+# Longer lines of an error are cut, since inputs are quoted in them. At 80 columns this is a screen of 50 lines.
+_MOST_CHARACTERS = 4000
 BROKEN_PIPE_STATUS = 141  # as shells report for a program ended by SIGPIPE
 
 
@@ -41,7 +43,11 @@ class StrakesError(Exception):
 
     def lines(self) -> list[str]:
         """Return the lines to print."""
-        return [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
+        shown = [f"strakes: error: {self.what}", *(f"  {reason}" for reason in self._reasons())]
+        return [
+            text if len(text) <= _MOST_CHARACTERS else f"{text[:_MOST_CHARACTERS]}... ({len(text)} characters)"
+            for text in shown
+        ]
 
     def _reasons(self) -> list[str]:
         labelled = (("where", self.where), ("why", self.why), ("next", self.remedy))

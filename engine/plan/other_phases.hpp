@@ -109,6 +109,7 @@ struct SmallFilesPhase {
     std::uint32_t create_percent = 50;
     std::uint64_t first_item = 0;
     bool verify = false;
+    bool syncfs = false;
     std::vector<FlowOperation> flow;
     Stop stop;
 
@@ -139,6 +140,7 @@ inline constexpr auto kSmallFilesFields = [] {
                       Field{"create_percent", &Phase::create_percent, kPercent},
                       Field{"first_item", &Phase::first_item, Range{0, kMostItem}},
                       Field{"verify", &Phase::verify},
+                      Field{"syncfs", &Phase::syncfs},
                       Field{"flow", &Phase::flow, Form{}},
                       Field{"stop", &Phase::stop, Form{}}};
 }();

@@ -32,7 +32,8 @@ bool waits_for_device(const Phase& phase) {
         return transfer->sync == Sync::fsync || transfer->sync == Sync::fsync_each;
     if (const auto* metadata = std::get_if<MetadataPhase>(&phase)) return metadata->fsync;
     if (const auto* small = std::get_if<SmallFilesPhase>(&phase))
-        return std::ranges::any_of(small->flow, [](const auto& step) { return step.call == FlowCall::fsync; });
+        return small->syncfs ||
+               std::ranges::any_of(small->flow, [](const auto& step) { return step.call == FlowCall::fsync; });
     const auto* probe = std::get_if<ProbePhase>(&phase);
     return probe != nullptr &&
            (probe->operation == ProbeOperation::file_fsync || probe->operation == ProbeOperation::write_fsync);

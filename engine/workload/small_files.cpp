@@ -1,5 +1,6 @@
 // Pools of small files: filled, changed by transactions or a list of operations, and emptied.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -52,6 +53,11 @@ class SmallFiles final : public Workload {
         deadline_ = deadline_after(setting_.clock, result.start, phase_.stop);
         pace_ = setting_.pace(result.start, setting_.plan.ranks);
         const PoolFault fault = work(calls, result);
+        if (!fault && phase_.syncfs) {
+            seat_.progress.at("syncfs");
+            if (::syncfs(setting_.root) != 0)
+                result.failure = call_failure("syncfs", setting_.path_of(directory_name()), errno);
+        }
         result.end = setting_.clock.now();
         calls.leave();
         result.verified_bytes = calls.verified_bytes();

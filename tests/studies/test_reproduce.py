@@ -108,6 +108,12 @@ def test_published_and_own_scales_are_listed() -> None:
     assert lines["files"][1].startswith("up to ")
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_the_scale_of_every_study_of_a_source_is_listed(source: str) -> None:
+    portraits = [portrait_of(study_named(name)) for name in SOURCES[source].studies]
+    assert len(scale(SOURCES[source], portraits)) == len(SOURCES[source].scale)
+
+
 def test_every_omission_has_a_reason() -> None:
     text = render(SOURCES["S2"], [portrait_of(study_named("metadata-ops"))], [])
     assert "recover against the number of clients" in text

@@ -101,8 +101,11 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
 
     def most(*names: str) -> int:
         """Return the largest product of these settings in one cell, 0 if no cell has them."""
-        having = [settings for settings in every if {*names} <= settings.keys()]
-        return max((math.prod(int(settings[name]) for name in names) for settings in having), default=0)
+        products = (math.prod(settings[name] for name in names) for settings in every if has_numbers(settings, names))
+        return max(products, default=0)
+
+    def has_numbers(settings: Mapping[str, Any], names: Sequence[str]) -> bool:
+        return all(isinstance(settings.get(name), int) for name in names)
 
     def up_to(count: int, form: str) -> str:
         amount = f"{count / MIB:{form}} MiB"

@@ -209,6 +209,8 @@ class FlowOperation:
 class SmallFilesPhase:
     """Each rank works on its own pool of small files, as in Postmark (Katcher 1997).
 
+    ``syncfs``: the time of the phase ends when everything is on the device.
+
     >>> SmallFilesPhase("fill", "accumulate", 2048, 6144, files_per_rank=10).operations(ranks=2)
     20
     """
@@ -228,6 +230,7 @@ class SmallFilesPhase:
     create_percent: int = 50
     first_item: int = 0
     verify: bool = False
+    syncfs: bool = usually(False)
     flow: tuple[FlowOperation, ...] = ()
     stop: Stop = AMOUNT
     kind: Literal["small-files"] = field(default="small-files", init=False)

@@ -38,7 +38,7 @@ _SERVED = {
 class ClientScaling(Study):
     """Rate of small files written by a growing number of clients, each into its own pool.
 
-    A client is a rank of one node.
+    A client is a rank of one node. The time includes syncfs(2), so a cache in memory does not hide a slow device.
     """
 
     name = "client-scaling"
@@ -54,7 +54,7 @@ class ClientScaling(Study):
             if files < 8:
                 yield self.too_few_files(context, clients=ranks)
                 continue
-            phases = (pool_phase("fill", "accumulate", files=files, stop=context.stonewall()),)
+            phases = (pool_phase("fill", "accumulate", files=files, stop=context.stonewall(), syncfs=True),)
             yield self.cell(context, f"{ranks}", {"clients": ranks, "ranks": ranks}, phases, measures)
 
     def figures(self, results: Results) -> Sequence[Figure]:

@@ -22,6 +22,7 @@ def pool_phase(
     files: int = 0,
     transactions: int = 0,
     stop: Stop = AMOUNT,
+    syncfs: bool = False,
 ) -> SmallFilesPhase:
     """Return a phase on the pool, with S3's Postmark settings: files of 2,048 to 6,144 bytes in calls of 1,024."""
     return SmallFilesPhase(
@@ -35,6 +36,7 @@ def pool_phase(
         write_unit_bytes=UNIT_BYTES,
         transactions=transactions,
         stop=stop,
+        syncfs=syncfs,
     )
 
 

@@ -101,10 +101,10 @@ def scale(source: Source, portraits: Sequence[Portrait]) -> tuple[tuple[str, str
 
     def most(*names: str) -> int:
         """Return the largest product of these settings in one cell, 0 if no cell has them."""
-        products = (math.prod(settings[name] for name in names) for settings in every if has_numbers(settings, names))
+        products = (math.prod(int(settings[name]) for name in names) for settings in every if has_ints(settings, names))
         return max(products, default=0)
 
-    def has_numbers(settings: Mapping[str, Any], names: Sequence[str]) -> bool:
+    def has_ints(settings: Mapping[str, Any], names: Sequence[str]) -> bool:
         return all(isinstance(settings.get(name), int) for name in names)
 
     def up_to(count: int, form: str) -> str:

@@ -1,4 +1,4 @@
-"""The values of a tool's configuration file by section and key, checked against the table of the tool."""
+"""Values in another tool's configuration file by section and key, checked against the keys that the tool knows."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from strakes.interop.command_options import NEAR, bytes_of_ior, table_of, wrong
 
 _MOST_BYTES = 1 << 20
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-# Values that switch an unsupported key off.
+# Values with which an unsupported key is accepted, because they switch its feature off.
 _SWITCHED_OFF = (*_FALSE, "0.0", "-1", "none")
-# Remark on a key without effect that needs no note.
+# Remark on a key that is accepted without effect, and without a note to the user.
 QUIET = "changes nothing here"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A value in a configuration file, with its line."""
+    """One value in a configuration file, with its section, key and line number."""
 
     section: str
     key: str
@@ -33,9 +33,9 @@ class Entry:
 
 @dataclass
 class Configuration:
-    """Values and lines by section and key. ``form`` shows a key in messages: "[{}] {}" or "{}.{}".
+    """A parsed configuration file. ``form``: how messages show section and key, "[{}] {}" or "{}.{}".
 
-    ``notes``: differences from the tool.
+    ``notes``: sentences for the user on differences from the tool. ``entries``: values by section and key.
     """
 
     tool: str
@@ -46,7 +46,7 @@ class Configuration:
 
     @classmethod
     def of_file(cls, tool: str, path: Path, form: str) -> tuple[Configuration, str]:
-        """Return a configuration without values, and the text of its file. Raises BadInputError for other files."""
+        """Return an empty configuration, and the text of its file. Raises BadInputError for a file of another kind."""
         refuse_other_kind(path, tool, OTHER_KINDS[tool].name)
         what, remedy = "the configuration cannot be read", "Give the name of an existing file."
         try:
@@ -65,7 +65,7 @@ class Configuration:
             if entry.key not in known:
                 raise unknown_name(f"key {shown}", entry.key, known, self.at(entry.line))
             if place in self.entries:
-                raise BadInputError(f"{shown} is there twice", where=self.at(entry.line), remedy="Leave out one.")
+                raise BadInputError(f"{shown} is given twice", where=self.at(entry.line), remedy="Remove one.")
             self.entries[place] = entry
             refused = not_supported.get(f"{entry.section}.{entry.key}", not_supported.get(entry.key))
             if refused and entry.value and entry.value.lower() not in refused.get("allowed", _SWITCHED_OFF):
@@ -74,31 +74,31 @@ class Configuration:
                 self.note(f"{shown.rstrip('.')}: {known[entry.key]}")
 
     def note(self, text: str) -> None:
-        """Add a note, unless it exists."""
+        """Add a sentence to the notes, unless it is already there."""
         if text not in self.notes:
             self.notes.append(text)
 
     def at(self, line: int | None) -> str:
-        """Return the file and a line for messages."""
+        """Return "FILE:LINE" for messages, or only the file if the line is not known."""
         return f"{self.path}:{line}" if line else str(self.path)
 
     def text(self, section: str, key: str, default: str = "") -> str:
-        """Return the value, or the default if it is absent or empty."""
+        """Return the value of a key as text, or the default if it is absent or empty."""
         entry = self.entries.get((section, key))
         return entry.value if entry and entry.value else default
 
     def fault(self, section: str, key: str, problem: str, remedy: str) -> BadInputError:
-        """Return the error for a value, with its line."""
+        """Return an error about the value of a key, with its file and line."""
         entry = self.entries.get((section, key))
         where = self.at(entry.line if entry else None)
         return BadInputError(f"{self.form.format(section, key)}: {problem}", where=where, remedy=remedy)
 
     def flag(self, section: str, key: str, *, default: bool) -> bool:
-        """Return true or false. Raises BadInputError for anything else."""
+        """Return the value of a key as true or false. Raises BadInputError for any other value."""
         return self.word(section, key, str(default).lower(), (*_TRUE, *_FALSE)) in _TRUE
 
     def word(self, section: str, key: str, default: str, known: tuple[str, ...]) -> str:
-        """Return one of the known words. Raises BadInputError."""
+        """Return the value of a key in lower case. Raises BadInputError if it is not one of the words ``known``."""
         text = self.text(section, key, default).lower()
         if text not in known:
             problem = f"{reprlib.repr(text)} is not supported"
@@ -106,7 +106,7 @@ class Configuration:
         return text
 
     def number(self, section: str, key: str, default: float, least: float = 0.0, most: float = math.inf) -> float:
-        """Return a number between limits. Raises BadInputError."""
+        """Return the value of a key. Raises BadInputError if it is not a number from ``least`` to ``most``."""
         text = self.text(section, key, str(default))
         try:
             number = float(text)
@@ -118,11 +118,11 @@ class Configuration:
         return number
 
     def whole(self, section: str, key: str, default: int, least: int = 1, most: int = 2**30) -> int:
-        """Return a number rounded down to a whole number. Raises BadInputError."""
+        """Return the value of a key, rounded down. Raises BadInputError if it is not from ``least`` to ``most``."""
         return int(self.number(section, key, default, least, most))
 
     def size(self, section: str, key: str, default: str) -> int:
-        """Return the bytes of a size in IOR's notation (2m). Raises BadInputError."""
+        """Return the value of a key in bytes, from a size in IOR's notation (2m). Raises BadInputError."""
         text = self.text(section, key, default)
         try:
             size = bytes_of_ior(text)
@@ -134,15 +134,15 @@ class Configuration:
 
 
 def file_of(tool: str, words: Sequence[str], example: str) -> Path:
-    """Return the only word of a command line. Raises BadInputError for several, or none."""
+    """Return the path of the configuration: the only word of the command line. Raises BadInputError otherwise."""
     if len(words) != 1 or not words[0]:
         remedy = f"Give one file: strakes run -n 4 {tool} {example}"
-        raise wrong(tool, f"{tool} takes a configuration and nothing else", remedy=remedy)
+        raise wrong(tool, f"{tool} takes exactly one argument, a configuration file", remedy=remedy)
     return Path(words[0])
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadInputError:
-    """Return the error for an unknown section or key, which names the nearest known one."""
+    """Return the error for an unknown section or key. Its remedy suggests the most similar known name."""
     names = [name for name in known if name]
     near = nearest_word(name, names, cutoff=NEAR)
     nearest = f"The nearest known one is {near}. " if near else ""
@@ -150,7 +150,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], where: str) -> BadI
 
 
 def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the sections of a tool, and the keys of each with their remarks."""
+    """Return the known sections of a tool's configuration, each with its keys and the remarks on them."""
     table = table_of(tool)
     tests = {
         section: {**table["of-all-tests"], **dict.fromkeys(own, "")}
@@ -160,7 +160,7 @@ def keys_of(tool: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def help_of_keys(tool: str, usage: str, form: str) -> str:
-    """Return the help of a tool with a configuration: sections with their keys, remarks, and refused keys."""
+    """Return the help on a tool's configuration file: keys with an effect, ignored keys, and refused keys."""
     keys, not_supported = keys_of(tool), table_of(tool)["not-supported"]
     lines = [usage, "", "Sections, and the keys that have an effect:"]
     for section, remarks in keys.items():

@@ -1,7 +1,7 @@
 """``strakes run dlio CONFIG.yaml``: translate a configuration of DLIO into a plan of samples, epochs and checkpoints.
 
-Every rank is an accelerator. The samples are dropped from the page cache before the first epoch only; warnings name
-later epochs that find them there.
+Every rank is an accelerator. Samples are dropped from the page cache before the first epoch only. Warnings name the
+later epochs that read samples from the cache.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def _entries(configuration: Configuration, name: str, node: yaml.Node) -> Iterator[Entry]:
-    """Yield the values of a section. Lists, and mappings that DLIO does not have, count as one value."""
+    """Yield the values of a section. A list, or a mapping that DLIO does not know, is one value."""
     keys, older = keys_of("dlio"), table_of("dlio")["older"]
     section = "reader" if name == "data_reader" else name
     if section in ("model", "framework") and isinstance(node, yaml.ScalarNode):
@@ -88,24 +88,24 @@ def _line(node: yaml.Node) -> int:
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
 ) -> Translation:
-    """Translate ``CONFIG.yaml`` into a plan. Raises BadInputError that names the line at fault."""
+    """Translate a configuration of DLIO into a plan. Raises BadInputError with the line of an invalid value."""
     configuration = read_configuration(file_of("dlio", words, "unet3d.yaml"))
     ranks = ranks_of("dlio", asked_ranks, 0, configuration.note)
     work = _work(configuration, ranks)
     directory = _directory(work)
     phases = _phases(work)
     if len(phases) > _MOST_PHASES:
-        problem = f"makes {len(phases)} phases with the checkpoints; a plan has at most {_MOST_PHASES}"
+        problem = f"makes {len(phases)} phases, checkpoints included; a plan has at most {_MOST_PHASES}"
         raise configuration.fault("train", "epochs", problem, "Give fewer epochs.")
     names = [str(phase["name"]) for phase in phases]
     measured = tuple(name for name in names if name != "generate" or work.switches["generates"])
     if not measured:
-        remedy = "Give True to generate_data, train or checkpoint."
+        remedy = "Set generate_data, train or checkpoint to True."
         raise configuration.fault("workflow", "train", "nothing to do", remedy)
     plan = plan_of("dlio", ranks, seed, phases)
-    # The steps of a run compute for that long, whatever the file system does.
+    # Computing time of all steps, which does not depend on the file system.
     waits_s = work.steps * work.compute_s[0] * work.numbers["epochs"] if work.switches["trains"] else 0.0
-    # Allow half of the computing time and a minute for I/O.
+    # Besides the computing time, allow half of it and a minute for I/O.
     budget_s = 60.0 + 1.5 * waits_s
     return Translation(plan, directory, measured, notes=tuple(configuration.notes), budget_s=budget_s, waits_s=waits_s)
 
@@ -114,8 +114,8 @@ def translate(
 class _Work:
     """The values of a configuration by the names in the table of DLIO.
 
-    ``compute_s``: mean and standard deviation of the computing time of a step. ``steps`` of an epoch, 0 without
-    training.
+    ``compute_s``: mean and standard deviation of the computing time of a step, in seconds. ``steps``: number of steps
+    in an epoch, 0 without training.
     """
 
     configuration: Configuration
@@ -138,12 +138,12 @@ def _work(configuration: Configuration, ranks: int) -> _Work:
 
 
 def _values(kind: str, read: Callable[..., _Value]) -> dict[str, _Value]:
-    """Return the values of the keys in a table of DLIO."""
+    """Return the values of the keys in one table of DLIO, read by ``read``, by name."""
     return {name: read(**entry) for name, entry in table_of("dlio")[kind].items()}
 
 
 def _steps(work: _Work) -> int:
-    """Return the steps of an epoch. Raises BadInputError for too few samples for one or for the requested steps."""
+    """Return the number of steps in an epoch. Raises BadInputError if there are too few samples."""
     batch, steps = work.numbers["batch_samples"], work.numbers["steps"]
     samples = work.numbers["file_count"] * work.numbers["samples_per_file"]
     most = samples // batch // work.ranks
@@ -158,7 +158,7 @@ def _steps(work: _Work) -> int:
 
 
 def _directory(work: _Work) -> Path:
-    """Return data_folder, or the nearest existing directory above it. Raises BadInputError."""
+    """Return the directory to measure in: data_folder, or its nearest existing parent. Raises BadInputError."""
     wanted, place = _folder(work.configuration, "dataset", "data_folder", "./data/")
     if place != wanted:
         work.configuration.note(f"dataset.data_folder: {wanted} does not exist, so {place} is measured")
@@ -172,7 +172,7 @@ def _directory(work: _Work) -> Path:
 
 
 def _folder(configuration: Configuration, section: str, key: str, default: str) -> tuple[Path, Path]:
-    """Return a folder, and itself or the nearest existing directory above it.
+    """Return the path of a folder, and the nearest existing directory: the folder or a parent of it.
 
     Raises BadInputError if an absolute path and its parent do not exist, because a directory further up may be on
     another file system.
@@ -189,7 +189,7 @@ def _folder(configuration: Configuration, section: str, key: str, default: str) 
 
 
 def _phases(work: _Work) -> list[dict[str, object]]:
-    """Return all phases in their order."""
+    """Return the phases of the plan in the order in which they run."""
     generates, trains, checkpoints = (work.switches[name] for name in ("generates", "trains", "checkpoints"))
     phases: list[dict[str, object]] = []
     if generates or trains:
@@ -202,8 +202,8 @@ def _phases(work: _Work) -> list[dict[str, object]]:
         return phases
     if not generates:
         work.configuration.note(
-            "workflow.generate_data: the samples are generated beforehand, and not measured: strakes reads no files "
-            "but its own"
+            "workflow.generate_data: the samples are generated first, without measuring that, because strakes reads "
+            "only files of its own"
         )
     work.configuration.note("before the first epoch the samples are dropped from the page cache of the nodes")
     first, between = work.numbers["first_checkpoint"], work.numbers["epochs_between_checkpoints"]
@@ -214,7 +214,7 @@ def _phases(work: _Work) -> list[dict[str, object]]:
             saved += 1
             phases.append(_checkpoint(work, saved, "write"))
     if saved:
-        work.configuration.note("the last checkpoint is read at the end, as by a restart")
+        work.configuration.note("the last checkpoint is read at the end, as after a restart")
         phases.append(_checkpoint(work, saved, "read"))
     return phases
 
@@ -222,11 +222,11 @@ def _phases(work: _Work) -> list[dict[str, object]]:
 def _samples(work: _Work) -> dict[str, object]:
     form, average, deviation = work.words["form"], work.numbers["sample_bytes"], work.numbers["sample_stdev_bytes"]
     work.configuration.note(
-        f"dataset.format: files of {form} are files of samples, one after the other, without headers"
+        f"dataset.format: instead of files of {form}, strakes writes plain samples one after another, without headers"
     )
     if deviation > average:
         work.configuration.note(
-            f"dataset.record_length_bytes_stdev: {average}, the average, instead of {deviation}: no sample is empty"
+            f"dataset.record_length_bytes_stdev: {average} (the mean) instead of {deviation}: no sample is empty"
         )
     names = ("file_count", "samples_per_file", "sample_bytes", "subdirectories", "transfer_bytes")
     numbers = {name: work.numbers[name] for name in names}
@@ -258,7 +258,7 @@ def _checkpoint(work: _Work, number: int, operation: str) -> dict[str, object]:
     transfer = min(MIB, size)
     block = math.ceil(size / transfer) * transfer
     if block != size:
-        work.configuration.note(f"model.model_size_bytes: {block}, whole MiB, instead of {size}")
+        work.configuration.note(f"model.model_size_bytes: {block} (rounded to whole MiB) instead of {size}")
     name = {"name": f"checkpoint-{number}-{operation}", "operation": operation}
     common = {**table_of("dlio")["checkpoint"], **name, "transfer_bytes": transfer, "block_bytes": block}
     if operation == "read":

@@ -1,6 +1,6 @@
 """``strakes run io500 CONFIG.ini``: translate an IO500 configuration into a plan of its phases, in IO500's order.
 
-IO500's rules apply. Writing phases have a stonewall of 300 s; after it all ranks continue to the amount of the fastest.
+IO500's rules apply. Writing phases have a stonewall of 300 s. After it, every rank writes as much as the fastest one.
 A run with a shorter stonewall, with a missing phase, or with a phase that ends before the stonewall is INVALID.
 """
 
@@ -24,10 +24,10 @@ _MOST_STONEWALL_S = 86400
 # Phases with a score, in IO500's order, each with its keys in a plan.
 PHASES: Mapping[str, Mapping[str, object]] = options.table_of("io500")["phases"]
 _TESTS: Mapping[str, Mapping[str, object]] = options.table_of("io500")["tests"]
-# A phase without a score that a section of this name adds, and the bytes of its reads.
+# A phase without a score that runs only if the configuration has this section, and the size of its reads in bytes.
 RANDOM = "ior-rnd4k-easy-read"
 _RANDOM_BYTES = 4096
-# The only option of the interface POSIX that IO500 accepts in API and that is supported here.
+# The only supported option after POSIX in the key API.
 _DIRECT_OPTION = "--posix.odirect"
 # Sections of the extended mode. They have no score, and IO500 skips them in a standard run as well.
 _EXTENDED = re.compile(r"^(find-(easy|hard)|mdworkbench(-\w+)?|ior-rnd(4k|1mb)(-(write|read))?|concurrent|timestamp)$")
@@ -71,7 +71,7 @@ def _entries(configuration: Configuration, content: str) -> Iterator[Entry]:
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Translate ``CONFIG.ini`` into a plan. Raises BadInputError that names the line at fault."""
+    """Translate a configuration of IO500 into a plan. Raises BadInputError with the line of an invalid value."""
     configuration = read_configuration(file_of("io500", words, "config.ini"))
     ranks = options.ranks_of("io500", asked_ranks, 0, configuration.note)
     stonewall_s = configuration.whole("debug", "stonewall-time", VALID_STONEWALL_S, most=_MOST_STONEWALL_S)
@@ -82,14 +82,14 @@ def translate(
     phases = list(_phases(configuration, ranks, ranks_per_node or ranks, stonewall_s))
     measured = tuple(str(phase["name"]) for phase in phases if _runs(configuration, str(phase["name"])))
     if not measured:
-        raise BadInputError("every phase is disabled", where=str(configuration.path), remedy="Give run = TRUE to some.")
+        raise BadInputError("every phase is disabled", where=str(configuration.path), remedy="Set run = TRUE for some.")
     # Keep unmeasured phases only if they create files that a measured phase uses.
     used = {phase["files"] for phase in phases if phase["name"] in measured}
     creates = [phase for phase in phases if phase["operation"] in ("write", "file-create") and phase["files"] in used]
     needed = [phase for phase in phases if phase["name"] in measured or phase in creates]
     for phase in needed:
         if phase["name"] not in measured:
-            configuration.note(f"{phase['name']} is run because later phases need it, and not reported")
+            configuration.note(f"{phase['name']} is run because later phases need its files, but is not reported")
     directory = options.place_of("io500", Path(configuration.text("global", "datadir", "./datafiles")))
     plan = options.plan_of("io500", ranks, seed, needed)
     budget_s = float(stonewall_s * (len(needed) + 1))
@@ -105,7 +105,7 @@ def _runs(configuration: Configuration, phase: str) -> bool:
 
 
 def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: int) -> Iterator[dict[str, object]]:
-    """Yield the phases as keys of a plan, in IO500's order."""
+    """Yield each phase as the keys of a plan, in IO500's order."""
     geometry = {test: {**keys, "files": test, **_amounts(configuration, test)} for test, keys in _TESTS.items()}
     cache = {"cache": "drop-system"} if configuration.flag("global", "drop-caches", default=False) else {}
     for name, keys in PHASES.items():
@@ -126,7 +126,7 @@ def _phases(configuration: Configuration, ranks: int, node: int, stonewall_s: in
 
 
 def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
-    """Return the keys of a plan that the configuration of a test decides."""
+    """Return the keys of a plan for the amounts and directories of a test, from its section of the configuration."""
     if test == "ior-hard":
         return {"segments": configuration.whole(test, "segmentcount", 10_000_000)}
     if test != "ior-easy":
@@ -145,7 +145,7 @@ def _amounts(configuration: Configuration, test: str) -> dict[str, object]:
 
 
 def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[str, str] | None:
-    """Return the section and key that ask for O_DIRECT, by posix.odirect or by an option of the API, or None."""
+    """Return the section and key that request O_DIRECT (posix.odirect, or an option in API), or None."""
     for section in (phase, test):
         if configuration.text(section, "posix.odirect"):
             asked = configuration.flag(section, "posix.odirect", default=False)
@@ -155,7 +155,7 @@ def _asks_direct(configuration: Configuration, phase: str, test: str) -> tuple[s
 
 
 def _direct(configuration: Configuration, name: str, test: str, phase: Mapping[str, object]) -> dict[str, object]:
-    """Return whether a phase uses O_DIRECT. Raises BadInputError where it is to, and cannot."""
+    """Return the key of a plan for O_DIRECT. Raises BadInputError if it is requested, but not possible."""
     place = _asks_direct(configuration, name, test)
     transfer = phase.get("transfer_bytes")
     possible = isinstance(transfer, int) and transfer % 512 == 0
@@ -174,17 +174,17 @@ def _random(configuration: Configuration, easy: Mapping[str, object]) -> dict[st
     direct = configuration.flag(RANDOM, key, default=_asks_direct(configuration, RANDOM, "ior-easy") is not None)
     size = int(str(easy["block_bytes"])) // _RANDOM_BYTES * _RANDOM_BYTES
     if not size or int(str(easy["transfer_bytes"])) % _RANDOM_BYTES:
-        problem = f"needs transfers of ior-easy that are multiples of {_RANDOM_BYTES} bytes"
-        raise configuration.fault(RANDOM, "run", problem, "Leave it out, or choose another transferSize.")
+        problem = f"needs a transferSize of ior-easy that is a multiple of {_RANDOM_BYTES} bytes"
+        raise configuration.fault(RANDOM, "run", problem, "Leave it out, or give another transferSize.")
     amounts = {"transfer_bytes": _RANDOM_BYTES, "block_bytes": size}
     return {"name": RANDOM, "operation": "read", "access": "random", **amounts, "direct": direct}
 
 
 def fit_amounts(plan: Plan, most_bytes: int, most_items: int) -> Plan:
-    """Return the plan with amounts reduced to the given bytes and items.
+    """Return the plan with its data and files reduced to at most ``most_bytes`` and ``most_items``.
 
-    IO500's amounts are larger than a stonewall allows to write. Each rank keeps at least one transfer and one file of
-    each kind.
+    Configurations of IO500 request more than can be written before the stonewall. Each rank keeps at least one
+    transfer and one file of each kind.
     """
     if plan.bytes_on_target() <= most_bytes and plan.inodes_on_target() <= most_items:
         return plan
@@ -203,7 +203,7 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
             share = min(items_share, bytes_share) if phase.file_bytes else items_share
             fitted = replace(phase, items=max(1, int(phase.items * share)))
         elif isinstance(phase, TransferPhase):
-            # Later phases on the same files process the written amount.
+            # Later phases on the same files get the amount of the first one.
             share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
             fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
             written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)

@@ -1,4 +1,4 @@
-"""Translate command lines of IOR."""
+"""Translate command lines of IOR into plans."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_SHOWN = 3
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Translate an IOR command line into a plan. Raises BadInputError that names the option at fault.
+    """Translate an IOR command line into a plan. Raises BadInputError that names the invalid option.
 
     >>> translation = translate(["-F", "-t", "1m", "-b", "16m", "-o", "/tmp/file"], 4, seed=1)
     >>> translation.measured, translation.plan.ranks, translation.plan.bytes_on_target() // 2**20
@@ -39,7 +39,9 @@ def translate(
     common = _common(command)
     operations = [flag for flag in "wrWR" if command.flag(flag)] or ["w", "r"]
     if "w" not in operations:
-        command.note("without -w there would be nothing to read, so strakes writes first without reporting it")
+        command.note(
+            "without -w there would be nothing to read, so strakes writes the files first, without reporting that"
+        )
     # Like IOR, generate new data for each call only if they will be verified.
     pattern = "stamped" if {"W", "R"} & {*operations} else "once"
     sync = "fsync-each" if command.flag("Y") else "fsync" if command.flag("e") else "close"
@@ -61,7 +63,7 @@ def translate(
 
 
 def read(words: Sequence[str]) -> options.GivenCommand:
-    """Read the options. Raises BadInputError for one that is unknown or not supported."""
+    """Parse the options of IOR. Raises BadInputError for an unknown or unsupported option."""
     command = options.given("ior", OPTIONS, words, _expanded)
     if command.counts.get("C", 0) > 1:
         command.note("-C twice: the same as once")
@@ -69,7 +71,7 @@ def read(words: Sequence[str]) -> options.GivenCommand:
 
 
 def _common(command: options.GivenCommand) -> dict[str, object]:
-    """Return the keys that all phases share."""
+    """Return the keys of a plan that all phases share."""
     transfer, block = command.size("t", "256k"), command.size("b", "1m")
     if transfer < 1 or block % transfer:
         why = f"{block} % {transfer}"
@@ -111,7 +113,7 @@ def _common(command: options.GivenCommand) -> dict[str, object]:
 
 
 def _memory(command: options.GivenCommand) -> int:
-    """Return the bytes of -M, which may be a share of the memory of the node."""
+    """Return the bytes of memory to occupy (-M): a size, or a percentage of the node's memory."""
     share = re.fullmatch(r"(\d{1,2})%", command.text("M", ""))
     if share is None:
         return command.size("M", "0")
@@ -119,9 +121,9 @@ def _memory(command: options.GivenCommand) -> int:
 
 
 def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int, seed: int) -> dict[str, object]:
-    """Return the distance in ranks to the owner of the data.
+    """Return how far away, in ranks, the writer of the data is that a rank reads.
 
-    -C gives -Q nodes of ``node`` ranks each, one node more to check a write, as in IOR. -Z draws it from the seed.
+    With -C it is -Q nodes of ``node`` ranks each, and one node more to check a write, as in IOR. With -Z it is random.
     """
     if command.flag("Z") and ranks > 1:
         twice = " twice" if command.counts["Z"] > 1 else ""
@@ -134,16 +136,16 @@ def _shift(command: options.GivenCommand, ranks: int, node: int, *, further: int
 def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("o", "testFile")
     if len(paths) > 1 and not command.flag("F"):
-        remedy = "Give -F, for a file for each task, or measure one file at a time."
-        raise options.wrong("ior", "-o names several files, and tasks share one", remedy=remedy)
+        remedy = "Give -F (one file for each task), or measure one file at a time."
+        raise options.wrong("ior", "-o names several files, but without -F all tasks share one file", remedy=remedy)
     places = [options.place_of("ior", path.parent) for path in paths]
-    # Several files in one directory are one place.
+    # Several files may be in the same directory.
     different = list(dict.fromkeys(places))
     return different if len(different) == 1 else places
 
 
 def _expanded(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Yield an option, or the options that directives (``-O KEY=VALUE,...``) or a script (``-f``) contain."""
+    """Yield the option itself, or the options in its directives (``-O KEY=VALUE,...``) or its script (``-f``)."""
     if name not in ("O", "f"):
         yield name, value
         return
@@ -181,7 +183,9 @@ def _script(path: Path) -> str:
     if len(tests) > 1:
         shown = "; ".join(f"strakes run ior -O {shlex.quote(test[1:])}" for test in tests[:_MOST_SHOWN])
         remedy = f"Run each of them: {shown}{'; ...' if len(tests) > _MOST_SHOWN else ''}"
-        raise options.wrong("ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one", remedy=remedy)
+        raise options.wrong(
+            "ior", f"-f {path}: the script has {len(tests)} tests", why="a run has one test", remedy=remedy
+        )
     return tests[0][1:]
 
 

@@ -1,4 +1,4 @@
-"""Translate command lines of mdtest."""
+"""Translate command lines of mdtest into plans."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from strakes.interop import command_options as options
 from strakes.interop.command_io500 import fit_amounts
 
 OPTIONS = options.options_of("mdtest")
-# Limit of the directories in a tree.
+# Maximum number of directories in a tree.
 _MOST_DIRECTORIES = 65536
 
 
 def translate(
     words: Sequence[str], asked_ranks: int | None, seed: int, _ranks_per_node: int | None = None
 ) -> options.Translation:
-    """Translate an mdtest command line into a plan. Raises BadInputError that names the option at fault.
+    """Translate an mdtest command line into a plan. Raises BadInputError that names the invalid option.
 
     >>> translation = translate(["-d", "/tmp", "-n", "100", "-F", "-u"], 2, seed=1)
     >>> translation.measured
@@ -26,19 +26,21 @@ def translate(
     """
     command = read(words)
     if command.flag("F") and command.flag("D"):
-        remedy = "Give one of them, or neither for both."
+        remedy = "Give -F for files, -D for directories, or neither for both."
         raise options.wrong("mdtest", "-F and -D together leave nothing to do", remedy=remedy)
     if command.text("a", "POSIX").upper() != "POSIX":
         raise options.wrong("mdtest", f"-a {command.text('a', '')}: no such interface", remedy="One of: POSIX.")
     ranks = options.ranks_of("mdtest", asked_ranks, 0, command.note)
     common, items = _common(command)
     wanted = [flag for flag in "CTErU" if command.flag(flag)] or list("CTErU")
-    # Always create, because the other phases need items.
+    # Always create the items, because the other phases need them.
     chosen = [(option, phase) for option, phase in _phases(command, ranks, items) if option in [*wanted, "C"]]
     phases = [{**common, **phase} for _, phase in chosen]
     measured = tuple(str(phase["name"]) for option, phase in chosen if option in wanted)
     if "C" not in wanted:
-        command.note("without -C there would be nothing to work on, so strakes creates first without reporting it")
+        command.note(
+            "without -C there would be nothing to work on, so strakes creates the items first, without reporting that"
+        )
     if not measured:
         remedy = "mdtest reads files, not directories: leave out -D or -E."
         raise options.wrong("mdtest", "this command line measures nothing", remedy=remedy)
@@ -49,12 +51,12 @@ def translate(
 
 
 def read(words: Sequence[str]) -> options.GivenCommand:
-    """Read the options. Raises BadInputError for one that is unknown or not supported."""
+    """Parse the options of mdtest. Raises BadInputError for an unknown or unsupported option."""
     return options.given("mdtest", OPTIONS, words)
 
 
 def _phases(command: options.GivenCommand, ranks: int, items: int) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield the option that asks for each phase, and its keys in a plan."""
+    """Yield for each phase the option that requests it, and its keys in a plan."""
     written, read, stride = command.size("w", "0"), command.size("e", "0"), command.whole("N", 0)
     if read and read != written and not command.flag("D"):
         raise options.wrong(
@@ -93,7 +95,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
     items = _items(command, leaves if command.flag("L") else directories)
     common: dict[str, object] = {
         "kind": "metadata",
-        # Full paths, which the kernel walks in every call, as in mdtest. Other plans measure without that.
+        # Use full paths, as mdtest does: the kernel walks the whole path in every call. Other plans avoid that.
         "paths": "mdtest",
         "directory": "unique" if command.flag("u") else "shared",
         "items": items,
@@ -110,7 +112,7 @@ def _common(command: options.GivenCommand) -> tuple[dict[str, object], int]:
 
 
 def _items(command: options.GivenCommand, directories: int) -> int:
-    """Return the items of each task; like mdtest, the same number in each directory."""
+    """Return the number of items of each task. As in mdtest, all directories get the same number."""
     wanted, each_directory = command.whole("n", 0), command.whole("I", 0)
     if wanted and each_directory:
         raise options.wrong("mdtest", "-n and -I together are not supported", remedy="Give -n, or -I with -z and -b.")
@@ -124,7 +126,7 @@ def _items(command: options.GivenCommand, directories: int) -> int:
 
 def _directories(command: options.GivenCommand) -> list[Path]:
     paths = command.paths("d", ".")
-    # mdtest creates its directory, but no parents. A parent can represent one missing directory, but not two.
+    # mdtest creates a missing directory, so measure in its parent, unless several directories have that parent.
     places = [options.place_of("mdtest", path if path.exists() else path.absolute().parent) for path in paths]
     return [
         options.place_of("mdtest", path) if places.count(place) > 1 else place

@@ -22,16 +22,16 @@ from strakes.studies.plan_run import Fit
 Fate = Literal["used", "quiet", "noted", "refused"]
 # Prefix of IOR's directives in its table of options.
 DIRECTIVE = "directive."
-# Least similarity (difflib's ratio) of a suggested word: a wrong suggestion is worse than none.
+# Minimum similarity (difflib's ratio) of a suggested word: a wrong suggestion is worse than none.
 NEAR = 0.75
 _LAUNCHED = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS")
 
 
 @dataclass(frozen=True)
 class ForeignOption:
-    """One option of a tool. ``fate``: used in the plan, quiet (without effect), or noted or refused with ``says``.
+    """One option of a tool. ``fate``: used, quiet (ignored), noted or refused (``says``: the note or remedy).
 
-    ``words``: its description in the help. ``takes``: it has a value.
+    ``words``: description of the option in the help. ``takes``: whether the option takes a value.
     """
 
     words: str
@@ -42,13 +42,13 @@ class ForeignOption:
 
 @cache
 def table_of(tool: str) -> dict[str, Any]:
-    """Return the table of a tool's options, sections or keys."""
+    """Return the table of a tool's command-line options, or of the keys of its configuration file."""
     path = resources.files("strakes.interop") / "tables" / f"{tool}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def options_of(tool: str) -> dict[str, ForeignOption]:
-    """Return the options in the table of a tool.
+    """Return the command-line options of a tool by name.
 
     >>> options_of("ior")["t"].takes, options_of("mdtest")["B"].fate
     (True, 'refused')
@@ -57,7 +57,7 @@ def options_of(tool: str) -> dict[str, ForeignOption]:
 
 
 def wrong(tool: str, what: str, why: str = "", remedy: str = "") -> BadInputError:
-    """Return the error for a command line of a tool that cannot be run."""
+    """Return an error about a command line of another tool."""
     return BadInputError(what, where=f"strakes run {tool}", why=why, remedy=remedy)
 
 
@@ -66,8 +66,8 @@ class Translation:
     """The plan of a command line, for ``directory`` and further directories, to which ranks are assigned round-robin.
 
     ``measured``: the phases that the tool would report. ``notes``: differences from the tool. ``fit``: reduces amounts
-    that exceed the limits. ``budget_s``: time that one run needs, if known. ``waits_s``: time that one run computes,
-    independent of the file system.
+    that exceed the limits. ``budget_s``: seconds that one run needs, if known. ``waits_s``: seconds of computing in one
+    run, which does not depend on the file system.
     """
 
     plan: Plan
@@ -83,7 +83,7 @@ class Translation:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool. ``translate`` takes words, ranks (None: not given), a seed and ranks per node."""
+    """A tool whose command lines can be run. ``translate``: the function of this name in the tool's module."""
 
     options: Mapping[str, ForeignOption]
     translate: Callable[..., Translation]
@@ -91,7 +91,7 @@ class Tool:
 
 
 def tool_of(name: str) -> Tool:
-    """Return ior, mdtest, dlio or io500. Only the module of that tool is imported, because YAML imports slowly."""
+    """Return the tool named ior, mdtest, dlio or io500. Imports only its module, because importing YAML is slow."""
     tool = import_module(f"strakes.interop.command_{name}").TOOL
     assert isinstance(tool, Tool)
     return tool
@@ -99,7 +99,7 @@ def tool_of(name: str) -> Tool:
 
 @dataclass
 class GivenCommand:
-    """The options of one command line: the last value and the count of each, and notes for the user."""
+    """Parsed options of one command line: the last value and the count of each option, and notes for the user."""
 
     tool: str
     values: dict[str, str] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class GivenCommand:
     notes: list[str] = field(default_factory=list)
 
     def paths(self, name: str, default: str) -> tuple[Path, ...]:
-        """Return the value as paths separated by @. Raises BadInputError for an empty path."""
+        """Return the value of an option as paths, split at @. Raises BadInputError for an empty path."""
         texts = self.text(name, default).split("@")
         if not all(texts):
             raise wrong(self.tool, f"{shown(name)} is empty", remedy=f"Give a name: {shown(name)} {default}")
@@ -118,18 +118,18 @@ class GivenCommand:
         return name in self.counts
 
     def text(self, name: str, default: str) -> str:
-        """Return the value as it was typed."""
+        """Return the value of an option as it was typed, or the default."""
         return self.values.get(name, default)
 
     def whole(self, name: str, default: int, least: int = 0) -> int:
-        """Return the value as a whole number. Raises BadInputError that names the option."""
+        """Return the value of an option as a whole number. Raises BadInputError that names the option."""
         text = self.values.get(name, str(default))
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < least:
             raise wrong(self.tool, f"{shown(name)} {text}: not a whole number of at least {least}")
         return int(text)
 
     def size(self, name: str, default: str) -> int:
-        """Return a size in bytes, typed as the tools want it (4k, 2m, 1g).
+        """Return the value of an option in bytes, from a size in the tools' notation (4k, 2m, 1g).
 
         Raises BadInputError that names the option.
         """
@@ -140,7 +140,7 @@ class GivenCommand:
             raise wrong(self.tool, f"{shown(name)} {text}: {error.what}", remedy=error.remedy) from error
 
     def note(self, text: str) -> None:
-        """Add a note on a difference from the tool, unless it exists."""
+        """Add a note on a difference from the tool, unless it is already there."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -153,7 +153,7 @@ def given(
 ) -> GivenCommand:
     """Parse a command line with the tool's table. Raises BadInputError for an unknown or unsupported option.
 
-    ``expand`` replaces an option and its value by others.
+    ``expand``: replaces an option and its value by the options and values that they stand for.
 
     >>> table = {"t": ForeignOption("transfer size", takes=True), "F": ForeignOption("file per process")}
     >>> command = given("ior", table, ["-F", "-t=1m"])
@@ -173,7 +173,7 @@ def given(
 
 
 def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the options of ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
+    """Yield options and values from ``-wr``, ``-b16m``, ``-b=16m``, ``-b 16m``, ``--name`` and ``--name=value``."""
     # getopt also accepts abbreviated names.
     names = (word[2:].partition("=")[0] for word in words if word.startswith("--"))
     if strange := next((name for name in names if name and name not in options), ""):
@@ -195,7 +195,7 @@ def _pairs(tool: str, options: Mapping[str, ForeignOption], words: Sequence[str]
 
 
 def unknown(tool: str, options: Mapping[str, ForeignOption], word: str) -> BadInputError:
-    """Return the error for an unknown option, which names the nearest supported one."""
+    """Return the error for an unknown option. Its remedy suggests the most similar supported option."""
     name = word.lstrip("-").partition("=")[0]
     usable = [name for name, option in options.items() if option.fate != "refused"]
     other_case = name.swapcase()
@@ -236,7 +236,7 @@ def help_text(tool: str, options: Mapping[str, ForeignOption]) -> str:
 
 
 def bytes_of_ior(text: str) -> int:
-    """Return the bytes of a size as IOR and mdtest read it: the first letter of its unit, binary. Raises BadInputError.
+    """Return a size in bytes. As in IOR, only the first letter of a unit counts: k is 1024. Raises BadInputError.
 
     >>> bytes_of_ior("4MB"), bytes_of_ior("64k"), bytes_of_ior("47008")
     (4194304, 65536, 47008)
@@ -245,7 +245,7 @@ def bytes_of_ior(text: str) -> int:
 
 
 def ranks_of(tool: str, asked: int | None, stated: int, note: Callable[[str], None]) -> int:
-    """Return the number of ranks: the smaller of strakes run -n and the tool's own option, or the given one, else 1.
+    """Return the number of ranks: the smaller of strakes run -n and the tool's own option, the only one given, or 1.
 
     Raises BadInputError if a launcher has started strakes several times.
     """
@@ -284,9 +284,9 @@ def translated(
     shift: str,
     keep: bool = False,
 ) -> Translation:
-    """Return the translation of a command line.
+    """Return the translation of a command line. ``shift``: the option with which ranks use files of other ranks.
 
-    Raises BadInputError if the option ``shift`` makes ranks use files of ranks in another directory.
+    Raises BadInputError if these files are in another directory.
     """
     shifts = {getattr(phase, "rank_shift", 0) for phase in plan.phases}
     turns = len(directories)

@@ -1,6 +1,6 @@
 """Export of IO500's phases in the format of its result_summary.txt.
 
-A phase that was measured several times has its median, and its interval in a comment line below the score.
+If a phase was measured several times, the summary has its median, and its interval in a comment below the score.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from strakes.runs.run import Run
 
 BANDWIDTHS = tuple(name for name in PHASES if name.startswith("ior-"))
 RATES = tuple(name for name in PHASES if name not in BANDWIDTHS)
-# IO500's spelling of phases, if it differs.
+# Phases that IO500 spells differently.
 _THEIRS = {RANDOM: "ior-rnd4K-easy-read"}
 _INVALID = " [INVALID]"
 
@@ -28,7 +28,7 @@ def to_io500_summary(run: Run) -> str:
     known = {*PHASES, RANDOM}
     cell = next((one for one in run.cells if one.measures and {part.phase for part in one.measures} <= known), None)
     if cell is None:
-        remedy = "Make one: strakes run io500 config.ini"
+        remedy = "Make such a run: strakes run io500 config.ini"
         raise BadInputError("this run has no phases of IO500", where=run.id, remedy=remedy)
     results = results_of(run)
     values: dict[str, float] = {}
@@ -60,7 +60,7 @@ def to_io500_summary(run: Run) -> str:
 
 
 def _faults(phase: str, stopped_by: Sequence[str], plan: Plan) -> list[str]:
-    """Return why IO500 would call a phase INVALID: a short stonewall, or an end before the stonewall."""
+    """Return the reasons why IO500 would call a phase INVALID: a short stonewall, or an end before the stonewall."""
     if not phase.endswith("-write"):
         return []
     stop = next(one.stop for one, _ in plan.each() if one.name == phase and hasattr(one, "stop"))

@@ -57,13 +57,13 @@ def to_ior_json(run: Run) -> dict[str, object]:
 
 
 def _work(cell: Cell, name: str) -> dict[str, Any]:
-    """Return the parameters of a phase under IOR's names; for an imported cell, those in its settings."""
+    """Return the parameters of a phase under IOR's names. An imported cell has them in its settings."""
     keys: Mapping[str, Any] = {**cell.settings, "operation": name}
     if not cell.imported:
         keys = asdict(next(phase for phase, _ in cell.plan.each() if phase.name == name))
     layout = keys.get("layout", "")
     return {
-        "operation": keys.get("operation"),  # phases of small files have several
+        "operation": keys.get("operation"),  # absent in phases of small files, which have several
         "API": str(keys.get("backend", keys.get("api", "posix"))).upper(),
         "access": _LAYOUTS.get(layout, layout),
         "numTasks": int(cell.settings.get("ranks", 1)),

@@ -1,7 +1,7 @@
 """Export of the estimates of a run as OpenMetrics text, for Prometheus and node_exporter's textfile collector.
 
-Only one metric has the run's id, because as a label of all metrics it would start new time series with every run. All
-metrics are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text.
+Only one metric has the run's id as a label: on all metrics, the label would start new time series with every run.
+All metrics are gauges, so that the file is valid both as OpenMetrics and as older Prometheus text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BY_UNIT = {"B/s": BANDWIDTH, "op/s": RATE, "s": TIME, "%": SHARE, "B": AMOUNT}
 
 
 def to_openmetrics(run: Run) -> str:
-    """Return the text, with the final line that OpenMetrics requires."""
+    """Return the estimates of a run as OpenMetrics text, with the final line that OpenMetrics requires."""
     from prometheus_client.core import GaugeMetricFamily
     from prometheus_client.openmetrics.exposition import generate_latest
 

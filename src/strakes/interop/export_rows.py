@@ -20,7 +20,7 @@ from strakes.survey.analysis_collect import collect, metric_value
 from strakes.survey.analysis_held_back import held_share
 from strakes.tuning.portraits import build_portrait
 
-# Times are seconds, sizes bytes; ``settings`` is a JSON object. p50_s to slowest_s: latencies of all calls of a phase.
+# Columns. Times are in seconds, sizes in bytes; ``settings`` is a JSON object. p50_s to slowest_s: latencies of calls.
 _OF_RUN = ("run", "kind", "name", "created", "target", "file_system", "host", "imported")
 _OF_VISIT = ("purpose", "block", "visit", "started_unix_s")
 _OF_PHASE = ("elapsed_s", "bytes", "operations", "errors")
@@ -38,7 +38,7 @@ def results_of(run: Run) -> Results:
 
 
 def rows(run: Run) -> Iterator[dict[str, object]]:
-    """Yield one row for each measured value, with all of COLUMNS, and None for unknown values."""
+    """Yield one row for each measured value. It has all keys of COLUMNS; unknown values are None."""
     results = results_of(run)
     shared = {
         "run": run.id,

@@ -25,7 +25,7 @@ _TIMES = ("%a %b %d %H:%M:%S %Y", "%m/%d/%Y %H:%M:%S")
 
 @dataclass(frozen=True)
 class ForeignFigure:
-    """A figure that a tool reports. ``values`` in B/s or op/s, one for each repetition if the file has them."""
+    """A figure that a tool reports. ``values``: in B/s or op/s, one for each repetition if the file has them."""
 
     name: str
     metric: RateMetric
@@ -34,15 +34,15 @@ class ForeignFigure:
 
     @property
     def identity(self) -> str:
-        """Return name, metric and settings as text."""
+        """Return name, metric and settings as text, to compare figures."""
         return json.dumps([self.name, self.metric, dict(self.settings)], sort_keys=True)
 
 
 @dataclass(frozen=True)
 class Foreign:
-    """One test of a result file. ``when`` is None and texts are empty if the file does not say.
+    """One test of a result file. ``when`` is None, and texts are empty, if the file does not contain them.
 
-    ``stated``: conclusions of the tool (a score). ``notes``: restrictions on the figures. ``form``: name of the format.
+    ``stated``: results of the tool as text (a score). ``notes``: restrictions on the figures. ``form``: file format.
     """
 
     tool: str
@@ -57,17 +57,17 @@ class Foreign:
     form: str = ""
 
     def fingerprint(self) -> str:
-        """Return 16 hex digits of tool, command, path and settings: equal for imports of the same measurement."""
+        """Return a hash of tool, command, path and settings in 16 hex digits, equal for the same measurement."""
         figures = sorted(figure.identity for figure in self.figures)
         return hashlib.sha256(json.dumps([self.tool, self.command, self.path, figures]).encode()).hexdigest()[:16]
 
 
-# Exceeds every real measurement, and the product of two of them is finite.
+# Upper limit of a rate: above every real one, and so low that the product of two rates is finite.
 _MOST = 1e24
 
 
 def slug(text: str) -> str:
-    """Return a name in the form that ids have.
+    """Return a name as an id: lower case, with hyphens between the words.
 
     >>> slug("File creation"), slug("ior_easy_write")
     ('file-creation', 'ior-easy-write')
@@ -124,14 +124,14 @@ def gathered(figures: Iterable[ForeignFigure]) -> tuple[ForeignFigure, ...]:
 
 
 def cells_and_visits(foreign: Foreign) -> tuple[list[Cell], list[Visit]]:
-    """Return the figures as the store keeps measurements: one cell for each figure, one visit for each value."""
+    """Return the figures as the store keeps measurements: a cell for each figure, a visit for each value."""
     cells: list[Cell] = []
     visits: list[Visit] = []
     seen: Counter[str] = Counter()
     started_unix_s = foreign.when.timestamp() if foreign.when else 0.0
     fingerprint = foreign.fingerprint()
     for figure in foreign.figures:
-        # The same operation with other settings gets a number.
+        # Further figures of the same operation, with other settings, get a number.
         seen[figure.name] += 1
         key = figure.name if seen[figure.name] == 1 else f"{figure.name}-{seen[figure.name]}"
         measures = (Measure(figure.name, figure.metric),)

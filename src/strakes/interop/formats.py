@@ -1,7 +1,7 @@
-"""The foreign formats that strakes reads.
+"""The formats of other tools that strakes reads.
 
-A file is a list of tests. A new format is a reader and one line here: in TABLES for a format of a whole file, in JSON
-for objects of JSON, in PRINTED for texts.
+A file contains one or more tests. To add a format, write a reader and add one line here: to TABLES if the format is
+that of a whole file, to JSON for JSON objects, to PRINTED for printed text.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from strakes.interop.foreign import Foreign
 from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, cut, json_documents, without
 from strakes.interop.reader_pasted import UTF_16, plain_text
 
-# Results are small; a larger file is something else.
+# Maximum size of a result file in bytes. Results are small; a larger file is something else.
 MOST_BYTES = 256 * 1024 * 1024
-# A JSON value takes at least 100 bytes of memory.
+# Maximum number of JSON values in a file. Each takes at least 100 bytes of memory.
 _MOST_VALUES = 2_000_000
 _MOST_SHOWN = 10
 _Text = TypeVar("_Text")
@@ -34,14 +34,14 @@ _Text = TypeVar("_Text")
 
 @dataclass(frozen=True)
 class Format(Generic[_Text]):
-    """A format: its display name, a pattern of its text, and its reader."""
+    """A format: its name for users, the pattern that recognises its text, and its reader."""
 
     name: str
     pattern: re.Pattern[str]
     read: Callable[[_Text], Iterator[Result]]
 
 
-# The pattern matches at the beginning of the file.
+# Formats of whole files. The pattern matches at the beginning of the file.
 TABLES: tuple[Format[Block], ...] = (
     Format(
         "IO500 ini",
@@ -51,13 +51,13 @@ TABLES: tuple[Format[Block], ...] = (
     Format("IOR CSV", re.compile(r"\s*access,bw\(MiB/s\),"), ior.read_csv),
     Format("elbencho CSV", re.compile(r"\s*ISO date,.*operation,"), elbencho.read_csv),
 )
-# The pattern occurs in the object.
+# Formats of JSON objects. The pattern occurs somewhere in the object.
 JSON: tuple[Format[Sequence[Document]], ...] = (
     Format("elbencho JSON", re.compile(r'"phase_type"'), elbencho.read_json),
     Format("fio JSON", re.compile(r'"fio version"'), fio.read_json),
     Format("IOR JSON", re.compile(r'"bwM[iI]B"'), ior.read_json),
 )
-# Texts that are refused by name.
+# Texts that are recognised, but not supported: name, first line, remedy.
 _REFUSED = (
     (
         "fio text",
@@ -76,7 +76,7 @@ _REFUSED = (
         "Import the file that elbencho wrote with --csvfile, --jsonfile or --resfile.",
     ),
 )
-# Printed texts; a file may have several.
+# Printed texts. A file may contain several of them.
 PRINTED: tuple[Printed, ...] = (
     *(io500.TEXT, ior.TEXT, mdtest.TEXT, elbencho.TEXT),
     *(Printed(name, re.compile(opens), remedy=remedy) for name, opens, remedy in _REFUSED),
@@ -86,15 +86,15 @@ FORMATS = (
     *(known.name for known in JSON),
     *(tool.name for tool in PRINTED if tool.read),
 )
-# Faults of a file that its reader notices only when a part is missing or of another type.
+# Exceptions of a reader if a part of the file is missing or has an unexpected type.
 _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-# A file with a zero byte this early is sparse or binary, not a result.
+# A file with a zero byte among this many first bytes is sparse or binary, not a result.
 _BEGINNING_BYTES = 4096
 
 
 @dataclass(frozen=True)
 class ResultFile:
-    """The tests in a file, in their order, and the lines of results that were not understood."""
+    """The tests in a file, in order, and the lines of results that could not be read."""
 
     tests: tuple[Foreign, ...]
     unread: tuple[Unread, ...] = ()
@@ -141,7 +141,7 @@ def read_file(path: Path) -> ResultFile:
 
 
 def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
-    """Yield format ("" if unknown), results and remedy of each part: the whole file, or JSON objects and texts."""
+    """Yield format ("" if unknown), results and remedy for each part: the whole file, or JSON objects and texts."""
     if table := next((known for known in TABLES if known.pattern.match(text)), None):
         block = Block(1, text.split("\n"))
         yield table.name, list(_read(table.name, table.read, block, block)), ""
@@ -155,12 +155,12 @@ def _parts(text: str) -> Iterator[tuple[str, list[Result], str]]:
         if tool and tool.read:
             yield tool.name, list(_read(tool.name, tool.read, block, block)), ""
         else:
-            why = tool.name if tool else "rates of a tool that is not known"
+            why = tool.name if tool else "rates of an unknown tool"
             yield tool.name if tool else "", [block.unread(why)], tool.remedy if tool else ""
 
 
 def _read(name: str, read: Callable[[_Text], Iterator[Result]], text: _Text, block: Block) -> Iterator[Result]:
-    """Yield the results in a text. A fault in ``block`` ends them with its lines."""
+    """Yield the results in a text. If the reader fails, yield the lines of ``block`` as not read, and stop."""
     try:
         for result in read(text):
             yield replace(result, form=name) if isinstance(result, Foreign) else result

@@ -17,7 +17,7 @@ from strakes.runs.run import Run
 from strakes.runs.store import Store
 
 UNKNOWN_TARGET = "(not known)"
-# Tools whose command lines `strakes run` understands, with their parsers.
+# Tools whose command lines `strakes run` can run, with their parsers.
 _RUNNABLE = {"ior": ior.read, "mdtest": mdtest.read}
 
 
@@ -60,7 +60,7 @@ def _keep_test(path: Path, test: Foreign, left_out: str, store: Store, target: s
 
 
 def _again(foreign: Foreign) -> str:
-    """Return the command that does the same work with strakes; empty if the file does not contain it."""
+    """Return the strakes command that does the same work, or "" if the file has no command line."""
     if foreign.tool == "io500":
         return "strakes run io500 CONFIG.ini"
     words = for_shell(foreign.command).split(" ")
@@ -82,6 +82,6 @@ def _ranks(foreign: Foreign) -> int:
 
 
 def _launched(foreign: Foreign) -> str:
-    """Return the command line with mpiexec, which the tools do not print."""
+    """Return the command line with mpiexec in front, because the tools print only their own part of it."""
     command, ranks = for_shell(foreign.command), _ranks(foreign)
     return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

@@ -1,4 +1,4 @@
-"""Cut a file into the runs of tools in it: blocks of printed text, JSON documents and CSV rows."""
+"""Split a result file into the output of each tool run: blocks of printed text, JSON documents and CSV rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from strakes.interop.foreign import Foreign
 
-# A line with a rate; outside of every known tool it belongs to a result that is not read.
+# A line with a rate. Outside of the output of a known tool, it belongs to a result that cannot be read.
 _RATE = re.compile(r"\d\s*(?:[KMGT]i?B/s(?:ec)?|[kK]?IOPS|ops/s(?:ec)?)\b")
 
 
 @dataclass(frozen=True)
 class Unread:
-    """Lines ``first`` to ``last`` of the file, which belong to a result that was not understood; ``why`` in words."""
+    """A result that could not be read, in the lines ``first`` to ``last`` of a file, and the reason."""
 
     first: int
     last: int
@@ -33,7 +33,7 @@ Result = Foreign | Unread
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive lines of a file; ``first`` is the number of the first one."""
+    """Consecutive lines of a file. ``first``: line number of the first of them."""
 
     first: int
     lines: Sequence[str]
@@ -44,11 +44,11 @@ class Block:
         return "\n".join(self.lines)
 
     def unread(self, why: str) -> Unread:
-        """Return the block as one that was not understood."""
+        """Return a record that this block could not be read, with the reason."""
         return Unread(self.first, self.first + len(self.lines) - 1, why)
 
     def line_unread(self, line: str, why: str) -> Unread:
-        """Return one of the lines as not understood."""
+        """Return a record that one line of this block could not be read, with the reason."""
         number = self.first + list(self.lines).index(line)
         return Unread(number, number, why)
 
@@ -62,11 +62,11 @@ class Block:
         ]
 
     def pairs(self, pattern: re.Pattern[str]) -> dict[str, str]:
-        """Return the first two groups of each line that the pattern matches as key and value; the first key counts."""
+        """Return keys and values: two groups of the pattern in each matching line. Of equal keys the first counts."""
         return {pair[1]: pair[2] for line in reversed(self.lines) if (pair := pattern.match(line))}
 
     def search(self, pattern: str) -> str:
-        """Return the first group of the pattern, or "" without a match."""
+        """Return the first group of the first match of the pattern, or "" without a match."""
         found = re.search(pattern, self.text, re.MULTILINE)
         return found[1].strip() if found else ""
 
@@ -75,8 +75,8 @@ class Block:
 class Printed:
     """A tool that prints results as text.
 
-    ``opens``: its first line. ``table``: a line of its results, which may have been copied without the first line.
-    ``ends``: its last line. ``read``: its reader, None for a tool that is recognised but not supported.
+    Patterns: ``opens`` is its first line, ``ends`` its last line, and ``table`` a line of its results, which may have
+    been copied without the first line. ``read``: its reader, None for a tool that is recognised but not supported.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Printed:
 
 
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
-    """Yield the blocks of each tool in the text, and with None the lines between them that have a rate."""
+    """Yield each tool with a block of its output. Other lines are a block without a tool (None) if one has a rate."""
     known, lines = tuple(tools), text.split("\n")
     starts: list[tuple[int, Printed | None]] = [(0, None)]
     only_opened = True
@@ -96,7 +96,7 @@ def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, B
         current = starts[-1][1]
         opened = next((tool for tool in known if tool.opens.match(line)), None)
         found = opened or next((tool for tool in known if tool.table and tool.table.match(line)), None)
-        # Several first lines below each other belong to one run.
+        # Several consecutive first lines belong to one run.
         if found and not (found is current and (only_opened or not opened)):
             starts.append((index, found))
             current, only_opened = found, True
@@ -140,7 +140,7 @@ def json_documents(text: str) -> list[Document]:
 
 
 def without(text: str, blocks: Iterable[Block]) -> str:
-    """Return the text with empty lines in the place of the blocks."""
+    """Return the text with the lines of the blocks replaced by empty lines."""
     lines = text.split("\n")
     for block in blocks:
         lines[block.first - 1 : block.first - 1 + len(block.lines)] = [""] * len(block.lines)
@@ -148,9 +148,9 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 
 
 def csv_rows(block: Block) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header, which files that were appended to repeat, and rows that were cut off.
+    """Yield the rows of a CSV with a header, also rows that were cut off. Skip headers that appending repeated.
 
-    The last column may be missing, or have commas without quotation marks.
+    The last column may be missing, or contain commas without quotation marks.
     """
     header = next(line for line in block.lines if line.strip())
     columns = header.strip().split(",")

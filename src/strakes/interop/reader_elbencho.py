@@ -36,7 +36,7 @@ _MIB = {"MiB": 1.0, "MB": 1e6 / MIB}
 class _Phase:
     """An operation of a run with its rates, and its total in MiB or entries.
 
-    The rates are "mib" and "entries"; the reads of a phase with reads and writes have "read mib" and "read entries".
+    Keys of the rates are "mib" and "entries"; for reads during a phase of writes, "read mib" and "read entries".
     """
 
     operation: str
@@ -49,7 +49,7 @@ class _Phase:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV: one row for each phase, with its rates until the last thread finished."""
+    """Read the CSV: one row for each phase. Rates are those at the end of the slowest thread."""
     rows = list(csv_rows(block))
     yield from (row for row in rows if isinstance(row, Unread))
     yield from _runs(_of_row(row) for row in rows if not isinstance(row, Unread))
@@ -91,7 +91,7 @@ def read_text(block: Block) -> Iterator[Result]:
     runs = list(_runs(whole))
     if not runs:
         yield block.unread("the table has no rates")
-    left_out = f"{counted(len(phases) - len(whole), 'table')} left out that elbencho services printed, one each"
+    left_out = f"{counted(len(phases) - len(whole), 'table')} left out, which each show only one service of elbencho"
     yield from (replace(run, notes=(left_out,) if len(whole) < len(phases) else ()) for run in runs)
 
 
@@ -141,7 +141,7 @@ def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:
 
 
 def _figures(phase: _Phase) -> Iterator[ForeignFigure]:
-    """Yield the figures of one operation. If some ranks read while others write, the names distinguish them."""
+    """Yield the figures of one operation. If some ranks read while others write, the figures have different names."""
     settings = _settings(phase.settings)
     mixed = bool(phase.rates.get("read mib") or phase.rates.get("read entries"))
     for part, side in (("", "-write" if mixed else ""), ("read ", "-read")):

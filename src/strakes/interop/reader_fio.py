@@ -32,7 +32,7 @@ def read_json(documents: Sequence[Document]) -> Iterator[Result]:
 
 
 def _runs(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the runs in a document. Scripts collect several in a list under any key."""
+    """Return the runs of fio in a JSON document. Scripts collect several runs in a list under a key of their choice."""
     if "jobs" in document or "client_stats" in document:
         return [document]
     lists = (value for value in document.values() if isinstance(value, list))
@@ -64,7 +64,7 @@ def _run(run: Mapping[str, Any]) -> Foreign:
 
 def _jobs(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     jobs: Sequence[Mapping[str, Any]] = document.get("jobs") or document.get("client_stats") or []
-    # Servers add a job that is the sum of the others; some print only the sum.
+    # With fio servers, one more job is the sum of the others. Some outputs contain only the sum.
     return [job for job in jobs if job.get("jobname") != "All clients"] or jobs
 
 
@@ -78,7 +78,7 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
     for settings, same in together.values():
         for direction in ("read", "write", "trim", "mixed"):
             sides = [job[direction] for job in same if job.get(direction)]
-            # Before 3.0 io_bytes was in KiB, and these two keys were not there.
+            # Before fio 3.0, io_bytes was in KiB, and these two keys did not exist.
             units = [1 if {"io_kbytes", "bw_bytes"} & side.keys() else KIB for side in sides]
             moved = [_number(side, "io_bytes") * unit for side, unit in zip(sides, units, strict=True)]
             stated = [_number(side, "bw_bytes") or _number(side, "bw") * KIB for side in sides]
@@ -93,9 +93,9 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
 
 
 def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
-    """Return all work over the time of the slowest job, as in fio's own summary; else the sum of the stated rates.
+    """Return the total work by the time of the slowest job, as fio's summary does, or else the sum of the rates.
 
-    The amounts are finer than the rates, which are whole numbers of KiB/s and, before 2.2, of operations.
+    The work is more precise: fio rounds rates to whole KiB/s and, before version 2.2, to whole operations per second.
     """
     runtimes_ms = [_number(side, "runtime") for side in sides]
     if sides and all(amounts) and all(runtimes_ms):

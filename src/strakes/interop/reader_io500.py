@@ -13,13 +13,13 @@ _RESULT = re.compile(
     r"[ \t]*\[RESULT(-invalid)?\s*\]\s+(?:(?:BW|IOPS)\s+(?:phase \d+\s+)?)?"
     r"(\S+)\s+(\S+)\s+(G[Ii]?B/s|k[Ii][Oo][Pp][Ss])\s*:\s*time(.*)$"
 )
-# In 2017: "3/ior-easy-read BW:476671.16 MB/s time: 637s", "1/md-easy-create IOPs:28320.444 time:313s".
+# Format of 2017: "3/ior-easy-read BW:476671.16 MB/s time: 637s", "1/md-easy-create IOPs:28320.444 time:313s".
 _FIRST = re.compile(r"[ \t]*\d+/(\S+) (?:BW:(\S+) MB/s|IOPs:(\S+)) +time:()(.*)")
 _SCORE = re.compile(r"[ \t]*\[SCORE[^\]]*\]\s*(.*)$")
 _FIRST_SCORE = re.compile(r"IO-500 (?:(?:bw|md) )?score:.*$")
 _SECTION = re.compile(r"\s*\[([A-Za-z0-9-]+)\]\s*$")
 _KEY = re.compile(r"\s*([A-Za-z_-]+)\s*=\s*(.*?)\s*$")
-# The scripts divided IOR's MiB/s by 1024 and called the result GB/s: published summaries until 2019 agree with the
+# Older scripts divided IOR's MiB/s by 1024 and called the result GB/s: published summaries until 2019 agree with the
 # output of IOR in the same directory only if read as GiB/s.
 _FACTORS = {"gib/s": float(GIB), "gb/s": float(GIB), "kiops": 1e3, "mb/s": 1e6, "iops": 1.0}
 _INVALID = re.compile(r"\bINVALID\b|-invalid\]|\binvalid run\b")
@@ -27,7 +27,7 @@ _COMMAS = "the numbers in the file have decimal commas"
 
 
 def read_text(block: Block) -> Iterator[Result]:
-    """Read the lines of results and the score. The log of a run has each result twice: when it came, and at the end."""
+    """Read the lines of results and the score. A log has each result twice: during the run, and at its end."""
     rates: dict[str, tuple[float, str]] = {}
     stated, invalid, commas, first_score = [], [], False, []
     for line in block.lines:
@@ -48,7 +48,7 @@ def read_text(block: Block) -> Iterator[Result]:
         if (rate := number(value)) is not None and name != "timestamp":
             found = (rate * _FACTORS[unit], unit)
             if rates.setdefault(name, found) != found:
-                yield block.line_unread(line, f"another result of {name}")
+                yield block.line_unread(line, f"it differs from the first result of {name}")
     if first_score:
         stated.append(f"IO500 states: {'; '.join(first_score)}")
     if not rates:
@@ -102,7 +102,7 @@ def read_ini(block: Block) -> Iterator[Result]:
 
 TEXT = Printed(
     "IO500 summary",
-    # The scripts began with the name of the system.
+    # The older scripts print the name of the system first.
     opens=re.compile(r"[ \t]*IO500 version |System:\s+\S+\s*$"),
     table=re.compile(rf"(?:{_RESULT.pattern})|(?:{_FIRST.pattern})"),
     ends=_SCORE,

@@ -12,7 +12,7 @@ from strakes.interop.foreign import Foreign, ForeignFigure, gathered, number, ti
 from strakes.interop.reader_blocks import Block, Document, Printed, Result, Unread, csv_rows
 from strakes.model.portrait import Setting
 
-# IOR's words for the settings of strakes.
+# Names of settings in IOR, and in strakes.
 _SETTINGS = {
     "api": "api",
     "access": "layout",
@@ -38,7 +38,7 @@ _SUMMARY = re.compile(r"\s*(?:Operation\b|Summary of all tests:)")
 _MAX = re.compile(r"^\s*Max (Write|Read):\s+(\S+) MiB/sec")
 _MAX_ONLY = "the file holds only the fastest repetition (Max Write, Max Read)"
 _TEST_ID, _OPTIONS = re.compile(r"\s*(?:TestID\s*:|Test \d+ started)"), re.compile(r"\s*(?:Options|Summary):\s*$")
-# In JSON.
+# Patterns of the JSON summary.
 _TEST = re.compile(r'(?="TestID"\s*:\s*\d+\s*,\s*"StartTime")')
 _RESULT = re.compile(r'\{[^{}]*"access"\s*:[^{}]*\}')
 _JSON_OPTIONS, _JSON_PARAMETERS = (
@@ -78,7 +78,7 @@ def _read_test(test: Block, facts: Mapping[str, str], *, in_table: bool) -> Iter
 
 
 def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: str) -> list[Result]:
-    """Return the test with its repetitions in MiB/s, or nothing if none has a usable rate."""
+    """Return the test, or an empty list if no repetition has a usable rate. ``rates``: operations with MiB/s."""
     settings = _settings(facts)
     figures = [
         ForeignFigure(access, "bytes_per_s", (rate * MIB,), settings)
@@ -102,7 +102,7 @@ def _test(rates: Sequence[tuple[str, str]], facts: Mapping[str, str], *notes: st
 
 
 def _path(facts: Mapping[str, str]) -> str:
-    """Return the test file. If its name is relative, return the directory instead, if IOR printed it."""
+    """Return the path of the test file. If it is relative, return the directory that IOR printed, if any."""
     name, directory = facts.get("test filename") or facts.get("testfilename") or "", facts.get("path", "")
     return name if name.startswith("/") or not directory else directory
 
@@ -143,7 +143,7 @@ def _json_pairs(text: str) -> dict[str, str]:
 
 
 def read_csv(block: Block) -> Iterator[Result]:
-    """Read the CSV summary: one row for each repetition; the repetitions of each test count from 0."""
+    """Read the CSV summary: one row for each repetition. The number of the repetition begins at 0 in each test."""
     tests: list[tuple[dict[str, str], list[tuple[str, str]]]] = []
     seen: set[tuple[str, str]] = set()
     for row in csv_rows(block):

@@ -1,4 +1,4 @@
-"""mdtest: the summary it prints (1.8 to 4.1)."""
+"""mdtest: the summary that it prints (versions 1.8 to 4.1)."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def read_text(block: Block) -> Iterator[Result]:
 
 
 def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
-    """Yield the mean rate of each operation that was run, and the lines with other columns than the header."""
-    # Max, Min, Mean, Std Dev; newer versions print them for ranks, then for iterations.
+    """Yield the mean rate of each operation that was run, and lines whose columns do not match the header."""
+    # Columns are Max, Min, Mean and Std Dev. Newer versions print these twice: over ranks, then over iterations.
     columns: list[str] = []
     for line in table.lines:
         if _TIMES.match(line):
@@ -67,20 +67,20 @@ def _rows(table: Block) -> Iterator[tuple[str, float] | Unread]:
             values = row[2].split()
             mean = len(columns) - 1 - columns[::-1].index("Mean") if "Mean" in columns else 2
             if len(values) != max(len(columns), 4) and not (len(columns) == 7 and len(values) == 8):
-                yield table.line_unread(line, "it has other columns than the header")
+                yield table.line_unread(line, "its columns do not match the header")
             elif rate := number(values[mean]):
                 yield row[1], rate
 
 
 def _trees(block: Block, kind: str) -> Iterator[tuple[str, float]]:
-    """Yield the rate of trees, which older versions print outside of the table."""
+    """Yield the rate of creating or removing trees, which older versions print outside of the table."""
     for found in map(_OLD_TREE.match, block.lines):
         if found and found[1] == kind and (rate := number(found[2])):
             yield f"Tree {kind}", rate
 
 
 def _paths(text: str, command: str) -> str:
-    """Return the directories, as mdtest writes several ("a@b"): some versions print only one."""
+    """Return the directories, separated by @. Some versions print only one, so the command line (-d) comes first."""
     asked = re.search(r"""(?:^|\s)['"]?-d['"]?[ =]*['"]?([^\s'"]+)""", command)
     paths = dict.fromkeys(re.findall(r"^[ \t]*Path\s*:\s*(\S+)", text, re.MULTILINE))
     return asked[1] if asked and ("@" in asked[1] or len(paths) < 2) else "@".join(paths)

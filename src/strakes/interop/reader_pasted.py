@@ -1,4 +1,4 @@
-"""Remove the changes of terminals, launchers, mailers and editors from printed results."""
+"""Undo changes that terminals, launchers, mailers and editors made to printed results."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _LONGEST = 64
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Colours, cursor movements and window titles (ECMA-48).
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?)")
-# Rows of IOR and mdtest, the only ones wider than the 72 to 80 columns of mail, and the rest of one on the next line.
+# A row of IOR or mdtest that a mailer wrapped at 72 to 80 columns, and the rest of the row on the next line.
 _WRAPPED = re.compile(
     r"^( *(?:write |read |Operation |(?:File|Directory|Tree) \w+ ).{45,})\n"
     r" *((?:[-+.\d]+|nan|Dev|Std Dev)(?: +[-+.\d]+)*) *$",
     re.MULTILINE,
 )
-# No prefix of launchers, loggers, quotes or timestamps is longer.
+# Maximum length of a prefix that a launcher, logger, mailer or time stamp puts before each line.
 _LONGEST_PREFIX = 80
 # Look for prefixes only in the first 1 MiB: a live log may have millions of lines.
 _BEGINNING = 1 << 20
 
 
 def plain_text(content: bytes, tools: Iterable[Printed]) -> str:
-    """Return the text of a file with ends of lines, spaces and margins as the tools print them.
+    """Return the text of a file as the tool printed it, without changed line ends, colours and prefixes of lines.
 
     >>> plain_text(b"> \\x1b[1ma\\x1b[0m\\r\\n", ())
     '> a\\n'
@@ -41,13 +41,13 @@ def plain_text(content: bytes, tools: Iterable[Printed]) -> str:
     if shapes:
         text = re.sub(rf"^(?:{'|'.join(shapes)})", "", text, flags=re.MULTILINE)
     if any(shape.endswith('" {0,0}') for shape in shapes):
-        # Lines as strings of JSON, as Ansible and notebooks keep them.
+        # Ansible and notebooks store each line as a JSON string.
         text = re.sub(r'(?:\\n)?",?$', "", text, flags=re.MULTILINE).replace('\\"', '"')
     return _WRAPPED.sub(r"\1 \2", text)
 
 
 def _prefixes(lines: list[str], tools: Iterable[Printed]) -> Iterator[str]:
-    """Yield patterns of prefixes before the first line of a result and, with other digits, most lines below it."""
+    """Yield patterns of prefixes that the first line of a result and most lines below it have, with any digits."""
     begins = [pattern.pattern for tool in tools for pattern in (tool.opens, tool.table) if pattern]
     opening = re.compile(rf"(.{{1,{_LONGEST_PREFIX}}}?)(?:{'|'.join([*begins, '{ *$'])})")
     for index, line in enumerate(lines):

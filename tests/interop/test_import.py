@@ -247,7 +247,7 @@ def test_each_elbencho_table_is_a_measurement_and_mixed_phases_give_writes_and_r
 
 def test_tables_printed_by_elbencho_services_are_not_repetitions() -> None:
     assert values("elbencho-services.txt") == {"write": [2630]}
-    assert foreign("elbencho-services.txt").notes == ("4 tables left out, which each show only one service of elbencho",)
+    assert foreign("elbencho-services.txt").notes == ("4 tables left out, because each shows one service only",)
 
 
 def test_an_elbencho_csv_gives_writes_and_reads_of_a_mixed_phase(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_directories_that_cannot_be_read_are_reported(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("strakes.predict.namespace.os.scandir", refuse)
     text = said(tmp_path, "--mdts", "2")
-    assert f"Could not be read, and so count as empty: {tmp_path}/closed" in text
+    assert f"Counted as empty, because they could not be read: {tmp_path}/closed" in text
     assert "3 directories read" in text
 
 

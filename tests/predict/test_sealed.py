@@ -324,7 +324,7 @@ def test_stated_limits_are_read_and_others_refused(tmp_path: Path) -> None:
         ("[limits.mdt]\n", "states no limit"),
         ("", "states no limit"),
         ("limits = 3\n", "states no limit"),
-        ("[limits.mdt]\noperations_per_s = 3\n[other]\n", "'other' is not known here"),
+        ("[limits.mdt]\noperations_per_s = 3\n[other]\n", "'other' is not known in this file"),
         ("[limits.mdt\n", "not valid TOML"),
     ],
 )

@@ -91,7 +91,7 @@ def read_text(block: Block) -> Iterator[Result]:
     runs = list(_runs(whole))
     if not runs:
         yield block.unread("the table has no rates")
-    left_out = f"{counted(len(phases) - len(whole), 'table')} left out, which each show only one service of elbencho"
+    left_out = f"{counted(len(phases) - len(whole), 'table')} left out, because each shows one service only"
     yield from (replace(run, notes=(left_out,) if len(whole) < len(phases) else ()) for run in runs)
 
 

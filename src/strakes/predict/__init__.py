@@ -1,4 +1,4 @@
-"""Forecasts of large systems from runs on small ones, sealed until the large system is measured.
+"""Forecasts of large systems from runs on small ones, stored unchangeably until the large system is measured.
 
-Stored runs enter (``gather.py``), forecasts with intervals leave (``forecasts.py``). First file to read: ``model.py``.
+``gather.py`` reads stored runs, ``forecasts.py`` makes forecasts with intervals. First file to read: ``model.py``.
 """

@@ -1,4 +1,4 @@
-"""The size that a forecast is for (``--at clients=2000,mdts=5``), and limits that data sheets state."""
+"""The requested size of a forecast (``--at clients=2000,mdts=5``), and limits of hardware from data sheets."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from strakes.predict.levels import MeasuredLevel, Part, Scale
 _COUNTS = ("clients", "nodes", "ranks", "mdts", "osts", "files")
 _REMEDY = "Give any of clients, ranks, mdts, osts and files, such as --at clients=2000,mdts=5."
 _MOST = 10**12
-# Sizes further out were never checked: the furthest pair of the population is 150 times apart.
+# Maximum ratio of the requested size to the measured one. Forecasts were checked up to a ratio of 150.
 _FURTHEST = 1000
 _MOST_CAPACITY = 1e18
-# Keys of [limits]: the part, and the unit of the figures that it limits.
+# Table and key in a file of limits: the part of the system, and the unit of the figures that the part limits.
 _STATED: Mapping[tuple[str, str], tuple[Part, str]] = {
     ("client", "operations_per_s"): ("clients", "op/s"),
     ("client", "bytes_per_s"): ("clients", "B/s"),
@@ -37,12 +37,12 @@ _KNOWN = "Known are " + ", ".join(f"[limits.{table}] {key}" for table, key in _S
 
 @dataclass(frozen=True)
 class Asked:
-    """The dimensions of the scale that change, with their numbers."""
+    """The requested numbers of clients, ranks, targets and files. Those not given stay as measured."""
 
     counts: Mapping[str, int]
 
     def scale(self, measured: Scale, *, rank_is_client: bool = False) -> Scale:
-        """Return the scale asked for, with the measured number of ranks of each client unless ranks are given."""
+        """Return the requested scale. Unless ranks are given, each client has as many as in the measurement."""
         counts: dict[str, Any] = dict(self.counts)
         if "clients" in counts and "ranks" not in counts:
             counts["ranks"] = counts["clients"] * (1 if rank_is_client else max(1, measured.ranks // measured.clients))
@@ -52,17 +52,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class Stated:
-    """``capacities``: of one unit of a part, by the unit of the figures that it limits (``op/s`` or ``B/s``)."""
+    """Limits from data sheets: the capacity of one unit of a part, for figures in ``op/s`` or in ``B/s``."""
 
     capacities: Mapping[tuple[Part, str], float] = field(default_factory=dict)
 
     def of(self, unit: str) -> dict[Part, float]:
-        """Return the limits of figures with that unit."""
+        """Return the limits, by part, of figures in a unit."""
         return {part: capacity for (part, limits), capacity in self.capacities.items() if limits == unit}
 
 
 def parse_asked(text: str) -> Asked:
-    """Parse ``clients=2000,mdts=5``. Raises BadInputError.
+    """Parse the option --at. Raises BadInputError for unknown names and invalid numbers.
 
     >>> parse_asked("clients=2000, mdts=5").counts
     {'clients': 2000, 'mdts': 5}
@@ -95,16 +95,16 @@ def _count(name: str, value: str, text: str) -> int:
 
 
 def read_stated(path: Path) -> Stated:
-    """Read the tables in ``[limits]``: capacities of one unit of each part.
+    """Read a TOML file of limits: a table ``[limits.PART]`` has the capacity of one unit of each part.
 
-    Raises BadInputError.
+    Raises BadInputError for unknown names and invalid values.
     """
     file = read_toml(path, "the file of limits", "limits")
     capacities: dict[tuple[Part, str], float] = {}
     tables = file.values.get("limits")
     for key in file.values:
         if key != "limits":
-            raise file.error((key,), f"{key!r} is not known here", remedy=f"{_KNOWN} {_EXAMPLE}")
+            raise file.error((key,), f"{key!r} is not known in this file", remedy=f"{_KNOWN} {_EXAMPLE}")
     if not isinstance(tables, dict) or not tables:
         raise BadInputError("the file of limits states no limit", where=str(path), remedy=f"{_EXAMPLE} {_KNOWN}")
     for table, values in tables.items():
@@ -121,7 +121,7 @@ def read_stated(path: Path) -> Stated:
 
 
 def _capacity(key: str, value: Any) -> float:
-    """Return a capacity above zero; a rate in bytes needs a unit. Raises BadInputError."""
+    """Return a capacity. Raises BadInputError if it is not above zero, or if a rate in bytes has no unit."""
     if key == "bytes_per_s":
         if not isinstance(value, str):
             remedy = 'Write, for example, "12GB/s" or "11GiB/s" in bytes, "100Gb/s" in bits.'
@@ -143,10 +143,11 @@ def _capacity(key: str, value: Any) -> float:
 def why_unknown(
     levels: Sequence[MeasuredLevel], scale: Scale, stated: Mapping[Part, float], *, ranks_needed: bool
 ) -> str:
-    """Return why no forecast at a scale is possible; empty if one is.
+    """Return why a forecast at this scale is impossible, or "" if it is possible.
 
-    More targets or files need a measurement with several numbers of them, or a counter or a stated limit. With
-    ``ranks_needed`` so do more ranks: the population has rates of network file systems only.
+    For other numbers of targets or files than measured, there must be measurements with several numbers of them, a
+    counter of their use or a stated limit. ``ranks_needed``: the same holds for ranks, because the fitted population
+    has only rates of network file systems.
     """
     for name, words in _WORDS.items():
         most = max(getattr(level.scale, name) for level in levels)
@@ -157,7 +158,7 @@ def why_unknown(
     for name in needed:
         numbers = {getattr(level.scale, name) for level in levels}
         if getattr(scale, name) not in numbers and len(numbers) == 1 and name not in known:
-            return f"measured with one number of {_WORDS[name]} only, without a counter or a stated limit for them"
+            return f"only one number of {_WORDS[name]} was measured, and there is no counter or stated limit for them"
     return ""
 
 

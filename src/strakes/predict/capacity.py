@@ -1,4 +1,4 @@
-"""Capacities of the parts of a system, by counters of their busy time and by data sheets."""
+"""Capacities of the parts of a system, from counters of their busy time and from data sheets."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from itertools import permutations
 
 from strakes.predict.levels import PARTS, MeasuredLevel, Part, Scale
 
-# Standard error of a busy share, by CephFS metadata servers with limited processors (bench/prediction/cephfs.json).
+# Standard error of a busy share (0 to 1), from CephFS metadata servers with limited processors
+# (bench/prediction/cephfs.json).
 _BUSY_ERROR = 0.045
-# Below this share a counter bounds a part only at five times its load, with an error of more than a fifth.
+# Minimum busy share. Below it, the capacity would be more than five times the load, with an error of over a fifth.
 _LEAST_BUSY = 0.2
-# Logarithm of delivered by stated capacity, and its standard deviation: systems deliver a fifth less than stated.
+# Mean and standard deviation of log(delivered / stated capacity): systems deliver about a fifth less than stated.
 _STATED = (-0.2, 0.3)
-# Standard errors beyond which two measurements contradict each other: of many pairs one in a hundred does by chance.
+# A difference of more standard errors than this is a contradiction. Among many pairs, one in a hundred is by chance.
 _CONTRADICTION = 3.0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Levels and stated limits that agree; ``counters`` and ``limits``: parts whose ones were refuted and left out."""
+    """Measurements and stated limits that agree. ``counters``, ``limits``: parts whose counter or limit was refuted."""
 
     levels: tuple[MeasuredLevel, ...]
     stated: Mapping[Part, float]
@@ -34,11 +35,11 @@ class Evidence:
         return frozenset({part for level in self.levels for part in level.busy} | set(self.stated))
 
     def carried(self, part: Part) -> list[tuple[Scale, float, float]]:
-        """Return the capacity of a part by its counters: logarithms with their standard errors."""
+        """Return the capacity of a part at each scale with a counter: scale, logarithm, and standard error."""
         return [(level.scale, *each) for level in self.levels if (each := _carried(level, part)) is not None]
 
     def promised(self, part: Part) -> tuple[float, float] | None:
-        """Return the capacity of one unit of a part by its data sheet, or its measured rate if higher."""
+        """Return the stated capacity of one unit of a part, or its measured rate if higher: logarithm and error."""
         if part not in self.stated:
             return None
         most = max(level.log_value - math.log(level.scale.units(part)) for level in self.levels)
@@ -46,7 +47,7 @@ class Evidence:
 
 
 def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -> Evidence:
-    """Leave out counters and stated limits that the measurements refute."""
+    """Return the measurements and stated limits without counters and limits that other measurements refute."""
     limits = tuple(part for part in stated if any(_exceeds(level, part, stated[part]) for level in levels))
     counters = tuple(part for part in PARTS if _is_refuted(part, levels))
     kept = tuple(
@@ -57,7 +58,7 @@ def evidence_of(levels: Sequence[MeasuredLevel], stated: Mapping[Part, float]) -
 
 
 def _carried(level: MeasuredLevel, part: Part) -> tuple[float, float] | None:
-    """Return the rate of a part that is busy all the time: a logarithm and its standard error."""
+    """Return the rate at which a part would be busy all the time: its logarithm, and the standard error of that."""
     share = level.busy.get(part, 0.0)
     if share <= _LEAST_BUSY:
         return None

@@ -1,4 +1,4 @@
-"""Forecasts for a terminal."""
+"""Forecasts and their scores as text for a terminal."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def render(forecasts: Sequence[FigureForecast]) -> str:
 
 
 def say_score(score: Score) -> str:
-    """Return one figure of a sealed forecast with its measurement."""
+    """Return a sentence that compares one figure of a sealed forecast with its measurement."""
     middle = show(score.forecast, score.unit)
     ends = show_range(score.low, score.high, score.unit, beside=middle)
     inside = "inside" if score.covered else "OUTSIDE"
@@ -45,7 +45,7 @@ def say_score(score: Score) -> str:
 
 
 def say_off(factor: float) -> str:
-    """Return a factor of error as a share.
+    """Return an error, given as a factor, as a percentage, or as a multiple from 2 on.
 
     >>> say_off(1.24), say_off(3.5)
     ('24 %', '3.5 times')
@@ -79,4 +79,6 @@ def _say_saturates(forecast: Forecast) -> str:
 
 def _say_left_out(level: MeasuredLevel, figure: FigureLevels) -> str:
     what = f"{show(math.exp(level.log_value), figure.unit)} with {level.scale.text}"
-    return f"left out: {what}: caches of clients answered there, or here; servers answer more slowly."
+    return (
+        f"left out: {what}: caches of clients answered in only one of the two measurements; servers answer more slowly."
+    )

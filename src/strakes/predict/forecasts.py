@@ -18,10 +18,10 @@ from strakes.runs.run import Run
 
 @dataclass(frozen=True)
 class FigureForecast:
-    """One figure: ``forecast`` is None if UNKNOWN, and ``why`` says the reason.
+    """Forecast of one figure. If it is UNKNOWN, ``forecast`` is None and ``why`` is the reason.
 
-    ``measured``: the outermost level, as scale and value. ``notes``: counters and limits that were left out, and other
-    cautions, as sentences.
+    ``measured``: the largest measured scale and the value there. ``notes``: sentences on counters and limits that were
+    left out, and other cautions.
     """
 
     figure: FigureLevels
@@ -33,7 +33,7 @@ class FigureForecast:
 
 
 def forecast_figures(figures: Sequence[FigureLevels], asked: Asked, stated: Stated) -> tuple[FigureForecast, ...]:
-    """Return one forecast for each figure, in their order."""
+    """Return one forecast for each figure, in the order of the figures."""
     return tuple(_forecast(figure, asked, stated) for figure in figures)
 
 
@@ -58,24 +58,25 @@ def _forecast(figure: FigureLevels, asked: Asked, stated: Stated) -> FigureForec
 def _notes(figure: FigureLevels, model: Model) -> list[str]:
     evidence = model.evidence
     notes = [
-        f"Left out: how busy {PART_NAMES[part]} were. More was measured than that allows." for part in evidence.counters
+        f"Left out: how busy {PART_NAMES[part]} were. A higher rate was measured than that allows."
+        for part in evidence.counters
     ]
     notes += [
-        f"Left out: the limit stated for {PART_NAMES[part]}. More than that was measured." for part in evidence.limits
+        f"Left out: the limit stated for {PART_NAMES[part]}. A higher rate was measured." for part in evidence.limits
     ]
     if model.transient:
         notes.append(
-            "Left out: sizes before growth steeper than linear, which comes from caches or a warm-up and ends."
+            "Left out: small sizes, because rates then grew faster than linearly, which caches or a warm-up explain."
         )
     if len({level.scale for level in figure.comparable}) - len(model.transient) == 1:
-        notes.append("One size does not show the growth of this system, so it grows as other file systems do.")
+        notes.append("One size does not show how this system grows, so it is assumed to grow like other file systems.")
     return notes
 
 
 def forecast_document(
     runs: Sequence[Run], asked: Asked, stated: Stated, forecasts: Sequence[FigureForecast], now: datetime | None = None
 ) -> dict[str, Any]:
-    """Return forecasts, inputs and date."""
+    """Return the JSON document: forecasts, inputs and date. ``now``: the date, by default the present time."""
     return {
         "schema": 1,
         "created": (now or datetime.now(UTC)).isoformat(timespec="seconds"),

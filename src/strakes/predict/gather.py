@@ -1,4 +1,4 @@
-"""The figures of stored runs with the levels that were measured of each."""
+"""The figures of stored runs, each with its measurements at all scales (levels)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from strakes.runs.run import Run, told_as_damage
 from strakes.studies.compose import from_memory
 from strakes.survey.analysis_build import results_of
 
-# Settings that are part of the scale; all others identify a figure.
+# Settings that belong to the scale of a measurement. All other settings identify the figure.
 _SCALE_SETTINGS = ("ranks", "clients", "nodes", "metadata_targets", "stripe_count", "files", "of", "writers")
 # Ratio of the standard errors of median and mean of normally distributed values.
 _NORMAL_MEDIAN = 1.2533
 
 
 def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
-    """Return every figure, in the order of the runs' cells.
+    """Return all figures of some runs, in the order of the runs' cells.
 
     Raises BadInputError for a run of the tuner.
     """
@@ -73,9 +73,9 @@ def figures_of(runs: Sequence[Run]) -> tuple[FigureLevels, ...]:
 
 
 def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Scale:
-    """Return the scale of a cell; ``nodes``: their number by its samples.
+    """Return the scale of a cell. ``nodes``: number of nodes in its samples, 0 if unknown.
 
-    Clients are nodes, or sessions of libcephfs. The number of data targets is known from a layout only.
+    A client is a node, or a session of libcephfs. The number of data targets is only known if the cell sets a layout.
     """
     ranks = max(1, cell.plan.ranks)
     return Scale(
@@ -90,7 +90,7 @@ def scale_of(cell: Cell, settings: Mapping[str, Setting], nodes: int = 0) -> Sca
 def _told(
     run: Run, cell: Cell, phase: str, visits: Sequence[Visit], device: str, measured: Measured
 ) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
-    """Return the level of a figure in a cell, if any, and the settings that identify the figure."""
+    """Return the measurement of a figure in a cell, or None, and the settings that identify the figure."""
     level = level_in(measured, cell, phase, visits, device)
     if level is not None:
         level = replace(level, from_cache=from_memory(measured, run.facts), requests=_requests(visits))
@@ -98,7 +98,7 @@ def _told(
 
 
 def _imported(measured: Measured) -> tuple[MeasuredLevel | None, dict[str, Setting]]:
-    """Return the same of another tool's result, which has no counters; no level without a number of ranks."""
+    """Return the same as ``_told`` for another tool's result. Without a number of ranks the measurement is None."""
     apart = {name: value for name, value in measured.settings.items() if name not in (*_SCALE_SETTINGS, "items")}
     ranks = _number(measured.settings.get("ranks"))
     if ranks is None:
@@ -118,19 +118,19 @@ def _is_undivided(cell: Cell, samples: Sequence[Sample]) -> bool:
 
 
 def level_of(measured: Measured, scale: Scale, busy: Mapping[Part, float] | None = None) -> MeasuredLevel | None:
-    """Return the level of one figure at a scale, or None if only pilots ran."""
+    """Return the measurement of a figure at a scale, or None if only pilots ran. ``busy``: busy shares of parts."""
     seen = [each.value for each in measured.observations if each.purpose != "pilot"]
     logs = [math.log(value) for value in seen if 0 < value < math.inf]
     if not logs:
         return None
     middle, runs = median(logs), len(logs)
-    # The median deviation of few runs is too small (Croux, Rousseeuw 1992).
+    # Correct the median absolute deviation, which is too small for few runs (Croux, Rousseeuw 1992).
     scatter = 1.4826 * runs / (runs - 0.8) * median(abs(value - middle) for value in logs)
     return MeasuredLevel(scale, middle, _NORMAL_MEDIAN * scatter / math.sqrt(runs), busy or {}, runs=runs)
 
 
 def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit], device: str) -> MeasuredLevel | None:
-    """Return the level of one figure in a cell with its counters, or None if only pilots ran."""
+    """Return the measurement of a figure in a cell with its counters, or None if only pilots ran."""
     own = [visit for visit in visits if visit.purpose != "pilot"]
     samples = [sample for visit in own if (sample := sample_named(visit.samples, phase)) is not None]
     ranks = max(1, cell.plan.ranks)
@@ -140,9 +140,9 @@ def level_in(measured: Measured, cell: Cell, phase: str, visits: Sequence[Visit]
 
 
 def _requests(visits: Sequence[Visit]) -> float | None:
-    """Return the requests to metadata servers for each operation, or None if not counted.
+    """Return the mean number of requests to metadata servers per operation, or None if they were not counted.
 
-    Counters cover all phases of a visit, so only visits with metadata phases alone are used.
+    Counters cover all phases of a visit, so only visits that have nothing but metadata phases are used.
     """
     requests = operations = 0.0
     for visit in visits:
@@ -155,7 +155,7 @@ def _requests(visits: Sequence[Visit]) -> float | None:
 
 
 def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
-    """Return the busy share of the file system's device, where it was counted."""
+    """Return the mean busy share (0 to 1) of the file system's device, empty if it was not counted."""
     shares = [
         min(1.0, float(counted["busy_s"]) / sample.elapsed_s)
         for sample in samples
@@ -165,7 +165,7 @@ def _device_busy(samples: Sequence[Sample], device: str) -> dict[Part, float]:
 
 
 def _together(levels: Sequence[MeasuredLevel]) -> MeasuredLevel:
-    """Return one level of the runs with one scale; half of the range between runs counts as error."""
+    """Combine the measurements of several runs at one scale. Half of the range between runs adds to the error."""
     values = [level.log_value for level in levels]
     between = (max(values) - min(values)) / 2
     error = math.hypot(fmean(level.log_error for level in levels), between) / math.sqrt(len(levels))

@@ -1,4 +1,4 @@
-"""The runs that a forecast is made from, and the file system that they measured."""
+"""Check the runs that a forecast is made from, and identify the file system that they measured."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from strakes.runs.run import Run
 
 @dataclass(frozen=True)
 class MeasuredFileSystem:
-    """``kind``: its type as mounts name it; ``source``: the mounted device or export; empty if unknown."""
+    """A measured file system. ``kind``: type of the mount. ``source``: mounted device or export. "" means unknown."""
 
     kind: str = ""
     source: str = ""
     mount_point: str = ""
 
     def is_same_as(self, other: MeasuredFileSystem) -> bool:
-        """Compare type and source, and the mount point for a source that names no server or device, such as tmpfs.
+        """Compare type and source, and the mount point if the source names no server or device (tmpfs).
 
         >>> nfs = MeasuredFileSystem("nfs4", "srv:/x", "/mnt/a")
         >>> nfs.is_same_as(MeasuredFileSystem("nfs4", "srv:/x", "/mnt/b"))
@@ -32,18 +32,18 @@ class MeasuredFileSystem:
 
     @property
     def text(self) -> str:
-        """Return it in words."""
+        """Return the file system as text for messages."""
         return f"{self.kind or 'unknown'} ({self.source}) at {self.mount_point}"
 
 
 def file_system_of(run: Run) -> MeasuredFileSystem:
-    """Return the file system of a run by its facts."""
+    """Return the file system that a run measured, from the facts stored in it."""
     facts = run.facts
     return MeasuredFileSystem(*(str(facts.get(key) or "") for key in ("file_system", "device", "mount_point")))
 
 
 def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
-    """Return each run once, and a sentence for each that is not complete.
+    """Return the runs without duplicates, and a sentence for each run that is not complete.
 
     Raises BadInputError for runs of several file systems.
     """
@@ -55,7 +55,7 @@ def inputs_of(runs: Sequence[Run]) -> tuple[tuple[Run, ...], list[str]]:
             raise BadInputError(
                 "the runs are of different file systems",
                 where=f"{described[0].id}: {first.text}; {other.id}: {second.text}",
-                remedy="Give runs of one file system; make one forecast for each.",
+                remedy="Give runs of one file system, and make a forecast for each file system.",
             )
     unfinished = [run.id for run in once if run.manifest["status"] != "complete"]
     return once, [f"The run {name} is not complete; its measurements so far are used." for name in unfinished]

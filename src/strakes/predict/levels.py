@@ -1,4 +1,4 @@
-"""Sizes of a system and of its load, and the levels that were measured of one figure at them."""
+"""Scales (sizes of a system and its load), and levels (measurements of one figure at one scale)."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ PART_NAMES: Mapping[Part, str] = {
     "osts": "the data targets",
     "shared": "something that all ranks share, such as a lock",
 }
-# Levels whose requests for each operation differ by more than this factor did not do the same work.
+# Measurements whose requests per operation differ by more than this factor did not do the same work.
 _SAME_WORK = 1.25
-# Contention makes rates fall by less than this factor; a level faster than that was answered from caches.
+# Contention lowers rates by less than this factor, so a small scale that is faster was answered from caches.
 _TOO_FAST = 20.0
 
 
 @dataclass(frozen=True)
 class Scale:
-    """``clients``: nodes that use the file system. ``ranks``: their processes together. ``osts``: 0 where not known.
+    """Size of a system and its load: numbers of clients, ranks, metadata targets, data targets (0: unknown) and files.
 
-    ``files``: their number before the measurement. ``undivided``: each rank has a directory on one metadata target
-    and the same amount of work, and the last rank ends the phase.
+    ``clients``: nodes that use the file system. ``ranks``: processes on all of them. ``files``: existing before the
+    measurement. ``undivided``: each rank has equal work in its own directory on one metadata target.
     """
 
     clients: int = 1
@@ -49,9 +49,9 @@ class Scale:
     undivided: bool = field(default=False, compare=False)
 
     def units(self, part: Part) -> float:
-        """Return how many of that part there are.
+        """Return how many units of a part there are.
 
-        Undivided directories load targets unevenly; the number is then the total load by that on the busiest target.
+        Undivided directories load targets unevenly, so for them it is the total load divided by the largest one.
 
         >>> Scale(clients=4, ranks=16, mdts=2).units("mdts"), Scale(ranks=4, mdts=3, undivided=True).units("mdts")
         (2, 2.0)
@@ -64,7 +64,7 @@ class Scale:
 
     @property
     def text(self) -> str:
-        """Return it in words.
+        """Return the scale as text.
 
         >>> Scale(clients=2000, ranks=16000).text
         '2,000 clients, 16,000 ranks, 1 metadata target, 1 data target'
@@ -78,9 +78,9 @@ class Scale:
 class MeasuredLevel:
     """Measurements of one figure at one scale.
 
-    ``log_value``: natural logarithm of the median of ``runs``. ``log_error``: its standard error by their scatter, 0
-    for a single run. ``busy``: the share of the time for which a unit of a part was busy, by its counters.
-    ``from_cache``: caches of clients answered. ``requests``: requests to metadata servers for each operation.
+    ``log_value``: natural logarithm of the median of ``runs`` runs. ``log_error``: standard error of ``log_value``, 0
+    for a single run. ``busy``: busy share (0 to 1) of a unit of each counted part. ``from_cache``: whether caches of
+    clients answered. ``requests``: requests to metadata servers per operation.
     """
 
     scale: Scale
@@ -94,10 +94,10 @@ class MeasuredLevel:
 
 @dataclass(frozen=True)
 class FigureLevels:
-    """One figure of some runs. ``settings``: the identifying ones.
+    """One figure of some runs with its measurements. ``settings``: those that identify the figure.
 
-    ``rank_is_client``: its study takes each rank for a client. ``local``: no other node can reach the file system, so
-    its ranks count as clients.
+    ``rank_is_client``: the study counts each rank as a client. ``local``: no other node can reach the file system, so
+    ranks count as clients.
     """
 
     study: str
@@ -110,28 +110,28 @@ class FigureLevels:
 
     @property
     def comparable(self) -> tuple[MeasuredLevel, ...]:
-        """Return the levels whose operations reached servers like operations of the outermost level."""
+        """Return the levels with the same work per operation as the outermost one, without levels served by caches."""
         most = self.outermost.log_value + (math.inf if self.is_time else math.log(_TOO_FAST))
         return tuple(level for level in self.levels if level.log_value <= most and _is_same_work(level, self.outermost))
 
     @property
     def left_out(self) -> tuple[MeasuredLevel, ...]:
-        """Return the other levels."""
+        """Return the levels that are not comparable."""
         return tuple(level for level in self.levels if level not in self.comparable)
 
     @property
     def outermost(self) -> MeasuredLevel:
-        """Return the level with most ranks."""
+        """Return the level with most ranks; of equal ones, with most targets and files."""
         return max(self.levels, key=lambda level: (level.scale.ranks, level.scale.mdts, level.scale.files))
 
     @property
     def is_time(self) -> bool:
-        """Whether it is a time."""
+        """Whether the figure is a time, not a rate."""
         return self.unit == "s"
 
     @property
     def name(self) -> str:
-        """Return the operation, the identifying settings and the study."""
+        """Return the operation, the identifying settings and the study as text."""
         settings = [
             value if isinstance(value, str) else f"{label_of(key)} {level_of(key, value)}"
             for key, value in self.settings.items()

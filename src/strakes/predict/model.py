@@ -1,7 +1,7 @@
 """Forecast of one figure: a power law whose exponent is drawn from a population of file systems (empirical Bayes).
 
-The logarithm of a rate is a Gaussian process over the logarithms of the scale. Its mean grows in step with the first
-ranks and ever more slowly with further ones; the sizes measured show how much the exponent of one file system differs.
+The logarithm of a rate is a Gaussian process over the logarithms of the scale. Its mean grows linearly with the first
+ranks and ever more slowly with further ones. The measured sizes show how much the exponent of this file system differs.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ COVERAGE = 0.8
 # Standard deviations from the median to the end of an 80 % interval of a normal distribution.
 _NORMAL_END = 1.2816
 _DRAWS = 2000
-# Results are printed with two or three digits.
+# Tolerance of logarithms, because results are printed with two or three digits.
 _ROUNDING = 0.01
-# A part is named as the first to saturate from this probability on.
+# Minimum probability with which a part is reported as the first to saturate.
 SURE = 0.67
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """In the unit of the figure: the median, and the ends of the 80 % interval for a measurement at that scale.
+    """Median and 80 % interval of a future measurement, in the unit of the figure.
 
-    ``saturates``: how probable it is of each part with a counter or a stated limit that it limits the rate.
+    ``saturates``: for each part with a counter or a stated limit, the probability that it limits the rate.
     """
 
     median: float
@@ -43,16 +43,16 @@ class Forecast:
 
     @property
     def likely(self) -> tuple[Part, float] | None:
-        """Return the part that saturates first with its probability, or None if not known."""
+        """Return the part that probably saturates first, and its probability, or None if no part is likely enough."""
         part = max(self.saturates, key=lambda name: self.saturates[name], default=None)
         return (part, self.saturates[part]) if part is not None and self.saturates[part] >= SURE else None
 
 
 class Model:
-    """Posterior of one figure after the levels that were measured.
+    """Posterior distribution of one figure after its measurements (``levels``).
 
-    A time is forecast as the amount of work by the time (Little's law): a rate. The work is the number of files
-    if it changes, else the number of ranks.
+    A time is forecast as a rate: work divided by time (Little's law). The work is the number of files if that number
+    differs between the measurements, else the number of ranks.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Model:
         self._scales = [levels[place].scale for place in kept]
         self._rates = np.array([rates[place] for place in kept])
         self._errors = np.array([levels[place].log_error for place in kept])
-        # Levels before growth steeper than linear, which were left out.
+        # Levels at small scales that were left out, because growth after them is steeper than linear.
         self.transient = tuple(level for place, level in enumerate(levels) if place not in kept)
 
     def forecast(self, scale: Scale) -> Forecast:
@@ -90,7 +90,7 @@ class Model:
         return Forecast(median, low, high, saturates)
 
     def _bounds(self, scale: Scale) -> list[tuple[Part, float, float]]:
-        """Return the logarithm of the most that each part can carry at a scale, with its standard error."""
+        """Return each part with the logarithm of its largest possible rate at a scale, and its standard error."""
         bounds: list[tuple[Part, float, float]] = []
         for part in PARTS:
             if carried := self.evidence.carried(part):
@@ -105,7 +105,7 @@ class Model:
         return bounds
 
     def _concave(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return draws of a rate that grows no more steeply than in the last step measured, nor than linear."""
+        """Return random draws of the log rate, with growth at most as in the last measured step, and at most linear."""
         last = self._scales[-1]
         steepest, per_scatter = steepest_of(self._scales, self._rates)
         exponent = np.minimum(
@@ -115,11 +115,11 @@ class Model:
         return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
 
     def _as_rate(self, scale: Scale, log_value: Any) -> Any:
-        """Return the logarithm of the work by a time, or the reverse; of a rate itself."""
+        """Convert the log of a time to the log of a rate, or back. If the figure is a rate, return its log unchanged."""
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
 
     def _draw(self, scale: Scale, generator: np.random.Generator) -> Array:
-        """Return draws of the logarithm of the rate at a scale by the growth alone."""
+        """Return random draws of the log rate at a scale, from growth alone, without limits of parts."""
         mean, covariance = self.prior([*self._scales, scale])
         noise = np.append(self._errors**2 + self._population.scatter**2, 0.0)
         middle, deviation = krige(self._rates - mean[:-1], covariance + np.diag(noise))
@@ -129,7 +129,7 @@ class Model:
         return np.asarray(mean[-1] + middle + deviation * normal * np.where(normal < 0, low, high) / _NORMAL_END)
 
     def prior(self, scales: Sequence[Scale]) -> tuple[Array, Array]:
-        """Return mean and covariance of the logarithms of rates (n), (n, n), up to a common factor."""
+        """Return prior mean (n) and covariance (n, n) of the log rates at n scales, up to a common term."""
         population = self._population
         ranks, mdts, osts, files = np.log([_dimensions(scale) for scale in scales]).T
         exponent, length = population.exponent, population.length
@@ -151,9 +151,9 @@ def exponents(size: Array, deviation: float) -> Array:
 
 
 def krige(values: Array, covariance: Array) -> tuple[float, float]:
-    """Return mean and standard deviation of the last value after the others.
+    """Return mean and standard deviation of the last value, given the others. ``covariance`` includes the last one.
 
-    All have an unknown common term with a flat prior (universal kriging; Rasmussen and Williams 2006, section 2.7).
+    All values share an unknown term with a flat prior (universal kriging; Rasmussen and Williams 2006, section 2.7).
     """
     inverse = np.linalg.inv(covariance[:-1, :-1])
     cross, ones = covariance[:-1, -1], np.ones(len(values))
@@ -166,14 +166,14 @@ def krige(values: Array, covariance: Array) -> tuple[float, float]:
 
 
 def walk(size: Array) -> Array:
-    """Return the covariance (n, n) of a random exponent and of a random walk, both of unit variance, over log sizes."""
+    """Return the covariance (n, n), over log sizes, of a random exponent plus a random walk, both of unit variance."""
     return np.asarray(np.outer(size, size) + np.minimum.outer(size, size))
 
 
 def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) -> list[int]:
-    """Return the places of the levels after the last growth steeper than linear.
+    """Return the indices of the levels after the last step that grew more steeply than linearly.
 
-    Such growth is a transient: caches, a warm-up, or a first size below one node.
+    Growth steeper than linear is a transient: caches, a warm-up, or a first size below one node.
     """
     order = sorted(range(len(scales)), key=lambda place: _dimensions(scales[place]))
     kept = [order[-1]]
@@ -186,7 +186,7 @@ def after_transient(scales: Sequence[Scale], values: Sequence[float] | Array) ->
 
 
 def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
-    """Return the exponent of the last step in ranks alone, and its standard error by the scatter of a measurement."""
+    """Return the scaling exponent of the last step with a change of ranks only, and its error per unit of scatter."""
     last = scales[-1]
     for place in range(len(scales) - 2, -1, -1):
         step = math.log(last.ranks / scales[place].ranks)
@@ -196,7 +196,7 @@ def steepest_of(scales: Sequence[Scale], rates: Array) -> tuple[float, float]:
 
 
 def linear_growth(small: Scale, large: Scale) -> float:
-    """Return the logarithm of growth in step with ranks, targets and files from one scale to another."""
+    """Return the logarithm of the growth from one scale to another that is linear in ranks, targets and files."""
     names = np.log([_dimensions(small), _dimensions(large)])
     return float(np.maximum(0.0, names[1] - names[0]).sum())
 

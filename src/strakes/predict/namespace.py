@@ -1,4 +1,4 @@
-"""Share the directories of a live tree among metadata targets."""
+"""Distribute the directories of a tree over metadata targets, by their entries and recent changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.report.numbers import percent
 
 @dataclass
 class Tally:
-    """Entries below one directory, and how many of them changed lately."""
+    """Number of entries below one directory, and how many of them changed recently. ``parts``: subdirectories."""
 
     path: Path
     entries: int = 0
@@ -27,11 +27,11 @@ class Tally:
 
 @dataclass
 class Walk:
-    """Counts entries below directories. ``read``: directories that were listed. ``told``: trees that CephFS counted.
+    """Counts entries below directories. ``read``: number of listed directories. ``told``: of trees that CephFS counted.
 
-    ``device``: other file systems are left out, in ``mounts``. ``after``: entries with a later time stamp count as
-    changed. ``until``: monotonic time at which counting ends; then it is not ``whole``. ``unread``: directories that
-    could not be read.
+    ``device``: number of the device; other file systems (``mounts``) are left out. ``after``: Unix time; entries
+    changed later count as changed. ``until``: monotonic time at which counting stops, so that the result is not
+    ``whole``. ``unread``: directories that could not be read.
     """
 
     device: int
@@ -44,7 +44,7 @@ class Walk:
     mounts: list[Path] = field(default_factory=list)
 
     def count(self, path: Path, apart: int) -> Tally:
-        """Count one directory; ``apart``: levels below it with separate tallies."""
+        """Count the entries below a directory. ``apart``: depth to which subdirectories have their own tallies."""
         tally = Tally(path)
         pending = [path]
         while pending:
@@ -58,7 +58,7 @@ class Walk:
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except OSError:
-                    continue  # gone meanwhile
+                    continue  # the entry was deleted meanwhile
                 tally.changed += max(status.st_mtime, status.st_ctime) >= self.after
                 if not stat.S_ISDIR(status.st_mode):
                     continue
@@ -75,7 +75,7 @@ class Walk:
         return tally
 
     def _told(self, path: Path) -> Tally | None:
-        """Return the tally that CephFS keeps of a whole tree, or None."""
+        """Return the number of entries that CephFS keeps for a whole tree, or None on other file systems."""
         try:
             entries = int(os.getxattr(path, "ceph.dir.rentries"))
             changed = float(os.getxattr(path, "ceph.dir.rctime")) >= self.after
@@ -90,14 +90,14 @@ class Walk:
             with os.scandir(path) as listing:
                 yield from listing
         except (FileNotFoundError, NotADirectoryError):
-            return  # gone meanwhile
+            return  # the directory was deleted meanwhile
         except OSError:
             self.unread.append(path)
 
 
 @dataclass(frozen=True)
 class Share:
-    """Directories for one metadata target; ``load``: of all changes, or of all entries where nothing changed."""
+    """Directories for one metadata target. ``load``: share of all changes, or of all entries if nothing changed."""
 
     target: int
     directories: tuple[Path, ...]
@@ -106,7 +106,7 @@ class Share:
 
 @dataclass(frozen=True)
 class NamespacePlan:
-    """``shares``: of every target, the first first. ``largest``: what cannot be shared further, with its load."""
+    """Distribution of a tree. ``shares``: by target number. ``largest``: largest indivisible directory, its load."""
 
     root: Path
     entries: int
@@ -116,10 +116,10 @@ class NamespacePlan:
 
 
 def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> tuple[Tally, Walk]:
-    """Count below ``root``, its directories to ``depth`` apart from one another, for at most ``limit_s``.
+    """Count the entries below ``root`` for at most ``limit_s`` seconds, with separate tallies down to ``depth``.
 
-    Follows no symbolic link and enters no other file system. Where CephFS counts entries itself, the numbers are its
-    own and nothing below ``depth`` is read. Raises BadInputError.
+    Entries changed in the last ``since_s`` seconds count as changed. Symbolic links are not followed, and other file
+    systems not entered. On CephFS, its own counts replace listing below ``depth``. Raises BadInputError.
     """
     try:
         status = os.stat(root)
@@ -134,7 +134,7 @@ def walk(root: Path, *, since_s: float, limit_s: float, depth: int = 2) -> tuple
 def place(tally: Tally, targets: int) -> NamespacePlan:
     """Assign the directories to metadata targets, the largest first to the target with the least load.
 
-    A directory above a fair share is split into its subdirectories as far as they were counted (Graham 1969, LPT rule).
+    A directory with more than a fair share is split into its counted subdirectories (Graham 1969, LPT rule).
     """
     by_changes = tally.changed > 0
     total = max(1, tally.changed if by_changes else tally.entries)
@@ -157,7 +157,7 @@ def place(tally: Tally, targets: int) -> NamespacePlan:
         target = loads.index(min(loads))
         loads[target] += load(part)
         directories[target].append(part.path)
-    # Entries of the root and of split directories stay on the first target.
+    # Entries that are directly in the root or in split directories stay on the first target.
     loads[0] += total - sum(loads)
     pieces = [(load(part), part.path) for part in parts] + [(own(part), part.path) for part in apart]
     most, largest = max(pieces, key=lambda piece: piece[0])
@@ -169,7 +169,7 @@ def place(tally: Tally, targets: int) -> NamespacePlan:
 
 
 def commands(plan: NamespacePlan, file_system: str) -> list[tuple[str, ...]]:
-    """Return the commands that place the directories, as argument lists; only CephFS and Lustre have any."""
+    """Return commands that place the directories, as argument lists; empty unless on CephFS or Lustre."""
     placed = [(str(share.target), str(path)) for share in plan.shares for path in share.directories]
     if "ceph" in file_system:
         return [("setfattr", "-n", "ceph.dir.pin", "-v", target, path) for target, path in placed]
@@ -177,11 +177,11 @@ def commands(plan: NamespacePlan, file_system: str) -> list[tuple[str, ...]]:
 
 
 def render_namespace(plan: NamespacePlan, walk: Walk, commands: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield the lines of the report."""
-    weighed = "recent changes" if plan.changed else "all entries, as none changed lately"
+    """Yield the lines of the report on a distribution."""
+    weighed = "recent changes" if plan.changed else "all entries, because none changed recently"
     yield (
         f"{counted(plan.entries, 'entry', 'entries')} below {shell_line([str(plan.root)])}, {plan.changed:,} changed "
-        f"lately. Weighed: {weighed}."
+        f"recently. Load: {weighed}."
     )
     yield from _walk_lines(walk)
     fair = 1 / len(plan.shares)
@@ -193,10 +193,10 @@ def render_namespace(plan: NamespacePlan, walk: Walk, commands: Sequence[tuple[s
     if load > fair:
         yield (
             f"{shell_line([str(path)])} alone has {_share(load)} of the load. Spread that directory over several "
-            "targets (lfs mkdir -c, ceph.dir.pin.distributed), or give it as DIR to share its parts."
+            "targets (lfs mkdir -c, ceph.dir.pin.distributed), or give it as DIR to distribute its subdirectories."
         )
     if commands:
-        yield "Commands that place them, for bash (moving takes time; run them when the tree is quiet):"
+        yield "Commands for bash that place the directories (moving takes time; run them when the tree is not in use):"
         yield from (f"  {shell_line(command)}" for command in commands)
     else:
         yield "This file system has no command that puts a directory on a metadata target."
@@ -212,9 +212,9 @@ def _walk_lines(walk: Walk) -> Iterator[str]:
     else:
         yield f"{read}."
     if not walk.whole:
-        yield "Counting ended by --limit; the rest is missing. Give a larger --limit."
+        yield "Counting ended after the time of --limit, so entries are missing. Give a larger --limit."
     if walk.unread:
-        yield f"Could not be read, and so count as empty: {_named(walk.unread)}"
+        yield f"Counted as empty, because they could not be read: {_named(walk.unread)}"
     if walk.mounts:
         yield f"Left out, because other file systems are mounted there: {_named(walk.mounts)}"
 

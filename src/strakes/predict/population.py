@@ -1,4 +1,4 @@
-"""How rates of file systems grow: parameters fitted to systems that others measured."""
+"""How rates of file systems grow: parameters fitted to published measurements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from importlib.resources import files
 class Population:
     """Distribution of growth over file systems, in natural logarithms of rates and scales.
 
-    The exponent in ranks falls from 1 towards ``exponent`` over ``length``. File systems differ from it with a standard
-    deviation of ``deviation``. ``scatter``: of one measurement, with what the law misses. ``ends``: standard
-    deviations from the median to both ends of an 80 % interval, for one, two, three or more sizes. ``targets``,
-    ``files``: mean and standard deviation of the exponents in metadata or data targets, and in files.
+    The exponent in ranks falls from 1 towards ``exponent`` over ``length``, a logarithm of ranks. ``deviation``:
+    standard deviation of the exponent between file systems. ``scatter``: standard deviation of one measurement from
+    the law. ``ends``: standard deviations from the median to the lower and upper end of an 80 % interval, for one, two,
+    and three or more sizes. ``targets``, ``files``: mean and standard deviation of the exponents in targets and files.
     """
 
     exponent: float

@@ -1,4 +1,4 @@
-"""Forecasts stored under their hash, and their scores once the large system is measured."""
+"""Forecasts stored under their hash (sealed), and their scores after the large system was measured."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from strakes.runs.store_files import store_error, write_json
 _DIRECTORY = "forecasts"
 _MOST_BYTES = 1 << 28
 _MALFORMED = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
-_COPY = "Use the file as it was sealed, under its own name."
+_COPY = "Use the unchanged file under its original name."
 
 
 @dataclass(frozen=True)
 class Score:
-    """One figure of a sealed forecast with its later measurement of ``runs``, in the figure's unit."""
+    """One figure of a sealed forecast and its later measurement (median of ``runs`` runs), in the figure's unit."""
 
     figure: str
     unit: str
@@ -43,12 +43,12 @@ class Score:
 
     @property
     def covered(self) -> bool:
-        """Check whether the interval holds the measurement."""
+        """Return whether the interval of the forecast contains the measurement."""
         return self.low <= self.measured <= self.high
 
 
 def digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a document without its own seal, in hexadecimal.
+    """Return the SHA-256 of a document without its key ``seal``, in hexadecimal.
 
     >>> digest({"a": 1, "seal": "x"}) == digest({"a": 1})
     True
@@ -58,9 +58,9 @@ def digest(document: Mapping[str, Any]) -> str:
 
 
 def seal(document: Mapping[str, Any], store: Path) -> str:
-    """Store a forecast under its hash. Returns its id, with which it is scored.
+    """Store a forecast under its hash. Return its id, by which it is scored later.
 
-    Raises BadInputError where all of it is UNKNOWN, EnvironmentLacksError where the store cannot be written.
+    Raises BadInputError if every figure is UNKNOWN, EnvironmentLacksError if the store cannot be written.
     """
     if all(figure["forecast"] is None for figure in document["figures"]):
         raise BadInputError(
@@ -78,15 +78,15 @@ def seal(document: Mapping[str, Any], store: Path) -> str:
 
 
 def open_sealed(name: str, store: Path) -> dict[str, Any]:
-    """Return a sealed forecast by its id, a beginning of it, or its file. Raises BadInputError for a broken seal."""
+    """Return a sealed forecast by id, beginning of an id, or file. Raises BadInputError if it was changed."""
     given, plain = Path(name), "".join(letter for letter in name if letter.isalnum() or letter == "-")
     matches = sorted((store / _DIRECTORY).glob(f"{plain}*.json")) if plain else []
     matches = [given] if name and given.is_file() else matches
     if len(matches) != 1:
-        what = "several sealed forecasts begin like this" if matches else "no sealed forecast has this id"
+        what = "the ids of several sealed forecasts begin with this" if matches else "no sealed forecast has this id"
         raise BadInputError(what, where=repr(name), remedy="Give the id that strakes predict --seal printed.")
     path = matches[0]
-    # A file that the user names may be a link.
+    # A symbolic link is allowed only if the user named the file.
     read = read_at_most if path == given else read_kept
     try:
         document: dict[str, Any] = json.loads(read(path, _MOST_BYTES))
@@ -103,9 +103,9 @@ def open_sealed(name: str, store: Path) -> dict[str, Any]:
 
 
 def require_later(document: Mapping[str, Any], run: Run) -> None:
-    """Refuse a run that cannot judge a forecast: an input, an earlier one, or one of another file system.
+    """Raise BadInputError if a run cannot score a forecast.
 
-    Raises BadInputError.
+    That is an input of the forecast, an unfinished or earlier run, or a run on another file system.
     """
     if run.id in {entry["id"] for entry in document["runs"]}:
         raise BadInputError(
@@ -134,7 +134,7 @@ def require_later(document: Mapping[str, Any], run: Run) -> None:
 
 
 def score(document: Mapping[str, Any], figures: Sequence[FigureLevels]) -> list[Score]:
-    """Return the figures of a sealed forecast that were measured at that scale. Raises BadInputError for none."""
+    """Return a score for each figure measured at the scale of its forecast. Raises BadInputError without any."""
     measured = {(figure.name, figure.unit, level.scale): level for figure in figures for level in figure.levels}
     known = [entry for entry in document["figures"] if entry["forecast"] is not None]
     scores = []
@@ -146,8 +146,8 @@ def score(document: Mapping[str, Any], figures: Sequence[FigureLevels]) -> list[
     if not scores:
         asked = sorted({Scale(**entry["scale"]).text for entry in known})
         raise BadInputError(
-            "the run did not measure any figure of the forecast at the size that it is for",
-            why="asked for: " + ("; ".join(asked) or "nothing, every figure was UNKNOWN"),
+            "the run did not measure any figure of the forecast at the size of the forecast",
+            why="forecast for: " + ("; ".join(asked) or "nothing, every figure was UNKNOWN"),
             remedy="Measure the same study with that many clients, ranks and targets, and score that run.",
         )
     return scores

@@ -115,7 +115,7 @@ class Model:
         return np.asarray(self._rates[-1] + linear_growth(last, scale) + (exponent - 1) * distance)
 
     def _as_rate(self, scale: Scale, log_value: Any) -> Any:
-        """Convert the log of a time to the log of a rate, or back. If the figure is a rate, return its log unchanged."""
+        """Convert the log of a time to the log of a rate, or back. Return the log of a rate unchanged."""
         return log_value if self._work is None else math.log(max(1, getattr(scale, self._work))) - log_value
 
     def _draw(self, scale: Scale, generator: np.random.Generator) -> Array:

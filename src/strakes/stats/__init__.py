@@ -1,5 +1,5 @@
 """The statistics of strakes: contrasts, grades of answers, intervals, change points, level shifts, scalability.
 
-Arrays of samples enter; estimates with intervals and grades leave. All functions are pure.
+The functions take arrays of samples, return estimates with intervals and grades, and are pure.
 First file to read: ``grades.py``.
 """

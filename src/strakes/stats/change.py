@@ -1,8 +1,8 @@
-"""Change points of a series of measurements, whole (PELT) or value by value, at a requested rate of false alarms.
+"""Detect change points of a series, value by value or at once (PELT), at a requested rate of false alarms.
 
-At a change point two levels fit better than one: the cost of a segment is its sum of squares about the mean, in
-squared scale units of the noise, each value clipped to 3 units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc. 107
-(2012) 1590). The penalty of a change point comes from the past of the series itself: paths are drawn by a stationary
+At a change point, two levels fit better than one: the cost of a segment is the sum of squares about its mean. Values
+are divided by the scale of the noise and clipped to 3 scale units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc.
+107 (2012) 1590). The penalty of a change point comes from the past of the same series: paths are drawn by a stationary
 bootstrap (Politis and Romano, J. Am. Stat. Assoc. 89 (1994) 1303) of the residuals of a first-order autoregression, and
 the largest reductions of the cost on these paths follow a Gumbel law.
 """
@@ -21,15 +21,15 @@ Numbers = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Grade = Literal["early", "confirmed"]
 
-# Values before the first test. The scale has a standard error of 15 % with 60 normal values, and of 21 % with 30.
+# Number of values before the first test. With 60 normal values the scale has a standard error of 15 %, with 30 of 21 %.
 LEARN = 60
-# Fewest values after a change point, by grade.
+# Minimum number of values after a change point, by grade.
 SHORTEST: dict[Grade, int] = {"early": 3, "confirmed": 7}
-# Most values after a change point that are tested. A change that would need more values is not detected.
+# Maximum number of values after a change point. A change that needs more values to be significant is not detected.
 REACH = 64
-# False early warnings for each false alarm that is allowed.
+# Allowed number of false early warnings for each allowed false alarm.
 EARLY_FACTOR = 4.0
-# Scale units at which values are clipped. With 4, one half of Cori's year has a precision of 0.81 instead of 0.92.
+# Scale units at which values are clipped. With 4, precision falls from 0.92 to 0.81 in half of a year of Cori's data.
 _CLIP = 3.0
 _PATHS = 200
 _HORIZON = 128
@@ -39,11 +39,11 @@ _WARM_UP = 30
 _GROWN, _RENEWED = 1.4, 128
 # Standard deviation of the drift of a level over REACH values, in scale units.
 _DRIFT = 0.4
-# Cost reduction of a change point in the past, in variances times the logarithm of the number of values.
+# Minimum cost reduction of a change point in the past, in variances times the logarithm of the number of values.
 _PAST_PENALTY, _SHORTEST_PAST = 6.0, 10
 _LARGEST_AUTOCORRELATION = 0.97
-# Largest expected number of exceedances in the horizon. The lower tail of a Gumbel law says little beyond; twice as
-# many would lower the penalty by 0.7 of its scale.
+# Maximum expected number of exceedances in _HORIZON values. Above it, the lower tail of a Gumbel law is not reliable.
+# Twice as many would lower the penalty by 0.7 of the law's scale.
 _MOST_EXPECTED = 8.0
 _EULER = 0.5772
 _SMALLEST_SCALE = 1e-9
@@ -51,7 +51,10 @@ _SMALLEST_SCALE = 1e-9
 
 @dataclass(frozen=True)
 class Change:
-    """A change of level. ``begin`` and ``seen``: indices of values. ``low`` to ``high``: 90 % interval of ``size``."""
+    """A change of level. ``begin``, ``seen``: indices of its first value and of the value at which it was detected.
+
+    ``before``, ``after``: medians. ``low`` to ``high``: 90 % interval of ``size``.
+    """
 
     begin: int
     seen: int
@@ -68,13 +71,13 @@ class Change:
 
 
 def scale_of(values: Numbers) -> Numbers:
-    """Return the robust standard deviation of each row (median absolute deviation)."""
+    """Return the standard deviation of each row, estimated robustly from the median absolute deviation."""
     off = np.abs(values - np.median(values, axis=-1, keepdims=True))
     return np.asarray(np.maximum(1.4826 * np.median(off, axis=-1), _SMALLEST_SCALE))
 
 
 def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
-    """Return the first indices of the segments with the least cost (PELT); the first is 0.
+    """Return the first index of each segment of the segmentation with the least cost (PELT). The first one is 0.
 
     >>> segments(np.array([0.0, 0.1] * 5 + [5.0, 5.1] * 5), 3.0, 2)
     [0, 10]
@@ -97,7 +100,7 @@ def segments(values: Numbers, penalty: float, shortest: int) -> list[int]:
 
 
 class Noise:
-    """Noise of a series without changes: its scale, and the distributions of the largest cost reductions by grade."""
+    """Noise of a series without changes: its scale, and by grade the distribution of the largest cost reduction."""
 
     def __init__(self, past: Numbers, seed: int = 0) -> None:
         self.scale = float(scale_of(past))
@@ -121,7 +124,7 @@ class Noise:
     def difference(self, before: Numbers, after: Numbers) -> tuple[float, float]:
         """Return the 90 % interval of the difference of two medians.
 
-        Normal theory: medians have pi / 2 times the variance of means, and autocorrelation inflates it.
+        By normal theory, medians have pi / 2 times the variance of means. Autocorrelation increases the variance.
         """
         from scipy.stats import t as student
 
@@ -134,13 +137,13 @@ class Noise:
         return middle - reach, middle + reach
 
     def penalty(self, grade: Grade, alarms_per_value: float) -> float:
-        """Return the cost reduction that noise exceeds at this rate."""
+        """Return the cost reduction that noise alone exceeds with this probability per value."""
         place, scale = self._laws[grade]
         return place - scale * math.log(min(alarms_per_value * _HORIZON, _MOST_EXPECTED))
 
 
 class Detector:
-    """Finds changes value by value. ``alarms_per_value``: false confirmed changes for each value."""
+    """Detects changes value by value. ``alarms_per_value``: allowed number of false confirmed changes per value."""
 
     def __init__(self, alarms_per_value: float) -> None:
         self.alarms_per_value = alarms_per_value
@@ -161,7 +164,7 @@ class Detector:
         return self._noise.scale if self._noise else 0.0
 
     def add(self, value: float) -> Change | None:
-        """Return a new early warning, or a change that this value confirms."""
+        """Add a value. Return a new early warning, a change that this value confirms, or None."""
         self._count += 1
         self._past.append(value)
         self._segment.append(value)
@@ -190,7 +193,7 @@ class Detector:
         assert self._noise is not None
         rate = self.alarms_per_value * (EARLY_FACTOR if grade == "early" else 1.0)
         best = int(reductions.argmax())
-        # If the best change point has too few values, do not try the next best one: it would date the change too early.
+        # If too few values follow the best change point, do not try the next best one: its date would be too early.
         if after[best] < SHORTEST[grade] or reductions[best] <= self._noise.penalty(grade, rate):
             return None
         begin = len(values) - int(after[best])
@@ -216,12 +219,12 @@ class Detector:
 
 
 def aligned(past: Numbers) -> Numbers:
-    """Return the past with every segment shifted to the level of the last one.
+    """Return the past with every segment shifted to the level of the last segment.
 
-    A level that changes more than once in 30 values is noise, and the past stays as it is.
+    With more than one change of level in 30 values the changes are noise, and the past is returned unchanged.
     """
-    # Differences are free of levels. Lags 1 and 2 give the autocorrelation (Chakar et al., Bernoulli 23 (2017)
-    # 1408), and the whitened past gives the scale.
+    # Differences do not depend on levels. Differences at lags 1 and 2 give the autocorrelation (Chakar et al.,
+    # Bernoulli 23 (2017) 1408), and the whitened past gives the scale.
     near, far = (float(np.median(np.abs(past[lag:] - past[:-lag]))) for lag in (1, 2))
     if len(past) < 2 * _SHORTEST_PAST or near <= _SMALLEST_SCALE:
         return past
@@ -241,19 +244,19 @@ def aligned(past: Numbers) -> Numbers:
 
 
 def _reductions(total: Numbers, before: Numbers, after: Indices, count: int) -> Numbers:
-    """Return the reduction of the cost by a change point, for each number of values after it."""
+    """Return the cost reduction by a change point, for each number ``after`` of values that follow the change point."""
     means = before / (count - after) - (total - before) / after
     return np.asarray(means**2 * (after * (count - after) / count))
 
 
 def _gumbel(largest: Numbers) -> tuple[float, float]:
-    """Return location and scale of a Gumbel law by moments."""
+    """Return location and scale of a Gumbel law, fitted by moments."""
     scale = max(float(largest.std()) * math.sqrt(6) / math.pi, 0.05)
     return float(largest.mean()) - _EULER * scale, scale
 
 
 def _autocorrelation(values: Numbers) -> float:
-    """Return the rank correlation of neighbours, corrected for its bias; 0 if it is negative."""
+    """Return the rank correlation of successive values, corrected for bias, and at least 0."""
     from scipy.stats import rankdata
 
     ranks = rankdata(values) - (len(values) + 1) / 2
@@ -278,7 +281,7 @@ def _paths(past: Numbers, autocorrelation: float, generator: np.random.Generator
 
 
 def _blocks(count: int, length: int, generator: np.random.Generator) -> Indices:
-    """Return indices of a stationary bootstrap, a path a row; blocks have the cube root of the count as mean length."""
+    """Return indices for a stationary bootstrap, one path per row. Mean block length: cube root of ``count``."""
     begins = generator.random((_PATHS, length)) < count ** (-1 / 3)
     begins[:, 0] = True
     starts = generator.integers(0, count, size=(_PATHS, length))

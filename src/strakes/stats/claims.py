@@ -1,8 +1,8 @@
-"""Test of published claims on ratios by the samples of a run.
+"""Test of published claims on ratios with the samples of a run.
 
 A claim has one or more parts, each a range for the ratio of two settings. A claim holds if all its parts hold
-(intersection-union test: Berger, Technometrics 24 (1982) 295), and does not if one of them fails. Grades have the same
-meaning as in ``grades``; claims are a separate family for the family-wise error. All functions are pure.
+(intersection-union test: Berger, Technometrics 24 (1982) 295), and does not hold if one part fails. Grades have the
+same meaning as in ``grades``. Claims are a separate family for the family-wise error. All functions are pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from strakes.stats.contrasts import (
 )
 from strakes.stats.grades import INTERVAL_CONFIDENCE, LIKELY_ERROR, Values
 
-# Family-wise error of the judgements "sure": of one study at the end of a run, and of all studies at each of two looks.
+# Family-wise error of "sure" judgements: for one study at the end of a run, and for all studies at each of two looks.
 FINAL_ERROR, LOOK_ERROR = 0.03, 0.01
 
 
@@ -40,7 +40,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The measured ratio of one part, with a 90 % interval and the number of blocks."""
+    """The measured ratio of one part of a claim, with its 90 % interval and the number of blocks."""
 
     ratio: float
     low: float
@@ -50,9 +50,9 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether a claim holds, with its grade.
+    """Judgement whether a claim holds, with its grade.
 
-    ``holds``: for an undecided claim, the more probable side. ``part``: index of the part that decides.
+    ``holds``: for an undecided claim, the more probable answer. ``part``: index of the part with the least support.
     """
 
     holds: bool
@@ -89,7 +89,7 @@ def judge(claims: Sequence[Sequence[Bound]], error: float = FINAL_ERROR) -> list
 
 
 def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Population) -> tuple[Judgement, float]:
-    """Return the judgement without "sure", and the p-value of the side that it takes."""
+    """Return a judgement with the grade "likely" or "undecided", and the p-value against the opposite judgement."""
     within = [
         population.posterior(contrast).within(_log(part.low), _log(part.high))
         for part, contrast in zip(parts, contrasts, strict=True)
@@ -98,7 +98,7 @@ def _judge(parts: Sequence[Bound], contrasts: Sequence[Contrast], population: Po
     holds = within[weakest] >= 0.5
     likely = min(within[weakest], 1 - within[weakest]) <= LIKELY_ERROR
     pairs = list(zip(parts, contrasts, strict=True))
-    # The side was chosen by the data, so the p-value is doubled.
+    # The data decided which side is tested, so double the p-value.
     p = 2 * (
         max(_p_outside(*pair) for pair in pairs) if holds else len(pairs) * min(_p_inside(*pair) for pair in pairs)
     )
@@ -115,14 +115,14 @@ def _beyond(contrast: Contrast, bound: float) -> Contrast:
 
 
 def _p_outside(part: Bound, contrast: Contrast) -> float:
-    """Return the p-value against "the ratio lies outside the bounds"."""
+    """Return the p-value of the hypothesis "the ratio lies outside the bounds"."""
     below = p_value(_beyond(contrast, part.low)) if part.low > 0 else 0.0
     above = p_value(_beyond(contrast, part.high).reversed()) if math.isfinite(part.high) else 0.0
     return max(below, above)
 
 
 def _p_inside(part: Bound, contrast: Contrast) -> float:
-    """Return the p-value against "the ratio lies within the bounds"."""
+    """Return the p-value of the hypothesis "the ratio lies within the bounds"."""
     below = p_value(_beyond(contrast, part.low).reversed()) if part.low > 0 else 1.0
     above = p_value(_beyond(contrast, part.high)) if math.isfinite(part.high) else 1.0
     return min(1.0, 2 * min(below, above))

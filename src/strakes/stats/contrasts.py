@@ -1,10 +1,10 @@
 """Comparisons of settings that were measured in the same blocks: estimate, interval, posterior and grade.
 
-Every comparison is a set of log ratios, one per block, so that drift and neighbours cancel. The estimate is the trimmed
-mean with the standard error of Yuen (Biometrika 61 (1974) 165). Variances of all comparisons of a run are shrunk
-towards each other (moderated t: Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3). Claims that hold together use Holm's
-method (Scand. J. Statist. 6 (1979) 65); a single claim uses the posterior under a scale mixture of normals (adaptive
-shrinkage: Stephens, Biostatistics 18 (2017) 275). All functions are pure.
+Every comparison is a set of log ratios, one per block, so that drift and other users' load cancel. The estimate is the
+trimmed mean with the standard error of Yuen (Biometrika 61 (1974) 165). Variances of all comparisons of a run are
+shrunk towards each other (moderated t: Smyth, Stat. Appl. Genet. Mol. Biol. 3 (2004) 3). Joint statements are corrected
+by Holm's method (Scand. J. Statist. 6 (1979) 65); a single statement uses the posterior under a scale mixture of
+normals (adaptive shrinkage: Stephens, Biostatistics 18 (2017) 275). All functions are pure.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Fewest blocks with a trimmed mean: trimming would leave only four of six.
+# Minimum number of blocks for trimming: of six values, trimming would leave only four.
 TRIM_FROM = 7
-# Share of blocks trimmed at each end. 0 loses a third of the power where one block in ten is several times slower; 0.2
-# loses a tenth of the power under normal noise (bench/truth).
+# Share of blocks trimmed at each end. With 0, a third of the power is lost if one block in ten is several times slower;
+# with 0.2, a tenth of the power is lost under normal noise (bench/truth).
 TRIM_SHARE = 0.1
-# Fewest blocks for an estimate: the variance of two has a single degree of freedom.
+# Minimum number of blocks for an estimate: the variance of two values has only one degree of freedom.
 FEWEST_BLOCKS = 3
-# Standard deviations of true log ratios in the mixture: the first is "no difference that matters" (2 %), the others
-# cover 5 % to a factor of 1,000 and more. Without the two widest, a factor of 1,700 in nine blocks was undecided: it
-# lay outside the prior.
+# Standard deviations of true log ratios in the mixture. The first means "no difference that matters" (2 %), the others
+# cover 5 % to a factor of more than 1,000. Without the two largest, a factor of 1,700 in nine blocks was undecided,
+# because it was outside the prior.
 SCALES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-# Prior weights of these scales, as numbers of comparisons. Fitted to the comparisons of surveys of five file systems;
-# halving or doubling them changes the grade of 2 in 100 answers.
+# Prior weights of SCALES, as numbers of comparisons. They were fitted to surveys of five file systems. Half or twice
+# the weights change the grade of 2 in 100 answers.
 PRIOR_COUNTS = (4.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A log ratio of two settings over ``blocks`` blocks: ``mean``, its ``variance`` per block and ``freedom``."""
+    """The log ratio of two settings over ``blocks`` blocks: mean, variance per block, degrees of freedom."""
 
     blocks: int
     mean: float
@@ -52,12 +52,12 @@ class Contrast:
         return math.sqrt(self.variance / self.blocks)
 
     def reversed(self) -> Contrast:
-        """Return the contrast of the second setting to the first."""
+        """Return the contrast with the two settings exchanged."""
         return Contrast(self.blocks, -self.mean, self.variance, self.freedom)
 
 
 def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | None:
-    """Compare log values by block number. Return None with fewer than three common blocks.
+    """Return the contrast of two settings from log values by block number, or None with under three common blocks.
 
     >>> contrast = contrast_of({1: 2.0, 2: 2.1, 3: 1.9}, {1: 1.0, 2: 1.0, 3: 1.0})
     >>> round(contrast.mean, 3), contrast.freedom
@@ -68,7 +68,7 @@ def contrast_of(a: Mapping[int, float], b: Mapping[int, float]) -> Contrast | No
 
 
 def trimmed(values: Sequence[float]) -> Contrast:
-    """Return the trimmed mean with Yuen's winsorized variance; ``variance / blocks`` is its squared standard error.
+    """Return the trimmed mean of values as a contrast. The standard error is Yuen's, from the winsorized variance.
 
     >>> trimmed([1.0] * 9 + [100.0]).mean
     1.0
@@ -86,7 +86,7 @@ def trimmed(values: Sequence[float]) -> Contrast:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Common variance of the comparisons of a run, and its degrees of freedom (may be inf)."""
+    """Common variance of all comparisons of a run, and its degrees of freedom (may be inf)."""
 
     variance: float
     freedom: float
@@ -100,9 +100,9 @@ class Shrinkage:
         return Contrast(contrast.blocks, contrast.mean, variance, freedom)
 
 
-# Clocks and counters resolve a rate to about 0.2 %; a smaller scatter is a coincidence.
+# Minimum variance of log rates. Clocks and counters resolve about 0.2 %, so a smaller scatter is a coincidence.
 _SMALLEST_VARIANCE = 0.002**2
-# Fewest comparisons from which the spread of their variances can be estimated.
+# Minimum number of comparisons to estimate the spread of their variances.
 _FEWEST_CONTRASTS = 4
 
 
@@ -110,7 +110,7 @@ def shrinkage_of(contrasts: Sequence[Contrast]) -> Shrinkage:
     """Fit the scaled F distribution of the comparisons' variances by moments (Smyth 2004, section 6.2)."""
     if len(contrasts) < _FEWEST_CONTRASTS:
         return Shrinkage(_SMALLEST_VARIANCE, 0.0)
-    # Importing SciPy takes longer than a short run.
+    # Import here, because importing SciPy takes longer than a short run.
     import numpy as np
     from scipy.special import digamma, polygamma
 
@@ -146,7 +146,7 @@ def interval(contrast: Contrast, confidence: float) -> tuple[float, float]:
 
 
 def p_value(contrast: Contrast) -> float:
-    """Return the one-sided p-value that the first setting is no better than the second."""
+    """Return the one-sided p-value of the hypothesis that the first setting is not better than the second."""
     from scipy.special import stdtr
 
     if contrast.error <= 0:
@@ -169,13 +169,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Population:
-    """Distribution of true log ratios in a run: weights of the normals with standard deviations ``SCALES``."""
+    """Distribution of true log ratios in a run: a mixture of normals, with one weight for each of ``SCALES``."""
 
     weights: tuple[float, ...]
 
     @cached_property
     def _grid(self) -> tuple[Array, Array]:
-        """Return true log ratios and the prior mass of each (second axis) under each scale (first axis)."""
+        """Return the grid of true log ratios, and prior masses: scales on the first axis, log ratios on the second."""
         import numpy as np
 
         grid = np.sinh(np.linspace(-np.arcsinh(2000.0), np.arcsinh(2000.0), 701)) / 100
@@ -202,13 +202,13 @@ def _likelihood(contrast: Contrast, grid: Array) -> Array:
 
 @dataclass(frozen=True)
 class Posterior:
-    """Joint posterior of the scale (first axis) and the true log ratio (second axis, values ``grid``)."""
+    """Joint posterior: scales on the first axis, true log ratios (values: ``grid``) on the second axis."""
 
     grid: Array
     joint: Array
 
     def worse(self) -> float:
-        """Return the local false-discovery rate of "the first is better": no difference, or the other direction."""
+        """Return the local false-discovery rate of the statement that the first setting is better."""
         return float(1 - self.joint[1:, self.grid > 0].sum())
 
     def within(self, low: float, high: float) -> float:
@@ -217,7 +217,7 @@ class Posterior:
 
 
 def population_of(contrasts: Sequence[Contrast], steps: int = 30) -> Population:
-    """Fit the mixture's weights to moderated comparisons by expectation maximisation with Dirichlet prior counts."""
+    """Fit the mixture's weights to comparisons with shrunk variances (expectation maximisation, Dirichlet prior)."""
     import numpy as np
 
     counts = np.array(PRIOR_COUNTS)

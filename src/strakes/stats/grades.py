@@ -1,8 +1,9 @@
 """The best available answer to each question of a run, with one of four grades.
 
-``sure``: all answers of this grade hold together with a family-wise error of 5 % (``LOOKS``, ``FINAL_ERROR``).
-``likely``: the local false-discovery rate of this single answer is at most ``LIKELY_ERROR``. ``alike``: all settings
-are within a factor. ``undecided``: otherwise; the leading setting is named, but not advised. All functions are pure.
+``sure``: the family-wise error of all answers with this grade is 5 % (``LOOKS``, ``FINAL_ERROR``). ``likely``: the
+local false-discovery rate of this answer alone is at most ``LIKELY_ERROR``. ``alike``: all settings are within a small
+factor of each other. ``undecided``: none of these; the best setting is named, but not recommended. All functions are
+pure.
 """
 
 from __future__ import annotations
@@ -29,26 +30,27 @@ Grade = Literal["sure", "likely", "alike", "undecided"]
 Values = Mapping[int, float]
 
 LIKELY_ERROR = 0.07
-# Blocks after which sure answers end the measurement of their questions, and the error spent at each look; the rest is
-# for the end of the run. Errors are added (union bound), which needs no assumption on the dependence of the looks. With
-# an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
+# Looks (interim analyses): block number, and the error probability spent there. A question that is "sure" at a look is
+# not measured further. FINAL_ERROR is spent at the end of the run. Errors are added (union bound), so that looks may be
+# dependent. With an autocorrelation of 0.5 the error exceeds its nominal value by at most a quarter.
 LOOKS = {6: 0.01, 10: 0.01}
 FINAL_ERROR = 0.03
-# A setting within this factor of the best is good enough: single runs of one system differ by as much.
+# A setting within this factor of the best one is good enough, because runs of one system differ as much.
 GOOD_ENOUGH = 1.1
-# Factors within which settings are called alike, the tightest first.
+# Factors for the grade alike, the smallest first.
 ALIKE_WITHIN = (1.05, 1.1)
-# Posterior probability and confidence of an interval that "alike" needs. In simulated surveys 5 to 8 % of such answers
-# are wrong with a probability of 0.95 alone, and 1 to 3 % with both. A confidence of 0.9 halves the number of answers.
+# Minimum posterior probability, and confidence of the interval, for the grade alike. In simulated surveys, 5 to 8 % of
+# these answers are wrong with a probability of 0.95 and no interval, and 1 to 3 % with both. A confidence of 0.9 halves
+# the number of these answers.
 ALIKE_PROBABILITY = 0.97
 ALIKE_CONFIDENCE = 0.7
-# Confidence of each interval that is shown.
+# Confidence of each interval that users see.
 INTERVAL_CONFIDENCE = 0.9
 
 
 @dataclass(frozen=True)
 class Versus:
-    """How many times as good the chosen setting is as another one, with a 90 % interval and its own grade."""
+    """Comparison of the chosen setting with another: ratio (above 1: chosen is better), 90 % interval, and grade."""
 
     level: int
     ratio: float
@@ -59,9 +61,9 @@ class Versus:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one question: the ``chosen`` level, its grade, and the comparison with each other level.
+    """The answer to a question: index of the ``chosen`` level, grade, and comparisons with the ``others``.
 
-    ``versus``: the comparison with the worst level, which decides the grade. ``within``: for "alike", the factor.
+    ``versus``: comparison with the worst level, which decides the grade. ``within``: the factor of the grade alike.
     """
 
     chosen: int
@@ -73,9 +75,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Choice:
-    """The values of each level of a question. ``ordered``: levels are sorted, the least demanding one first.
+    """A question: which level (setting) is best, with the values of each level.
 
-    The first ordered level that is good enough is chosen; without an order, the level with the best mean.
+    ``ordered``: levels are sorted by cost, and the first one that is good enough is chosen. Otherwise the level with
+    the best mean is chosen.
     """
 
     levels: tuple[Values, ...]
@@ -83,7 +86,7 @@ class Choice:
 
 
 def grade(choices: Sequence[Choice]) -> list[Answer | None]:
-    """Return the answer to each question of a run, or None if fewer than two levels share enough blocks.
+    """Return the graded answer to each question of a run, or None if fewer than two levels share enough blocks.
 
     >>> fast, slow = {n: 1.0 + n % 3 / 50 for n in range(9)}, {n: 0.2 - n % 2 / 50 for n in range(9)}
     >>> [(one.chosen, one.grade) for one in grade([Choice((slow, fast))])]
@@ -100,7 +103,7 @@ def grade(choices: Sequence[Choice]) -> list[Answer | None]:
 
 
 def settled_at(choices: Sequence[Choice], block: int) -> set[int]:
-    """Return the indices of questions that were sure at the looks up to a block, so that they need no more runs."""
+    """Return the indices of questions whose answers were sure at a look up to this block. They need no more runs."""
     settled: set[int] = set()
     for look, error in LOOKS.items():
         if look > block:
@@ -119,7 +122,7 @@ def _blocks(choice: Choice) -> set[int]:
 
 
 def _graded(choices: Sequence[Choice], error: float, settled: Collection[int]) -> list[Answer | None]:
-    """Grade all questions. Holm's method leaves out the ``settled`` ones."""
+    """Grade all questions at the family-wise error ``error``. Holm's method does not count the ``settled`` ones."""
     raw = [_pairs(choice.levels) for choice in choices]
     shrinkage = shrinkage_of([pair for pairs in raw for pair in pairs.values()])
     moderated = [{pair: shrinkage.moderate(contrast) for pair, contrast in pairs.items()} for pairs in raw]
@@ -148,7 +151,7 @@ def _pairs(levels: Sequence[Values]) -> dict[tuple[int, int], Contrast]:
 
 
 class _Question:
-    """One question with its moderated comparisons."""
+    """One question, with comparisons of its levels whose variances were shrunk."""
 
     def __init__(self, choice: Choice, pairs: Mapping[tuple[int, int], Contrast], population: Population) -> None:
         self._pairs = {**pairs, **{(b, a): contrast.reversed() for (a, b), contrast in pairs.items()}}
@@ -166,18 +169,18 @@ class _Question:
         self._chosen = enough[0] if choice.ordered else best
         self._others = [level for level in levels if (self._chosen, level) in self._pairs]
         self._worst = min(self._others, key=scores.__getitem__)
-        # The pair was chosen by the data, so Bonferroni over all directed pairs.
+        # The data chose this pair of levels, so correct for all ordered pairs (Bonferroni).
         self.p_value = min(1.0, len(levels) * (len(levels) - 1) * p_value(self._pairs[self._chosen, self._worst]))
 
     def _loss(self, better: int, level: int) -> float:
-        """Return the probability that one level is better than another by more than is good enough."""
+        """Return the probability that ``better`` exceeds ``level`` by more than the factor GOOD_ENOUGH."""
         return self._posterior(better, level).within(math.log(GOOD_ENOUGH), math.inf)
 
     def _posterior(self, one: int, other: int) -> Posterior:
         return self._population.posterior(self._pairs[one, other])
 
     def answer(self, surely: bool) -> Answer:
-        """Grade the question. ``surely``: the comparison with the worst level is significant among all questions."""
+        """Return the graded answer. ``surely``: the worst level is significantly worse after Holm's method."""
         loss = max(self._loss(level, self._chosen) for level in self._others)
         others = tuple(self._versus(level) for level in self._others)
         worst = next(one for one in others if one.level == self._worst)
@@ -209,9 +212,9 @@ class _Question:
         return True
 
 
-# A less demanding level is chosen if it is good enough with this probability.
+# Minimum probability with which a cheaper level must be good enough to be chosen.
 ENOUGH_PROBABILITY = 0.9
-# Highest probability that another level is better than the chosen one by more than GOOD_ENOUGH.
+# Maximum probability, for these two grades, that another level is better than the chosen one by over GOOD_ENOUGH.
 SURE_LOSS, LIKELY_LOSS = 0.02, 0.1
 
 

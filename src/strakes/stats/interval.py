@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-# "Most values" leaves out this share at each end. If their bounds differ by this factor or more, reports show the range
-# beside the median. Display only: no verdict depends on it.
+# Reports show the range of most values, without this share at each end, if its ends differ by this factor or more. No
+# verdict depends on that.
 _AT_EACH_END = 0.1
 FAR_APART = 1.5
-# Share of the allowed error for interpolated intervals, whose error is up to 1.2 times its nominal value (measured for
-# 4 to 30 values of ten distributions).
+# Interpolated intervals are computed for this share of the allowed error, because their true error is up to 1.2 times
+# the nominal one (measured for 4 to 30 values of ten distributions).
 ERROR_SHARE = 0.85
-# With two values and one degree of freedom an interval is too wide for use.
+# Minimum number of values for an interval. With two values (one degree of freedom) intervals are uselessly wide.
 _FEWEST_WITH_INTERVAL = 3
 
 
@@ -32,7 +32,7 @@ class Interval:
     confidence: float
 
     def contains(self, value: float) -> bool:
-        """Return whether ``value`` lies in it, ends included."""
+        """Return whether ``value`` lies in the interval, ends included."""
         return self.low <= value <= self.high
 
 
@@ -48,7 +48,7 @@ class Estimate:
 def median(values: Sequence[float]) -> float:
     """Return the middle value, or the mean of the two middle ones.
 
-    Raises ValueError for no values or one that is not finite.
+    Raises ValueError if there is no value, or if a value is not finite.
 
     >>> median([3.0, 1.0, 2.0]), median([4.0, 1.0, 2.0, 3.0])
     (2.0, 2.5)
@@ -59,9 +59,9 @@ def median(values: Sequence[float]) -> float:
 
 
 def most_of(values: Sequence[float]) -> tuple[float, float]:
-    """Return the range of most values: all but a tenth at each end.
+    """Return the range of the values without a tenth of them at each end.
 
-    Raises ValueError for no values or one that is not finite.
+    Raises ValueError if there is no value, or if a value is not finite.
 
     >>> most_of([3.0, 1.0, 2.0]), most_of([float(value) for value in range(20)])
     ((1.0, 3.0), (2.0, 17.0))
@@ -72,7 +72,7 @@ def most_of(values: Sequence[float]) -> tuple[float, float]:
 
 
 def far_apart(values: Sequence[float]) -> bool:
-    """Check whether the values differ too much for a single figure.
+    """Return whether the values differ so much that reports show their range besides the median.
 
     >>> far_apart([1.0, 1.1, 1.0, 1.4]), far_apart([1.0, 1.1, 1.0, 1.6])
     (False, True)
@@ -82,11 +82,10 @@ def far_apart(values: Sequence[float]) -> bool:
 
 
 def median_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the narrowest pair of k-th smallest and k-th largest value that covers the median with ``confidence``.
+    """Return the narrowest interval from k-th smallest to k-th largest value that has this confidence for the median.
 
-    The result is None with too few values. The number of values must not depend on the values. The ranks are symmetric,
-    so the interval of seconds is the inverse of the interval of rates. Raises ValueError for a value that is not
-    finite.
+    Return None with too few values. The number of values must not depend on the values. The ranks are symmetric, so
+    the interval of times is the inverse of the interval of rates. Raises ValueError for a value that is not finite.
 
     >>> median_interval([5.0, 1.0, 4.0, 2.0, 3.0], 0.9)
     Interval(low=1.0, high=5.0, confidence=0.9)
@@ -101,10 +100,9 @@ def median_interval(values: Sequence[float], confidence: float) -> Interval | No
 def interpolated_interval(values: Sequence[float], confidence: float) -> Interval | None:
     """Return an interval whose ends are interpolated between order statistics, or None with too few values.
 
-    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. Below 20 values its width is down to half of the
-    exact interval, which matters because few runs are the rule. It is approximate, so it is computed for 0.85 of the
-    error. It never exceeds the exact interval. docs/statistics.md has the measured coverage, which is too low for
-    values in two groups of equal size.
+    Hettmansperger and Sheather, Statist. Probab. Lett. 4 (1986) 75. With fewer than 20 values it is down to half as
+    wide as the exact interval, and never wider. As it is approximate, it is computed for 0.85 of the allowed error.
+    docs/statistics.md has the measured coverage, which is too low for values in two groups of equal size.
 
     >>> found = interpolated_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.9)
     >>> found is not None and (round(found.low, 2), round(found.high, 2))
@@ -124,10 +122,10 @@ def interpolated_interval(values: Sequence[float], confidence: float) -> Interva
 
 
 def figure_interval(values: Sequence[float], confidence: float) -> Interval | None:
-    """Return the interval of the median, or with too few values for one a t interval of the logarithms.
+    """Return the interval of the median, or a t interval of the logarithms if there are too few values.
 
-    At a confidence of 0.9, fewer than five values are too few. The result is None with fewer than three values, or if
-    a t interval would include a value that is not positive.
+    At a confidence of 0.9, fewer than five values are too few. Return None with fewer than three values, or for a t
+    interval with a value that is not positive.
 
     >>> found = figure_interval([100.0, 110.0, 105.0], 0.9)
     >>> found is not None and (round(found.low), round(found.high))
@@ -149,7 +147,7 @@ def figure_interval(values: Sequence[float], confidence: float) -> Interval | No
 
 @cache
 def smallest_runs(confidence: float) -> int:
-    """Return the fewest values n with an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
+    """Return the smallest number n of values with an interval at this confidence: 1 - 2 (1/2)^n >= confidence.
 
     >>> smallest_runs(0.9), smallest_runs(0.95), smallest_runs(0.99)
     (5, 6, 8)
@@ -163,9 +161,9 @@ def smallest_runs(confidence: float) -> int:
 
 @lru_cache(maxsize=4096)
 def symmetric_rank(runs: int, confidence: float) -> int:
-    """Return the largest k at which the k-th smallest and k-th largest of ``runs`` values have this confidence.
+    """Return the largest k for which the interval from k-th smallest to k-th largest value has this confidence.
 
-    The result is 0 if k = 1 does not have it.
+    Return 0 if even k = 1 (the whole range) does not have this confidence.
 
     >>> symmetric_rank(4, 0.9), symmetric_rank(5, 0.9), symmetric_rank(8, 0.9)
     (0, 1, 2)
@@ -188,7 +186,7 @@ def coverage(runs: int, rank: int) -> float:
 
 @lru_cache(maxsize=4096)
 def _coverages(runs: int) -> tuple[float, ...]:
-    """Return the coverage of each rank, from 0 to just above half of the values."""
+    """Return the coverage for each rank, from rank 0 to just above half of the values."""
     every, below, ways = 1 << (runs - 1), 0, 1
     coverages = [1.0]
     for rank in range(1, runs // 2 + 2):
@@ -199,7 +197,7 @@ def _coverages(runs: int) -> tuple[float, ...]:
 
 
 def in_order(values: Sequence[float]) -> list[float]:
-    """Return the values sorted. Raises ValueError for no values or one that is not finite."""
+    """Return the values sorted. Raises ValueError if there is no value, or if a value is not finite."""
     if not values:
         raise ValueError("a median needs at least one value")
     if not all(math.isfinite(value) for value in values):
@@ -209,4 +207,4 @@ def in_order(values: Sequence[float]) -> list[float]:
 
 def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
-        raise ValueError(f"a confidence lies between 0 and 1, not {confidence!r}")
+        raise ValueError(f"the confidence must be between 0 and 1: {confidence!r}")

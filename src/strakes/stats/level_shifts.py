@@ -1,10 +1,10 @@
 """Level shifts of a short series of autocorrelated runs, such as nightly benchmarks.
 
 PELT on ranks proposes the shifts (:func:`strakes.stats.change.segments`). Each proposed shift is tested on the two
-adjacent levels with clipped outliers: the largest t statistic of all splits, deflated by the autocorrelation of the
-residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390), is compared with simulated first-order
-autoregressions. A few runs do not determine the autocorrelation, so the p-value is the largest one over several
-autocorrelations. The weakest shift is dropped until all others are significant (Bonferroni).
+adjacent levels, with outliers clipped. The statistic is the largest t statistic of all splits, deflated by the
+autocorrelation of the residuals (bias corrected: Marriott and Pope, Biometrika 41 (1954) 390), and is compared with
+simulated first-order autoregressions. Few runs do not determine the autocorrelation, so the largest p-value over
+several autocorrelations counts. The weakest shift is dropped until all others are significant (Bonferroni).
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Fewest runs of a level: a median of five has an interval at 90 %.
+# Minimum number of runs of a level. The median of five runs has an interval at 90 %.
 SHORTEST = 5
-# Autocorrelations whose simulations a shift has to exceed. Nightly runs on production systems show up to 0.7.
+# Simulated autocorrelations. A shift must be significant under each. Nightly runs on production systems show up to 0.7.
 _AUTOCORRELATIONS = (0.0, 0.3, 0.5, 0.65, 0.8)
 _SIMULATED = 4000
-# The tail of the simulated statistic is a power law through these two of its quantiles.
+# Tail probabilities of two quantiles. A power law through both describes the tail of the simulated statistic.
 _NEAR, _FAR = 0.05, 0.005
 # Scale units (standard deviations of the noise) at which runs are clipped.
 _CLIP = 3.0
-# Power of the test for a shift of the size `detectable_shift`.
+# Probability that a shift of the size `detectable_shift` is found.
 _POWER = 0.8
 
 
 @dataclass(frozen=True)
 class LevelShift:
-    """The level changes before run ``index``, from the median ``before`` to ``after``, each up to the next shift."""
+    """A change of level at run ``index``, the first on the new level. ``before``, ``after``: medians of both levels."""
 
     index: int
     before: float
@@ -44,9 +44,9 @@ class LevelShift:
 
 
 def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = SHORTEST) -> tuple[LevelShift, ...]:
-    """Return the shifts in the order of time. In a series without shifts, one is found with probability ``error``.
+    """Return the shifts in order of time. ``error``: probability that a shift is found in a series without shifts.
 
-    ``shortest``: least number of runs of a level. Raises ValueError for no values.
+    ``shortest``: minimum number of runs of a level. Raises ValueError for an empty series.
 
     >>> found = level_shifts([100.0, 102.0, 99.0, 101.0, 98.0, 103.0] * 2 + [70.0, 72.0, 69.0, 71.0, 68.0, 73.0] * 2)
     >>> [(shift.index, shift.before, shift.after) for shift in found]
@@ -77,9 +77,9 @@ def level_shifts(values: Sequence[float], error: float = 0.01, shortest: int = S
 
 
 def detectable_shift(values: Sequence[float], error: float, shortest: int = SHORTEST) -> float:
-    """Return the size of a shift in the middle of such a series that is found in four of five series.
+    """Return the size of a shift in the middle of a series like ``values`` that is found with a probability of 80 %.
 
-    Scatter and autocorrelation are estimated from ``values``; the simulation allows for the error of both estimates.
+    Scatter and autocorrelation are estimated from ``values``. A simulation allows for the errors of both estimates.
 
     >>> level = [100.0, 102.0, 99.0, 101.0, 98.0, 103.0, 100.0, 99.0]
     >>> 5 < detectable_shift(level + level, 0.05) < 20
@@ -92,20 +92,20 @@ def detectable_shift(values: Sequence[float], error: float, shortest: int = SHOR
 
 
 def _proposed(series: NDArray[np.float64], shortest: int) -> tuple[NDArray[np.float64], list[int]]:
-    """Return the series with outliers clipped, and the indices at which levels may begin."""
+    """Return the series with clipped outliers, and the indices at which new levels are proposed."""
     import numpy as np
     from scipy.stats import rankdata
 
     from strakes.stats.change import scale_of, segments
 
     ranks = rankdata(series)
-    # Differences of neighbours contain the noise, and hardly any shift. The penalty of Schwarz's criterion proposes too
-    # many levels rather than too few.
+    # Differences of successive runs contain the noise, but hardly any shift. The penalty is Schwarz's criterion, which
+    # proposes too many levels rather than too few.
     scaled = (ranks - ranks.mean()) / (float(scale_of(np.diff(ranks))) / math.sqrt(2))
     proposed = segments(scaled, 2 * math.log(len(series)), shortest)[1:]
     levels = np.concatenate([np.full(len(level), np.median(level)) for level in np.split(series, proposed)])
-    # The scale is measured between deciles, so that a second mode of three runs in ten is no outlier. The deciles of
-    # normal noise are 2.56 standard deviations apart.
+    # Estimate the scale from the outer deciles, so that a second mode of three runs in ten is not clipped. For normal
+    # noise these deciles are 2.56 standard deviations apart.
     low, high = np.quantile(series - levels, (0.1, 0.9))
     reach = _CLIP * float(high - low) / 2.56
     return np.clip(series, levels - reach, levels + reach), proposed
@@ -117,7 +117,7 @@ def _p_value(series: NDArray[np.float64], shortest: int) -> float:
 
 
 def _statistics(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """Return the largest t statistic of all splits of each row, deflated by the autocorrelation of the residuals."""
+    """Return, for each row, the largest t statistic of all splits, deflated by the residuals' autocorrelation."""
     import numpy as np
 
     largest, residuals = _best_split(series, shortest)
@@ -152,7 +152,7 @@ def _autocorrelation(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def _quantiles(runs: int, shortest: int) -> tuple[tuple[float, float], ...]:
-    """Return two quantiles of the statistic without a shift, for each autocorrelation."""
+    """Return, for each autocorrelation, the quantiles _NEAR and _FAR of the statistic in series without a shift."""
     import numpy as np
 
     generator = np.random.default_rng(runs)
@@ -170,13 +170,13 @@ def _tail(statistic: float, near: float, far: float) -> float:
 
 
 def _threshold(error: float, near: float, far: float) -> float:
-    """Return the statistic that has this p-value."""
+    """Return the value of the statistic with the p-value ``error``, from the two quantiles of its tail."""
     power = math.log(_NEAR / _FAR) / math.log(far / near)
     return float(far * (_FAR / error) ** (1 / power))
 
 
 def _autoregressions(runs: int, correlation: float, number: int, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Return first-order autoregressions with a variance of 1, one a row."""
+    """Return simulated first-order autoregressions with a variance of 1, one per row."""
     import numpy as np
 
     series = np.empty((number, runs))
@@ -188,7 +188,7 @@ def _autoregressions(runs: int, correlation: float, number: int, generator: np.r
 
 
 def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.float64]:
-    """Return the standard error of the difference of two halves, estimated from each row."""
+    """Return the standard error of the difference between both halves of a series, estimated from each row."""
     import numpy as np
 
     _, residuals = _best_split(series, shortest)
@@ -200,7 +200,7 @@ def _standard_errors(series: NDArray[np.float64], shortest: int) -> NDArray[np.f
 
 @lru_cache(maxsize=256)
 def _detectable_units(runs: int, error: float, shortest: int) -> float:
-    """Return the shift that is found in four of five series, in standard errors estimated from another such series."""
+    """Return the detectable shift in units of the standard error, as estimated from another series of this kind."""
     import numpy as np
 
     generator = np.random.default_rng(runs)

@@ -1,7 +1,7 @@
 """Imbalance of directories that a hash spreads over targets: balls into bins, by the normal approximation.
 
-The largest of m independent standard normal values is c on average (Tippett, Biometrika 17 (1925) 364). The busiest of
-m targets then has n / m + c sqrt(n / m) of n directories (Raab and Steger, RANDOM 1998, for n well above m).
+If c is the mean of the largest of m independent standard normal values (Tippett, Biometrika 17 (1925) 364), the busiest
+of m targets has n / m + c sqrt(n / m) of n directories (Raab and Steger, RANDOM 1998, for n well above m).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def busiest_load(directories: int, targets: int) -> float:
 
 
 def directories_within(excess: float, targets: int) -> int:
-    """Return the number of directories from which the busiest target has at most ``excess`` more than an even split.
+    """Return how many directories suffice so that the busiest target exceeds an even split by at most ``excess``.
 
     >>> directories_within(0.1, 3)
     215

@@ -2,8 +2,8 @@
 
 All ratios use logarithms, so that a / b is exactly the inverse of b / a. The methods were chosen by simulation
 (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both settings have the
-same scatter. Verdicts hold together, because each interval has the confidence at which all do (Bonferroni): for ten
-cells at 90 %, each interval needs 99 %, which takes at least eight runs.
+same scatter. All verdicts are correct at once with the requested confidence, because each interval has a higher one
+(Bonferroni): for ten cells at 90 %, each interval has 99 %, which takes at least eight runs.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from strakes.base.language import gettext
 from strakes.stats.contrasts import FEWEST_BLOCKS, interval, trimmed
 from strakes.stats.interval import Estimate, Interval, interpolated_interval, median, smallest_runs
 
-# Difference of two whole runs of the same system that is not exceeded in nine of ten pairs: equal runs scatter by 14 %
+# Nine of ten pairs of runs of the same system differ by less than this share: equal runs scatter by 14 %
 # (docs/statistics.md). The values within a run do not show this scatter.
 ONE_PAIR = 0.4
-# Fewest batches of a run: with fewer, no interval at 99 % would exist.
+# Minimum number of batches of a run: with fewer, no interval at 99 % would exist.
 _FEWEST_BATCHES = 8
-# Parts of a run whose medians show its slow changes. Two wanders then have 6 degrees of freedom; with 8 parts, their
+# Number of parts of a run. Their medians show slow changes, with 6 degrees of freedom for two runs. With 8 parts, the
 # medians would contain the scatter of single values.
 _PARTS = 4
 
-# Returns the ratio of two settings, with an interval of the given confidence.
+# A function that returns the ratio of two settings with an interval of the given confidence.
 RatioAt = Callable[[float], Estimate]
 
 
 class Verdict(StrEnum):
-    """Verdict on a, from a ratio a / b of rates."""
+    """Verdict on a setting a compared with b, from the ratio a / b of their rates."""
 
     FASTER = "FASTER"
     SLOWER = "SLOWER"
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Judged:
-    """One ratio with its verdict. ``needs`` is empty unless the verdict is INCONCLUSIVE."""
+    """One ratio with its verdict. ``needs``: text on what an INCONCLUSIVE verdict lacks, else empty."""
 
     verdict: Verdict
     ratio: Estimate
@@ -52,7 +52,7 @@ class Judged:
 def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: float) -> Estimate:
     """Return the ratio a / b over the common blocks, by block number, with the interval of its trimmed mean.
 
-    A disturbance of a whole block (drift, a neighbour's job) cancels. The estimate has no interval with fewer than
+    A disturbance of a whole block (drift, another user's job) cancels. The estimate has no interval with fewer than
     three common blocks, or with a value that is not positive. Raises ValueError without a common block.
 
     >>> ratio = paired_ratio({0: 20.0, 1: 22.0, 2: 40.0}, {0: 10.0, 1: 10.0, 2: 20.0, 3: 1.0}, 0.7)
@@ -68,9 +68,9 @@ def paired_ratio(a: Mapping[int, float], b: Mapping[int, float], confidence: flo
 
 
 def independent_ratio(a: Sequence[float], b: Sequence[float], confidence: float) -> Estimate:
-    """Return the ratio of the medians of two sets of runs that share no blocks; ``runs``: size of the smaller set.
+    """Return the ratio of the medians of two sets of runs without common blocks. ``runs``: size of the smaller set.
 
-    The intervals of both medians are combined as variances add (MOVER: Zou and Donner, Statist. Med. 27 (2008) 1693).
+    The intervals of both medians are combined by the MOVER method (Zou and Donner, Statist. Med. 27 (2008) 1693).
     The estimate has no interval if a set is too small or has a value that is not positive. Raises ValueError for an
     empty set.
 
@@ -99,9 +99,9 @@ def _plain_ratio(a: Sequence[float], b: Sequence[float]) -> float:
 def verdict(ratio: Estimate, margin: float) -> Verdict:
     """Return the verdict that the interval of a ratio allows.
 
-    SAME: it lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on one side
-    of 1 and not within the margin. All else, also without an interval, is INCONCLUSIVE. Raises ValueError for a
-    negative margin.
+    SAME: the interval lies within the equivalence margin, 1 / (1 + margin) to 1 + margin. FASTER or SLOWER: it lies on
+    one side of 1, but not within the margin. INCONCLUSIVE: all other cases, and ratios without an interval. Raises
+    ValueError for a negative margin.
 
     >>> verdict(Estimate(1.2, Interval(1.1, 1.3, 0.9), 8), margin=0.05).value
     'FASTER'
@@ -109,7 +109,7 @@ def verdict(ratio: Estimate, margin: float) -> Verdict:
     'SAME'
     """
     if margin < 0:
-        raise ValueError(f"an equivalence margin is not negative, unlike {margin!r}")
+        raise ValueError(f"the equivalence margin must not be negative: {margin!r}")
     if ratio.interval is None:
         return Verdict.INCONCLUSIVE
     low, high = ratio.interval.low, ratio.interval.high
@@ -119,9 +119,9 @@ def verdict(ratio: Estimate, margin: float) -> Verdict:
 
 
 def half_width_for(margin: float) -> float:
-    """Return the relative half-width that both settings need for the verdict SAME within ``margin``.
+    """Return the relative half-width of both settings' intervals that allows the verdict SAME within ``margin``.
 
-    The half-widths add as variances do, and half of the margin is left for the deviation of the ratio from 1.
+    Half-widths add in squares, and half of the margin is reserved for the deviation of the ratio from 1.
 
     >>> round(half_width_for(0.05), 4)
     0.0177
@@ -130,20 +130,20 @@ def half_width_for(margin: float) -> float:
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:
-    """Return the confidence of each of ``comparisons`` intervals so that all hold together with ``confidence``.
+    """Return the confidence that each of several intervals needs so that all are correct with ``confidence``.
 
     >>> round(bonferroni(0.9, 5), 4)
     0.98
     """
     if comparisons < 1:
-        raise ValueError("there is at least one comparison")
+        raise ValueError("comparisons must be at least 1")
     return 1 - (1 - confidence) / comparisons
 
 
 def judge(ratios: Sequence[RatioAt], confidence: float, margin: float, *, least: float = 0.0) -> list[Judged]:
-    """Return verdicts on ratios of "how many times better", which are all correct with probability ``confidence``.
+    """Return verdicts on ratios (above 1: better). With probability ``confidence`` all verdicts are correct.
 
-    ``least``: a smaller difference is INCONCLUSIVE. Raises ValueError for a negative margin.
+    ``least``: smaller differences (as a share) are INCONCLUSIVE. Raises ValueError for a negative margin.
 
     >>> fast, slow = [20.0, 21.0, 19.0, 20.5, 20.2], [10.0, 10.1, 10.0, 9.9, 10.2]
     >>> [one.verdict.value for one in judge([lambda confidence: independent_ratio(fast, slow, confidence)], 0.9, 0.05)]
@@ -172,13 +172,13 @@ def _judged(ratio: Estimate, confidence: float, margin: float, least: float) -> 
 
 
 def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return the function for how many times better ``b`` is than ``a``: values in time order without common blocks.
+    """Return a function for the ratio of ``b`` to ``a``, two runs without common blocks, with values in order of time.
 
     A disturbance of seconds slows several successive values, which makes them dependent. Long series are therefore
     compared by the medians of a few batches (batch means: Law and Kelton, Simulation Modeling). A disturbance longer
-    than a run does not show within it, so the variance of a whole run is estimated from the differences between its
-    parts. This variance is not divided by the number of parts: on a machine that changes slowly, means over longer
-    times scatter no less (measured in docs/statistics.md).
+    than a run is not visible within the run, so the variance between runs is estimated from the differences between
+    parts of a run. It is not divided by the number of parts: on a machine that changes slowly, means over longer times
+    scatter no less (measured in docs/statistics.md).
     """
     first, second = (a, b) if lower_is_better else (b, a)
 
@@ -199,7 +199,7 @@ def between_runs(a: Sequence[float], b: Sequence[float], *, lower_is_better: boo
 
 
 def batches(values: Sequence[float], number: int) -> list[float]:
-    """Return the medians of ``number`` batches in time order, or the values if a batch would have less than two.
+    """Return the medians of ``number`` batches in time order, or the values if batches would be smaller than two.
 
     >>> batches([1.0, 2.0, 3.0, 9.0, 8.0, 7.0], 2), batches([1.0, 2.0, 3.0], 2)
     ([2.0, 8.0], [1.0, 2.0, 3.0])
@@ -211,16 +211,16 @@ def batches(values: Sequence[float], number: int) -> list[float]:
 
 
 def between_sets(a: Sequence[float], b: Sequence[float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return the function for how many times better ``b`` is than ``a``, where each value is the median of a whole run.
+    """Return a function for the ratio of ``b`` to ``a``, two sets of runs. Each value is the median of a whole run.
 
-    The scatter of the values includes the differences between runs.
+    The scatter of these values includes the differences between runs.
     """
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: independent_ratio(first, second, confidence)
 
 
 def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_better: bool = False) -> RatioAt:
-    """Return the function for how many times better ``b`` is than ``a``, over the blocks that measured both."""
+    """Return a function for the ratio of ``b`` to ``a`` over the blocks that measured both. Values are by block."""
     first, second = (a, b) if lower_is_better else (b, a)
     return lambda confidence: paired_ratio(first, second, confidence)
 
@@ -228,8 +228,8 @@ def within_blocks(a: Mapping[int, float], b: Mapping[int, float], *, lower_is_be
 def block_scores(cells: Sequence[tuple[Mapping[int, float], bool]]) -> dict[int, float]:
     """Return a score for each block that measured every cell: the geometric mean of its values.
 
-    ``cells``: values by block, and whether lower is better; such values are inverted. A disturbance of a whole block
-    stays in its score.
+    ``cells``: for each cell its values by block, and whether lower is better. Values that are better if lower are
+    inverted. A disturbance of a whole block remains in its score.
 
     >>> block_scores([({1: 2.0, 2: 4.0}, False), ({1: 0.5, 2: 0.25, 3: 1.0}, True)])
     {1: 2.0, 2: 4.0}

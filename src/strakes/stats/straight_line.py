@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Fewest values at the smallest and at the largest size, to estimate the scatter there.
+# Minimum number of values at the smallest and at the largest size, to estimate the scatter there.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """A predicted value with the prediction interval of a single value."""
+    """A predicted value with its prediction interval, which a single new value lies in with ``confidence``."""
 
     value: float
     low: float
@@ -21,7 +21,7 @@ class Forecast:
 
 
 def forecast(points: Sequence[tuple[float, float]], at: float, confidence: float) -> Forecast | None:
-    """Extrapolate a least-squares line to ``at``. Return None with fewer than three values at either end.
+    """Extrapolate a line through points (size, value) to ``at``. Return None if an end has fewer than three values.
 
     >>> found = forecast([(1, 3.0), (1, 3.1), (1, 3.2), (200, 5.1), (200, 5.0), (200, 4.9)], 2000, 0.9)
     >>> round(found.value, 1), found.low < 22 < found.high

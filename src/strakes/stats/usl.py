@@ -1,7 +1,7 @@
 """The universal scalability law: the rate of N clients is X(N) = r N / (1 + c (N - 1) + k N (N - 1)).
 
-r is the rate of one client, c the share of work that queues (contention), k the cost of coherency between clients,
-which makes the rate fall beyond sqrt((1 - c) / k) clients: Gunther, Guerrilla Capacity Planning (2007).
+r is the rate of one client, c the share of work that queues (contention), k the cost of coherency between clients.
+Because of k, the rate falls beyond sqrt((1 - c) / k) clients. Source: Gunther, Guerrilla Capacity Planning (2007).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FEWEST_LEVELS = 4
 RESAMPLES = 500
-# Largest relative residual with which the law is trusted beyond the measured range.
+# Maximum relative residual with which the law is trusted beyond the measured range.
 _DESCRIBES = 0.05
 
 
@@ -54,12 +54,13 @@ class Law:
 
 @dataclass(frozen=True)
 class Scalability:
-    """The law fitted to the medians, and to resampled runs for the intervals.
+    """The law fitted to the medians, and the laws fitted to resampled runs, which give the intervals.
 
-    Resampled coefficients may be negative; cut at zero they would bias extrapolated rates downwards. The law itself has
-    no negative coefficient, and every interval includes its value. ``worst_residual``: the largest relative distance
-    of a measured median from the fit. If it exceeds the scatter of the runs, the law does not describe this system. If
-    it exceeds 5 %, something else may limit the rate, which may then stay constant beyond the measured range.
+    Coefficients of resampled laws may be negative: setting them to zero would bias extrapolated rates downwards. The
+    law itself has no negative coefficient, and every interval includes its value. ``worst_residual``: the largest
+    relative distance of a measured median from the fit. If it exceeds the scatter of the runs, the law does not
+    describe this system. If it exceeds 5 %, something else may limit the rate, which may then stay constant beyond the
+    measured range.
     """
 
     law: Law
@@ -85,11 +86,11 @@ class Scalability:
 
     @property
     def peak(self) -> Interval:
-        """Interval of the peak; its upper end is infinite if the data do not show that the rate falls."""
+        """Interval of the number of clients with the highest rate. Its end is infinite if no decrease was shown."""
         return self._interval([law.peak for law in self.resampled], self.law.peak)
 
     def rate(self, clients: float) -> Interval:
-        """Return the interval of the rate. Beyond ``measured_up_to`` it is only valid if no new bottleneck appears."""
+        """Return the interval of the rate. Beyond ``measured_up_to`` it is only valid without new bottlenecks."""
         interval = self._interval([law.rate(clients) for law in self.resampled], self.law.rate(clients))
         if clients <= self.measured_up_to or self.worst_residual <= _DESCRIBES:
             return interval
@@ -104,7 +105,7 @@ class Scalability:
 
 
 def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalability:
-    """Fit the law to the rates with each number of clients. The resampling is deterministic.
+    """Fit the law to the rates, given by number of clients. The resampling is deterministic.
 
     Raises ValueError for fewer than four numbers of clients, or for a rate that is not positive.
 
@@ -131,9 +132,9 @@ def fit(rates: Mapping[int, Sequence[float]], confidence: float = 0.9) -> Scalab
 
 
 def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the terms of the law, weighted by the rates (last axis), and their scales.
+    """Return the terms of the law (last axis), weighted by the rates, and the scale of each term.
 
-    The relative error of N / X is linear in the coefficients: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
+    The terms are those of N / X, which is linear in its coefficients: N / X = 1/r + c/r (N - 1) + k/r N (N - 1).
     """
     import numpy as np
 
@@ -146,7 +147,7 @@ def _terms(clients: Sequence[int], rates: NDArray[np.float64]) -> tuple[NDArray[
 def _laws(clients: Sequence[int], rates: NDArray[np.float64], coefficients: NDArray[np.float64]) -> list[Law]:
     import numpy as np
 
-    # An extreme resample may give the first client a negative time; use a very small one.
+    # An extreme resample may result in a negative time of the first client. Use a very small time instead.
     first = np.maximum(coefficients[:, 0], 1e-6 * np.min(np.asarray(clients) / rates))
     rows = np.column_stack([first, coefficients[:, 1:]]).tolist()
     return [Law(1 / row, queued / row, agreed / row) for row, queued, agreed in rows]
@@ -162,7 +163,7 @@ def _not_negative(clients: Sequence[int], medians: NDArray[np.float64]) -> Law:
 
 
 def _resampled(clients: Sequence[int], rates: NDArray[np.float64]) -> list[Law]:
-    """Return the least-squares law of each row of rates; its coefficients may be negative."""
+    """Return the least-squares law for each row of rates. Coefficients may be negative."""
     import numpy as np
 
     terms, scale = _terms(clients, rates)

@@ -1,5 +1,6 @@
 """Surveys: run studies within a budget, analyse the samples, compare runs and follow them over months.
 
-Studies enter; a portrait with graded answers leaves. ``analysis_*.py``, ``compare_*.py`` and ``history_*.py`` work on
-stored runs. First files to read: ``runner.py`` and ``analysis_build.py``.
+The result of a survey is a portrait with graded answers. ``analysis_*.py``, ``compare_*.py`` and ``history_*.py``
+work on stored runs. A *cell* is one combination of settings, a *visit* one run of a cell's plan, and a *block* a series
+of visits, one to each cell. First files to read: ``runner.py`` and ``analysis_build.py``.
 """

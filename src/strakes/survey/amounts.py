@@ -1,4 +1,4 @@
-"""Choose the length of phases and the cells that take part, so that enough blocks fit into the budget. Pure."""
+"""Choose the length of phases and the cells to measure, so that enough blocks fit into the budget. Pure."""
 
 from __future__ import annotations
 
@@ -13,38 +13,40 @@ from strakes.model.plan import Phase
 from strakes.studies.study import Context
 from strakes.survey.request import Request
 
-# Share of the budget for blocks; the rest is for set-up and removal.
+# Share of the budget for blocks. The rest is for setting up and removing files.
 MEASURE_SHARE = 0.92
-# Blocks for which amounts are chosen, and blocks below which cells are left out. At a scatter of 15 %, a survey finds
-# nine of ten differences of 30 % with 12 blocks, seven with 8, and five with 6 (bench/truth).
+# Number of blocks for which amounts are chosen, and minimum number: cells are left out rather than having fewer blocks.
+# If runs scatter by 15 %, a survey finds nine of ten differences of 30 % with 12 blocks, seven with 8, and five with 6
+# (bench/truth).
 WANTED_BLOCKS, FEWEST_BLOCKS = 12, 8
-# Visits take this many times as long as their phases: making directories, dropping caches, removing files.
+# Duration of a visit divided by the time in its phases: a visit also makes directories, drops caches, removes files.
 OVERHEAD = 1.3
-# Operations on existing names take about half as long as creating them, on every file system measured.
+# Duration of operations on existing names, relative to creating the names: about half on all measured file systems.
 _QUICK = 0.5
 _MAKING = ("file-create", "dir-create")
-# Cells are left out rather than making phases shorter than this: shorter phases mostly measure the start of the work.
+# Minimum length of phases in seconds. Cells are left out rather than making phases shorter, because shorter phases
+# mostly measure the start of the work. The second value is for file systems in memory.
 LONG_ENOUGH_S, LONG_ENOUGH_MEMORY_S = 0.07, 0.02
 _SHORTEST_PHASE_S, LONGEST_PHASE_S = 0.01, 2.0
-# At most this share of the time is set aside for the parts of visits outside phases.
+# Maximum share of the time that is reserved for the parts of visits outside phases.
 _MOST_BESIDE = 0.7
 MEMORY_FILE_SYSTEMS = ("tmpfs", "ramfs")
 
 
 @dataclass(frozen=True)
 class Load:
-    """Cost of one block: phases, counted as phases that create files, and seconds outside phases."""
+    """Cost of one block: duration of all phases in units of a phase that creates files, and seconds outside phases."""
 
     cells: int
     phases: float
     beside_s: float
 
     def budget_s(self, phase_s: float, blocks: int) -> float:
-        """Return the budget that this many blocks with phases of this length need."""
+        """Return the budget in seconds for ``blocks`` blocks with phases of ``phase_s`` seconds."""
         return blocks * (self.phases * OVERHEAD * phase_s + self.beside_s) / MEASURE_SHARE
 
     def phase_s(self, budget_s: float, blocks: int) -> float:
-        """Return the length of a phase with which this many blocks fit, in seconds."""
+        """Return the length of a phase, in seconds, with which ``blocks`` blocks fit into the budget."""
         block_s = budget_s * MEASURE_SHARE / blocks
         beside_s = min(self.beside_s, _MOST_BESIDE * block_s)
         return max(_SHORTEST_PHASE_S, min((block_s - beside_s) / (self.phases * OVERHEAD), LONGEST_PHASE_S))
@@ -62,12 +64,12 @@ def weight(phase: Phase) -> float:
 
 
 def asked_phase_s(request: Request, context: Context) -> float | None:
-    """Return the phase length of the requested amounts at the pilot's rates, or None without a request."""
+    """Return the phase length in seconds for the requested amounts at the pilot's rates, or None without a request."""
     asked = [request.phase_s] if request.phase_s is not None else []
     if request.data_per_rank is not None:
         slower = min(context.pilot.write_bytes_per_s, context.pilot.read_bytes_per_s)
         asked.append(request.data_per_rank * context.team / slower)
-    # Populations that grow over many visits, and drills, set their own rate of creation.
+    # Studies of growing populations and of fail-over set the rate of creation themselves.
     paced = any(study.visits_in_sequence or study.interrupts_service for study in request.studies)
     if request.files is not None and not paced:
         asked.append(request.files / context.pilot.creates_per_s)
@@ -75,10 +77,10 @@ def asked_phase_s(request: Request, context: Context) -> float | None:
 
 
 def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) -> Context:
-    """Return the context with the length of phases, and with the priority up to which cells take part.
+    """Return the context with the length of phases, and with the lowest priority of cells that are measured.
 
-    ``loads``: the load of all cells up to each priority. Raises BadInputError with a sufficient budget if the requested
-    amounts do not fit.
+    ``loads``: for each priority, the load of all cells with this or a higher priority. If the requested amounts do not
+    fit into the budget, raises BadInputError that names a sufficient budget.
     """
     asked_s = asked_phase_s(request, context)
     in_memory = context.file_system in MEMORY_FILE_SYSTEMS
@@ -88,13 +90,13 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
     load = loads[priority]
     if asked_s is None:
         return replace(context, phase_s=load.phase_s(request.budget_s, WANTED_BLOCKS), least_priority=priority)
-    # A study plans all comparisons that fit, but at least one.
+    # The full study plans all comparisons that fit into the budget, and at least one of two cells.
     least = Load(2, 2 * load.phases / load.cells, 2 * load.beside_s / load.cells) if request.full else load
     needed_s = least.budget_s(asked_s, FEWEST_BLOCKS)
     if needed_s > request.budget_s:
         words = {"phase_s": "--phase", "data_per_rank": "--data-per-rank", "files": "--files"}
         raise BadInputError(
-            "the amounts asked for do not fit into the budget",
+            "the requested amounts do not fit into the budget",
             where=f"{' and '.join(words[name] for name in request.amounts())} with --budget "
             f"{typed_seconds(request.budget_s)}",
             why=f"{counted(least.cells, 'cell')} with phases of {format_seconds(asked_s)}, {FEWEST_BLOCKS} times each, "
@@ -108,9 +110,9 @@ def with_amounts(request: Request, context: Context, loads: Mapping[int, Load]) 
 def refuse_without_room(
     request: Request, room: tuple[int, int], team: int, further: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Raise BadInputError if amounts do not fit on the target, with the largest amounts that do.
+    """Raise BadInputError if requested amounts do not fit on the target. It names the largest amounts that fit.
 
-    ``room``: most bytes and files of one plan. ``further``: other reasons, each with its remedy.
+    ``room``: maximum bytes and files of one plan. ``further``: other reasons to refuse, each with its remedy.
     """
     most_bytes, most_files = room
     refused: list[tuple[str, str]] = []
@@ -124,12 +126,12 @@ def refuse_without_room(
         refused.append((why, least))
     if files is not None and files >= most_files:
         most = counted(most_files - 1, "file")
-        why = f"--files {files:,} is more than may be made here: strakes makes at most {most}"
+        why = f"--files {files:,} is more than may be created here: strakes creates at most {most}"
         refused.append((why, f"Give at most --files {most_files - 1}."))
     refused += further
     if refused:
         raise BadInputError(
-            "the amounts asked for do not fit",
+            "the requested amounts do not fit",
             where=str(request.directory),
             why="; ".join(why for why, _ in refused),
             remedy=" ".join(remedy for _, remedy in refused),

@@ -15,15 +15,15 @@ from strakes.stats.interval import median
 from strakes.studies.compose import from_memory
 from strakes.survey.analysis_warning_texts import warning
 
-# Seconds below which a phase is a burst: it ends before write-back, servers or devices reach a steady state.
+# A phase shorter than this, in seconds, is a burst: it ends before write-back, servers or devices are in steady state.
 _BURST_S = 0.5
-# Data of this many times the memory do not fit into caches (S3).
+# Data of this many times the memory do not fit into caches.
 _TIMES_MEMORY = 2
 _LONGER_PLAN = "Give the phases of the plan more to do: more items or larger blocks, or a time as their stop rule."
 
 
 def amounts_of(results: Results) -> str:
-    """Return the length of phases, the data that each rank moved and the files that it worked on, as text."""
+    """Return as text the range of phase lengths, of data moved per rank, and of files per rank."""
     samples = [sample for cell in results.measured if not cell.is_side for sample in _samples(cell)]
     if not samples:
         return gettext("nothing was measured")
@@ -43,9 +43,9 @@ def amounts_of(results: Results) -> str:
 
 
 def bursts(results: Results) -> dict[str, float]:
-    """Return the figures from phases that are too short for a sustained rate, with the median length in seconds.
+    """Return the figures of phases that are too short for a sustained rate, with the median length in seconds.
 
-    Figures that this node's memory answered are left out, because they say nothing about the file system.
+    Figures from this node's memory are left out, because they say nothing about the file system.
     """
     lengths = {
         cell.id: median([sample.elapsed_s for sample in samples])
@@ -56,7 +56,7 @@ def bursts(results: Results) -> dict[str, float]:
 
 
 def amount_warnings(results: Results) -> list[RunWarning]:
-    """Return warnings on short phases, on data that fit into memory, and on names that memory answered."""
+    """Return warnings on short phases, on data that fit into servers' memory, and on names read from memory."""
     facts = results.facts
     return [*_cached_names(results), *_short(results), *_fits_memory(results, facts)]
 
@@ -91,9 +91,9 @@ def _short(results: Results) -> list[RunWarning]:
 
 
 def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]:
-    """Warn if the moved data fit into the memory of a server with as much memory as this node.
+    """Return a warning if the moved data fit into a server's memory, assumed to be as large as this node's.
 
-    A battery-backed cache may absorb writes with fsync, and reads follow recent writes.
+    A battery-backed cache may absorb even writes with fsync, and reads of recently written data come from memory.
     """
     memory = int(facts.get("memory_bytes", 0))
     moving = [
@@ -115,7 +115,7 @@ def _fits_memory(results: Results, facts: Mapping[str, Any]) -> list[RunWarning]
 
 
 def _span(low: str, high: str) -> str:
-    """Return both ends as text, or one if they are equal.
+    """Return a range as text, or a single value if both ends are equal.
 
     >>> _span("8 MiB", "8 MiB"), _span("1", "2")
     ('8 MiB', '1 to 2')

@@ -16,7 +16,7 @@ from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, Versus
 from strakes.studies.compose import from_memory, from_own_cache, mean_log_values
 from strakes.studies.study import Study
 
-# Remark on an answer whose figures come from a cache of this node's client.
+# Remark on an answer if its figures come from a cache of this node's client.
 _CACHED = "from this client's cache"
 _MORE_BLOCKS = "more blocks: give a larger --budget"
 
@@ -67,7 +67,7 @@ _VERDICTS: Mapping[bool, tuple[Literal["holds", "does-not"], str, str]] = {
 
 
 def judged(claims: Sequence[Claim], results: Results) -> list[Finding]:
-    """Return each claim as a finding with its grade. With fewer than three common blocks it is inconclusive."""
+    """Return each claim as a finding with its grade. A claim with fewer than three common blocks is inconclusive."""
     found = judge(bounds_of(claims, results))
     return [_finding(claim, judgement, results) for claim, judgement in zip(claims, found, strict=True)]
 

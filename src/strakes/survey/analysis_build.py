@@ -1,4 +1,4 @@
-"""Build the portrait of a stored run. Pure: reads the run, accesses neither target nor store."""
+"""Build the portrait of a stored run. Pure: uses only the run, and accesses neither target nor store."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def study_portrait(run: Run) -> Portrait:
 
 
 def _left_out(run: Run) -> str:
-    """Return the number of cells that need a larger budget, as text, or "" if all were measured."""
+    """Return a text on the number of cells that need a larger budget, or "" if all were measured."""
     waiting = sum(event.left_out for event in run.events_of(AmountsChosen))
     measured = len(run.cells) - len(dropped_cells(run))
     planned = len(run.cells) + waiting
@@ -118,15 +118,15 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
 
 
 def _felt_by_others(run: Run) -> Mapping[str, Any]:
-    """Return the latencies of the probe of --neighbour before and during the measurement, and how often it yielded.
+    """Return latencies of the probe of --neighbour before and during the measurement, and how often load was reduced.
 
-    The result is empty without a probe.
+    Return an empty mapping without a probe. The probe repeats operations of other users to see the disturbance.
     """
     parts = run.events_of(NeighbourFelt)
     if not parts:
         return {}
     yielded, slowed = gave_way(run.visits)
-    # Of a resumed run, show the part that disturbed others most.
+    # A resumed run has several parts. Show the part that disturbed other users most.
     most = max(parts, key=lambda part: part.during.get("p99_s", 0.0))
     about = {"limit_s": most.limit_s, "before": most.before, "during": most.during}
     return {**about, "yielded_visits": yielded, "slowed_visits": slowed, "stopped": parts[-1].stopped}
@@ -142,7 +142,7 @@ def _skipped(run: Run) -> list[SkippedCell]:
 
 
 def _merged(warnings: Sequence[RunWarning]) -> list[RunWarning]:
-    """Merge equal warnings on several cells into one with all these cells."""
+    """Merge warnings with the same text into one warning with all their cells."""
     merged: dict[tuple[str, str, str], RunWarning] = {}
     for warning in warnings:
         key = (warning.code, warning.text, warning.remedy)

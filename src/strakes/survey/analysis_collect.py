@@ -27,10 +27,10 @@ def metric_value(metric: Metric, sample: Sample, device: str = "") -> float:
 
 
 def _side_value(metric: Metric, sample: Sample, device: str) -> float:
-    """Return a side metric of the node or of the accelerators in training.
+    """Return a metric of the node or of the accelerators in training, measured besides the work.
 
-    These are the utilisation of accelerators, free memory, the utilisation of the device (or of the busiest one), and
-    the share of processor time spent waiting for I/O.
+    The metrics are the utilisation of accelerators, free memory, utilisation of the device (or of the busiest one),
+    and the share of processor time spent waiting for I/O.
     """
     counters = sample.counters
     if metric == "utilisation":
@@ -47,7 +47,7 @@ def _side_value(metric: Metric, sample: Sample, device: str) -> float:
 
 
 def _memory_of(servers: Mapping[str, Mapping[str, float]]) -> float | None:
-    """Return the memory of all servers that report it in bytes, or None if no server does."""
+    """Return the sum of the memory of all servers that report it, in bytes, or None if no server does."""
     told = [counters["now.memory_bytes"] for counters in servers.values() if "now.memory_bytes" in counters]
     return sum(told) if told else None
 
@@ -58,7 +58,7 @@ def collect(
     confidence: float,
     facts: Mapping[str, Any],
 ) -> Results:
-    """Return the results of all cells, without visits that failed or that had another limit than most visits."""
+    """Return the results of all cells. Visits that failed, or ran under another load limit than most, are left out."""
     by_cell: dict[str, list[Visit]] = {}
     for visit in under_one_limit(visits):
         by_cell.setdefault(visit.cell, []).append(visit)
@@ -91,7 +91,7 @@ def _measured(cell: Cell, measure: Measure, visits: Sequence[Visit], confidence:
     settings = {**cell.settings, **measure.settings}
     estimate = _estimate(identifier, cell.study, settings, measure.metric, observations, confidence)
     if cell.imported and estimate is not None:
-        # It is unknown how another tool made its repetitions, so they get no interval.
+        # Show no interval for results of another tool, because it is unknown how the tool made its repetitions.
         estimate = replace(estimate, low=None, high=None, imported=True)
     elsewhere = cell.plan.made_elsewhere(measure.phase)
     unit = UNITS[measure.metric]
@@ -127,7 +127,7 @@ def _estimate(
 
 
 def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None:
-    """Return the work per second of all runs together (for equal work, the harmonic mean), or None without work."""
+    """Return the total work of all runs divided by their total time, or None without work."""
     work = {"bytes_per_s": "bytes", "operations_per_s": "operations"}.get(metric)
     total_s = sum(seen.sample.elapsed_s for seen in observations)
     if work is None or not total_s or not all(seen.sample.is_measured for seen in observations):
@@ -135,14 +135,14 @@ def _pooled(metric: Metric, observations: Sequence[Observation]) -> float | None
     return sum(float(getattr(seen.sample, work)) for seen in observations) / total_s
 
 
-# The rate of the first work is shown if it was more than this many times the highest rate of the run.
+# If the pilot's rate is more than this many times the highest rate of the run, it is also shown.
 _FRESH = 2.0
 
 
 def fresh_rates(visits: Sequence[Visit], results: Results) -> dict[str, float]:
     """Return the pilot's rate of file creation by measure, if all later runs were far slower.
 
-    Some file systems create files many times faster until files were removed or a journal is full.
+    Some file systems create files many times faster until files have been removed or a journal is full.
     """
     pilots = [
         sample for visit in visits if visit.cell == "pilot" for sample in visit.samples if sample.name == "create"

@@ -1,4 +1,4 @@
-"""Effect of limits of the load: runs that may be pooled, and cells that only show a limit. Pure."""
+"""Effect of limits of the load: which runs may be pooled, and which rates only show a limit. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.stats.interval import median
 
-# Share of the ranks' time below which waiting for a limit is ignored.
+# If ranks waited for a limit during a smaller share of their time, the limit is ignored.
 HELD_SHARE = 0.02
 
 
 def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
-    """Return the successful visits under the most frequent limit; of equally frequent limits, under the highest.
+    """Return the successful visits under the most frequent limit, or the highest one of equally frequent limits.
 
     Runs under different limits are never pooled or compared.
 
@@ -25,7 +25,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
     (True, True)
     """
     ok = [visit for visit in visits if visit.ended_well]
-    # Only measured visits decide the limit, not the visits of a confirmation. Without measured visits, all decide.
+    # Only visits with the purpose of measuring decide the limit, unless there are only others (confirmations).
     numbers = Counter(visit.impact for visit in ok if visit.is_measurement) or Counter(visit.impact for visit in ok)
     if not numbers:
         return []
@@ -34,7 +34,7 @@ def under_one_limit(visits: Sequence[Visit]) -> list[Visit]:
 
 
 def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
-    """Return the number of visits that were stopped to protect other users, and of those that ran at reduced load.
+    """Return how many visits were stopped to protect other users, and how many ran at reduced load.
 
     >>> from strakes.runs.impact import Impact
     >>> gave_way([Visit(ended="yielded"), Visit(impact=Impact(share=0.5)), Visit()])
@@ -46,7 +46,7 @@ def gave_way(visits: Sequence[Visit]) -> tuple[int, int]:
 
 
 def held_share(sample: Sample) -> float:
-    """Return the share of the ranks' time in a phase that they waited because of a limit.
+    """Return the share of the ranks' time in a phase that the ranks spent waiting because of a limit.
 
     >>> from strakes.model.sample import HeldBack
     >>> held_share(Sample("write", impact=HeldBack(1.0), elapsed_s=2.0, ranks=[[0], [1]])), held_share(Sample("write"))
@@ -54,7 +54,7 @@ def held_share(sample: Sample) -> float:
     """
     if sample.impact is None:
         return 0.0
-    # If only some ranks do the I/O for all, count only their time.
+    # If some ranks do the I/O for all, count only the time of those ranks.
     operations = sample.column("operations")
     busy = sum(1 for done in operations if done) if operations else len(sample.ranks)
     time_s = sample.elapsed_s * max(1, busy)
@@ -62,7 +62,7 @@ def held_share(sample: Sample) -> float:
 
 
 def held_back(cell: Measured) -> float:
-    """Return the median share of time that the ranks of a measure waited, or 0 if the limit did not matter."""
+    """Return the median share of time that ranks waited for a limit, or 0 if it is too small to matter."""
     shares = [held_share(seen.sample) for seen in cell.observations if seen.purpose == "measure"]
     share = median(shares) if shares else 0.0
     return share if share >= HELD_SHARE else 0.0

@@ -1,4 +1,4 @@
-"""Scope of a run: number of clients (as the file system counts them), ranks and nodes. Pure."""
+"""Scope of a run: numbers of clients (as the file system counts clients), ranks and nodes. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
     return f"{inside}; {gettext('this says nothing about more nodes')}"
 
 
-# Messages on the number of ranks or clients: one, several, a range.
+# Messages on the number of ranks or clients: for one, for several, for a range.
 _NUMBERS = {
     "rank": ("1 rank", "{high} ranks", "{low} to {high} ranks"),
     "client": ("1 client", "{high} clients", "{low} to {high} clients"),
@@ -49,7 +49,7 @@ _NUMBERS = {
 
 
 def _span(numbers: Sequence[int], noun: str = "rank") -> str:
-    """Return the range of some numbers with their noun.
+    """Return the range of some numbers, with a noun, as text.
 
     >>> _span([4]), _span([1, 2, 8]), _span([1])
     ('4 ranks', '1 to 8 ranks', '1 rank')

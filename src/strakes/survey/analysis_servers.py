@@ -1,4 +1,4 @@
-"""Counters of servers during cells, summed over visits, and servers that are slower than others."""
+"""Counters of servers for each cell, summed over its visits, and servers that are slower than others."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def server_counts(cells: Sequence[Cell], visits: Sequence[Visit]) -> tuple[Serve
         for (cell, server), counters in sorted(
             sums.items(), key=lambda entry: (order.get(entry[0][0], -1), entry[0][1])
         )
-        if cell in studies  # the pilot is no cell
+        if cell in studies  # visits of the pilot belong to no cell
     )
 
 
-# A server is slow if it moves less than two thirds of the data that others move in the same busy time. Disks of one
-# kind differ by less.
+# A server is slow if it moves less data per busy second than this share of the others' rate. Disks of the same kind
+# differ by less.
 UNLIKE = 2 / 3
 
 
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
     """Return the slow servers with the interval of their ratio to the others, in bytes per busy second.
 
-    Servers without both counters are left out. All intervals hold together with ``confidence`` (Bonferroni).
+    Servers without both counters are left out. With ``confidence`` all intervals are correct at once (Bonferroni).
     """
     ratios: dict[str, list[float]] = {}
     for visit in visits:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from strakes.base.language import gettext
 from strakes.model.portrait import RunWarning
 
-# Message of each kind of warning, with named fields.
+# Message of each kind of warning, with named fields for values.
 TEXTS: Mapping[str, str] = {
     "cached-before": "{resident} of the {read} to read ({share}) were in the page cache before the read, so memory "
     "supplied a part of the rate.",
@@ -15,9 +15,10 @@ TEXTS: Mapping[str, str] = {
     "rest.",
     "cache-below": "The device is a loop device on the file {file}: the page cache below it may answer reads, even "
     "with O_DIRECT.",
-    "cache-unseen": "{file_system} also keeps data in {cache}: how much of the reads that answered is not known.",
+    "cache-unseen": "{file_system} also keeps data in {cache}: it is not known how many of the reads this cache "
+    "answered.",
     "memory-file-system": "The directory is on {file_system}: every figure shows memory, not storage.",
-    "few-runs": "{runs} of the three runs that an interval needs.",
+    "few-runs": "Only {runs} of the three runs that an interval needs.",
     "background-load": "Other programs kept {processors} processors {share} busy before the run (load average "
     "{load:.1f}).",
     "direct-refused": "{file_system} refused O_DIRECT (tried with an aligned write and read): everything was measured "
@@ -26,8 +27,8 @@ TEXTS: Mapping[str, str] = {
     "target-unlike": "{targets}",
     "servers-not-well": "{servers}",
     "hybrid-io": "Lustre's hybrid I/O turns buffered calls of these sizes and more into direct ones: {sizes}.",
-    "server-unlike": "Server {server} moves {low:.2f} - {high:.2f} times as much as the others in each second that it "
-    "is busy: files on it are slower.",
+    "server-unlike": "Server {server} moves {low:.2f} - {high:.2f} times as much data per busy second as the "
+    "others: files on this server are slower.",
     "node-unlike": "{nodes}.",
     "begun-apart": "The ranks of {apart} of {phases} phases started more than {limit} apart: at worst {worst} ({share} "
     "of that phase), rank {rank} last.",
@@ -51,7 +52,7 @@ TEXTS: Mapping[str, str] = {
     "fits-servers-memory": "No phase moved more than {most} of data. Server caches can hold that much: they may have "
     "absorbed the writes, fsync included, and answered reads of data that had just been written.",
 }
-# Kind -> code in documents, for kinds that share a code. The code of other kinds is the kind.
+# Kind -> code of the warning in documents, for kinds that share a code. The code of all other kinds is the kind.
 _CODES = {
     "cached-before": "cache-suspect",
     "answered-before": "cache-suspect",
@@ -67,9 +68,9 @@ REMEDIES: Mapping[str, str] = {
     "cache-unseen": "Read more data than that cache holds, or use O_DIRECT, or let other nodes read the data; "
     "--servers lets the servers count their reads.",
     "target-unlike": "strakes target DIR shows these targets. Measure again when they are like the others, or mention "
-    "it with the figures.",
-    "server-unlike": "Look at its disks, its network and its other work; strakes study target-baseline measures "
-    "each data target alone. The slowest server limits files on several servers.",
+    "the difference with the figures.",
+    "server-unlike": "Look at the disks, the network and the other load of this server; strakes study "
+    "target-baseline measures each data target alone. The slowest server limits files on several servers.",
     "server-changed": "Repeat at a time when no server is restarted and nobody clears counters.",
     "service-interrupted": "Find out why the servers failed over. The figures come from undisturbed runs, unless the "
     "warning says that runs were not repeated.",
@@ -87,8 +88,8 @@ REMEDIES: Mapping[str, str] = {
     "left-out": "Measure at a quieter time or with a larger --budget, so that all runs have the same limit.",
     "setting-differs": "The figure belongs to the setting in effect. Ask for a setting that the target accepts.",
     "hybrid-io": "These figures show direct I/O. lctl set_param llite.*.hybrid_io=0 (as root) turns it off.",
-    "names-from-memory": "Read it as the rate for a process that uses its own new files again. It says nothing about "
-    "servers or devices; for those, see the rates of creating and removing files.",
+    "names-from-memory": "Read this as the rate for a process that uses its own new files again. It says nothing "
+    "about servers or devices; for those, see the rates of creating and removing files.",
     "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
     "--phase 1s. More files: --files 100000.",
     "fits-servers-memory": "strakes study data-per-process DIR --data-per-rank {each} moves twice the memory of this "
@@ -98,12 +99,12 @@ REMEDIES: Mapping[str, str] = {
 
 
 def warning(kind: str, cells: Sequence[str] = (), **values: object) -> RunWarning:
-    """Return the warning of a kind with these values.
+    """Return a warning of this kind with these values in its text.
 
-    ``cells``: ids of the affected cells, empty for the whole run.
+    ``cells``: ids of the affected cells. Empty means the whole run.
 
     >>> warning("few-runs", ["a:write"], runs=2).text
-    '2 of the three runs that an interval needs.'
+    'Only 2 of the three runs that an interval needs.'
     """
     code = _CODES.get(kind, kind)
     return RunWarning(code, gettext(TEXTS[kind], **values), gettext(REMEDIES[code], **values), tuple(cells))

@@ -40,17 +40,17 @@ from strakes.targets.description import Interruption, Layout
 from strakes.targets.mountinfo import own_cache
 
 _SURE_OF_SERVERS = 0.98
-# If devices or servers read less than this share of the data, a cache answered the rest. Counters may be off by 10 %.
+# If devices or servers read a smaller share of the data, a cache answered the rest. Counters may be wrong by 10 %.
 ANSWERED_SHARE = 0.9
-# Share of processor time of other load above which there is a warning.
+# Share of processor time used by other programs above which a warning is given.
 BUSY_CPU_SHARE = 0.25
 MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
-# Values that the kernel takes as true (kstrtobool).
+# Values that the kernel reads as true (kstrtobool).
 _ON = ("1", "y", "Y", "t", "T", "on", "On", "ON")
 
 
 def run_warnings(run: Run, results: Results) -> list[RunWarning]:
-    """Return all warnings on a run, the most important first."""
+    """Return all warnings on a run, most important first."""
     environment = run.environment
     return [
         *_file_system(results),
@@ -120,10 +120,10 @@ def _limits(run: Run, results: Results) -> Iterator[RunWarning]:
 
 
 def _cache(results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on pages that were cached before a read, and on reads that devices and servers did not count."""
+    """Yield warnings on pages cached before a read, and on reads that neither devices nor servers counted."""
     uncounted: list[str] = []
     device = str((results.facts.get("block_device") or {}).get("name", ""))
-    # A device without any counter is not the one in use, for example a volume or a disk with another name.
+    # If no sample has counters of the device, the device in use has another name (a volume, for example).
     if not any(device in _devices(seen) for figure in _measured(results) for seen in figure.observations):
         device = ""
     for cell in _measured(results):
@@ -131,7 +131,7 @@ def _cache(results: Results) -> Iterator[RunWarning]:
             continue
         caches = [(seen.sample.cache, seen.sample.bytes) for seen in _regular(cell)]
         resident = median([float(cache.resident_before_bytes) for cache, _ in caches])
-        # If each rank reads the whole file, compare the cached bytes with the file, not with all bytes read.
+        # If each rank reads the whole file, compare the cached bytes with the file size, not with all bytes read.
         held = [amount if cache.file_bytes is None else min(amount, cache.file_bytes) for cache, amount in caches]
         read = median([float(amount) for amount in held])
         counted_ = _counted(cell, results, device)
@@ -159,15 +159,15 @@ def _devices(seen: Observation) -> Mapping[str, Mapping[str, float]]:
 
 
 def _counted(figure: Measured, results: Results, device: str) -> tuple[list[tuple[float, float]], str] | None:
-    """Return pairs of bytes that the device or the servers counted and bytes read, and who counted them.
+    """Return for each sample the bytes that a device or servers counted and the bytes read, and who counted.
 
-    The result is None without counters.
+    Return None without counters.
     """
     if device:
-        # A device without an entry moved no data.
+        # A device that is not in the counters of a sample moved no data.
         own = [(_devices(seen).get(device, {}).get("read_bytes", 0), seen.sample.bytes) for seen in _regular(figure)]
         return [(float(count), float(read)) for count, read in own], f"Device {device}"
-    # Counters of servers are read before and after a visit, so they cover all its reads.
+    # Counters of servers are read before and after a visit, so they count the reads of all its phases.
     cell = figure.id.rsplit(":", 1)[0]
     reads = [
         seen
@@ -203,7 +203,7 @@ def _few_runs(results: Results) -> Iterator[RunWarning]:
 
 
 def _hints(results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on hints that a library ignored."""
+    """Yield warnings on hints (of MPI-IO, for example) that a library ignored."""
     for cell in _measured(results):
         told = [seen.sample.effective for seen in _regular(cell)]
         others = {name: pair for effective in told for name, pair in effective.get("hints_not_in_effect", {}).items()}
@@ -218,7 +218,7 @@ def _hints(results: Results) -> Iterator[RunWarning]:
 
 
 def _target(run: Run) -> Iterator[RunWarning]:
-    """Yield warnings on unequal targets, refused layouts, slow or restarted servers, interruptions and other runs."""
+    """Yield warnings on unequal targets, refused layouts, slow or restarted servers, interruptions, other runs."""
     for event in run.events:
         if isinstance(event, TargetDescribed) and event.unlike:
             yield warning("target-unlike", targets=" ".join(event.unlike))
@@ -227,7 +227,7 @@ def _target(run: Run) -> Iterator[RunWarning]:
             asked = _values(event.wanted)
             if asked != given:
                 yield warning("setting-differs", setting=gettext("layout of new files"), asked=asked, effective=given)
-    # Drills restart servers on purpose.
+    # Fail-over drills restart servers intentionally.
     drills = {cell.key for cell in run.cells if study_named(cell.study).interrupts_service}
     visits = [visit for visit in run.visits if visit.cell not in drills]
     for server, ratio in slow_servers(visits, _SURE_OF_SERVERS).items():
@@ -250,7 +250,7 @@ def _target(run: Run) -> Iterator[RunWarning]:
 def as_known_last(met: Sequence[Interruption], later: Sequence[Interruption]) -> list[Interruption]:
     """Return each observed interruption once, with its latest known end and evictions.
 
-    ``met``: interruptions observed by visits. ``later``: further observations, also of other interruptions.
+    ``met``: interruptions observed during visits. ``later``: later observations of these or other interruptions.
 
     >>> lasting, over = Interruption("mds.0", 0, None), Interruption("mds.0", 0, 5, evicted=True)
     >>> as_known_last([lasting, over], []) == as_known_last([lasting], [over]) == [over]
@@ -277,7 +277,7 @@ def _latest(before: Interruption, later: Interruption) -> Interruption:
 
 
 def hybrid_io(run: Run) -> Iterator[RunWarning]:
-    """Yield a warning on the buffered calls that are at least as large as the thresholds of Lustre's hybrid I/O."""
+    """Yield a warning on buffered calls that Lustre's hybrid I/O makes direct, because they reach its thresholds."""
     described = run.events_of(TargetDescribed)
     client: Mapping[str, str] = described[0].description.get("client", {}) if described else {}
     least = {}
@@ -292,7 +292,7 @@ def hybrid_io(run: Run) -> Iterator[RunWarning]:
         if measure.phase == phase.name
         and not measure.is_side
         and isinstance(phase, TransferPhase)
-        # mmap makes no calls.
+        # Access through mmap makes no read or write calls.
         and not (phase.direct or phase.backend == "mmap")
         and phase.transfer_bytes >= least.get(phase.operation, math.inf)
     ]
@@ -315,7 +315,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
-    """Yield warnings on phases with skewed starts, separately for phases with fewer processors than ranks."""
+    """Yield warnings on phases whose ranks started apart, separately for nodes with fewer processors than ranks."""
     begins = list(all_begun(sample for visit in run.visits for sample in visit.samples))
     for crowded in (False, True):
         phases = [phase for phase in begins if phase.crowded == crowded]
@@ -348,7 +348,7 @@ def _values(layout: Layout) -> str:
 
 
 def dropped_cells(run: Run) -> dict[str, str]:
-    """Return the cells that the budget did not allow, with the reasons, without those that a resumed run measured."""
+    """Return the keys of cells that the budget did not allow and no resumed run measured, each with the reason."""
     runs = Counter(visit.cell for visit in run.visits if visit.ended_well and visit.is_measurement)
     return {
         event.cell: event.reason

@@ -1,4 +1,4 @@
-"""Measure in interleaved blocks until every question is answered or the budget is spent, or cells in sequence."""
+"""Measure cells in interleaved blocks until all questions are answered or the budget is spent, or in sequence."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from strakes.survey.verdicts import budgets_of, larger_budgets, left_to_larger_b
 
 
 def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts: Mapping[str, Any]) -> None:
-    """Run blocks over all open cells until nothing is open or the share of the budget for measuring is spent."""
+    """Measure blocks of the open cells until no cell is open or the budget for measuring is spent."""
     request = session.request
     session.cells = cells
     visits_s = {cell.key: visit_s(cell, session.pilot, phase_s) for cell in cells}
@@ -53,7 +53,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:
     request = session.request
-    # At least one cell is measured, even if the preparation has used up the budget. The first block may take all of it.
+    # Measure at least one cell, even if the preparation used up the budget. The first block may use the whole budget.
     while session.left_s(MEASURE_SHARE) > 0 or schedule.block == 0:
         if schedule.block > 0:
             schedule.look(session.visits, request.confidence, facts)
@@ -81,34 +81,34 @@ def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> 
             limit_s = max(shortest_limit_s(session.request), LIMIT_FACTOR * expected_s)
             visit = visit_cell(session, cell, "measure", schedule.block, limit_s)
             schedule.take(visit, session.visits)
-        # No cell of the block fits into the remaining time.
+        # Stop if no cell of the block fitted into the remaining time.
         if len(session.visits) == before:
             return
 
 
 def _drop_rest(session: Session, schedule: Schedule) -> None:
-    """Record the cells that the first block did not reach."""
+    """Record the cells that the first block did not reach within the budget."""
     for cell in schedule.open_cells():
         if not schedule.runs(cell.key):
             session.writer.append_event(CellDropped(cell.key, "the budget was spent", 0))
 
 
 def _show(session: Session, schedule: Schedule, cell: Cell) -> None:
-    """Show the current cell, and how many cells are still open."""
+    """Show the current cell, and how many cells still need measurements."""
     still_open = len(schedule.open_cells())
     detail = f"block {schedule.block}, {counted(still_open, 'cell')} open"
     session.progress.update(cell.key, session.elapsed_s() / session.request.budget_s, detail)
 
 
-# Removing a population takes up to 0.7 times as long as creating it (XFS 0.61, CephFS 0.68). Without this reserve a run
-# exceeds its budget by that much.
+# Time to remove a population of files, as a share of the time to create it (XFS 0.61, CephFS 0.68). Without reserving
+# this time, a run would exceed its budget.
 _REMOVAL_SHARE = 0.7
 
 
 def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> bool:
-    """Visit each cell as often as the study needs, in sequence; then remove the files and store the time of that.
+    """Measure each cell as often as the study needs, in sequence. Then remove the files and store the time it took.
 
-    Return whether the run is complete. A kept population below its final size is not: it can still grow.
+    Return whether the run is complete. It is not complete if files are kept and have not reached their final number.
     """
     visits = max(study.visits_in_sequence for study in session.request.studies)
     done = [visit.cell for visit in session.visits if visit.is_measurement and visit.ended_well]
@@ -120,7 +120,7 @@ def measure_in_sequence(session: Session, cells: list[Cell], phase_s: float) -> 
     keep, whole = session.request.keep, True
     for number, (cell, block) in enumerate(wanted, start=len(done) + 1):
         made_s = sum(visit.elapsed_s for visit in session.visits if visit.is_measurement)
-        # At least one round, even if the preparation has used up the budget, so that each call makes progress.
+        # Measure at least one round, even if the preparation used up the budget, so that each resume makes progress.
         if session.left_s() <= (0.0 if keep else _REMOVAL_SHARE * made_s) and number > len(done) + 1:
             whole = False
             _drop_unreached(session, cells, keep=keep)
@@ -144,13 +144,13 @@ def _drop_unreached(session: Session, cells: list[Cell], *, keep: bool) -> None:
 
 
 def _remove_files(session: Session, cells: list[Cell]) -> None:
-    """Let all ranks of the engine remove the files in kept directories, and store the time."""
+    """Remove the files in kept directories with all ranks of the engine, and store the time it took."""
     for target, name in dict.fromkeys((cell.place.target, cell.place.kept) for cell in cells if cell.place.kept):
         side = session.sides[target]
         plan = Plan(cells[0].plan.ranks, (MetadataPhase("last", "file-create", "shared", 1),), session.request.seed)
         files, made_s = files_kept(session.visits, name), sum(visit.elapsed_s for visit in session.visits)
         session.progress.update(
-            "removing the population", 1.0, f"{counted(files, 'file')}, made in {format_seconds(made_s)}"
+            "removing the files", 1.0, f"{counted(files, 'file')}, made in {format_seconds(made_s)}"
         )
         started = time.monotonic()
         result = session.engine.run(plan, side.workspace.path, name, SHORTEST_LIMIT_S + made_s, prepared=True)

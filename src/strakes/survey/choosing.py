@@ -40,18 +40,18 @@ from strakes.survey.session import BESIDE, Session, shortest_limit_s, visit_cell
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.workspace import Workspace
 
-# The pilot's share of the budget, over its three phases, and the longest that one of them may take.
+# Share of the budget for the three phases of the pilot, and maximum length of a phase in seconds.
 _PILOT_SHARE = 0.01
 _LONGEST_PILOT_PHASE_S = 0.5
-# Visits of the pilot. The first one to a new directory is often slower than later ones.
+# Number of visits of the pilot. The first visit to a new directory is often slower than later ones.
 _PILOTS = 2
-# Visits that measure the overhead of a visit. A single one may be delayed by other load, and phases would become too
-# short.
+# Number of visits that measure the overhead of a visit. A single one may be delayed by other load, so that phases
+# would become too short.
 _SMALLEST_PILOTS = 3
 
 
 def gather_facts(session: Session) -> Mapping[str, Any]:
-    """Return the facts of the target, and store them in the run; on resume, return the stored ones."""
+    """Return the facts of the target, and store them in the run. For a resumed run, return the stored facts."""
     if session.writer.run.facts:
         return session.writer.run.facts
     target, environment = session.target, session.writer.run.environment
@@ -85,7 +85,7 @@ def gather_facts(session: Session) -> Mapping[str, Any]:
 
 
 def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell], float]:
-    """Return the run's cells: chosen after a pilot, or as stored when resuming."""
+    """Return the run's cells and phase length in seconds: chosen after a pilot, or the stored ones on resume."""
     if session.writer.run.cells:
         chosen = session.writer.run.events_of(AmountsChosen)[0]
         session.pilot = Pilot(**chosen.pilot)
@@ -104,7 +104,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
     context = make_context(request, facts, pilot, room, session.description)
     cells, skipped = choose_cells(request, context)
     if not cells:
-        # If servers do not answer, that is the reason: they cannot list targets.
+        # Servers that do not answer may be the reason, because their targets cannot be listed.
         why = "; ".join([*sorted({skipped_cell.reason for skipped_cell in skipped}), *session.target.trouble()])
         remedy = "Ask for less, or give a directory that has more room or is on a file system that can do this."
         too_small = [
@@ -127,7 +127,7 @@ def settle_cells(session: Session, facts: Mapping[str, Any]) -> tuple[list[Cell]
 
 
 def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> NoReturn:
-    """Raise EnvironmentLacksError because all requested phases are left out, with remedies for the interfaces."""
+    """Raise EnvironmentLacksError because the engine cannot run any requested phase, with remedies."""
     reasons = dict.fromkeys(skipped_cell.reason for skipped_cell in lacking)
     remedies = dict.fromkeys(
         with_launcher(absence["remedy"])
@@ -140,7 +140,7 @@ def refuse_all(session: Session, lacking: list[SkippedCell], absent: Absent) -> 
 
 
 def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[list[Cell], float]:
-    """Return the cells of another run unchanged, so that both runs can be compared."""
+    """Return the cells of the run ``like`` unchanged, so that both runs can be compared, and their phase length."""
     wanted = {study.name for study in session.request.studies}
     cells = [cell for cell in like.cells if cell.study in wanted]
     stored = like.events_of(AmountsChosen)
@@ -152,7 +152,7 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
     if largest[0] > room[0] or largest[1] > room[1]:
         why = (
             f"its plans need {largest[0]:,} bytes and {counted(largest[1], 'file')}; {room[0]:,} and "
-            f"{room[1]:,} may be used"
+            f"{room[1]:,} may be used here"
         )
         raise BadInputError(
             "the plans of the run given with --like need too much space",
@@ -167,7 +167,7 @@ def _cells_like(session: Session, like: Run, room: tuple[int, int]) -> tuple[lis
 
 
 def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) -> Pilot:
-    session.progress.update("pilot", 0.0, "rough first rates, to choose the amounts")
+    session.progress.update("pilot", 0.0, "measuring rough rates to choose the amounts")
     seconds = max(0.02, min(_LONGEST_PILOT_PHASE_S, session.request.budget_s * _PILOT_SHARE))
     plan = pilot_plan(team_size(facts["cpus"], session.request.launch), *room, seconds, session.request.seed)
     pilots = []
@@ -178,12 +178,12 @@ def _pilot(session: Session, facts: Mapping[str, Any], room: tuple[int, int]) ->
         smallest = replace(cell, plan=smallest_plan(plan.ranks, session.request.seed))
         beside_s = [beside_phases_s(_piloted(session, smallest)) for _ in range(_SMALLEST_PILOTS)]
         overhead_s = median(beside_s)
-        # The first of these waits until what the pilots made has been written back.
+        # The first of these visits waits until the files of the pilot have been written back.
         made = sum(sample.operations for sample in visits[-1].samples if sample.name == "create")
         if made:
             rates = with_write_back(rates, made, max(0.0, beside_s[0] - overhead_s))
         pilots.append(replace(rates, overhead_s=overhead_s))
-    # The amounts must also suit the slower file system.
+    # With two file systems, the amounts must suit the slower one.
     return min(pilots, key=lambda pilot: pilot.write_bytes_per_s)
 
 
@@ -198,10 +198,10 @@ def _piloted(session: Session, cell: Cell) -> Visit:
 def compare_nodes(
     launch: Launch, processes: Mapping[str, int], workspace: Workspace, progress: ProgressDisplay
 ) -> dict[str, Any]:
-    """Return facts about the hosts that the engine runs on, empty for one host. ``processes``: number by host.
+    """Return facts on differences between hosts, empty for a single host. ``processes``: number of ranks by host.
 
-    If the nodes cannot be compared, the facts have the reason under "not_compared". Raises EnvironmentLacksError with
-    the nodes that cannot be measured together.
+    If the nodes could not be compared, the key "not_compared" has the reason. Raises EnvironmentLacksError if nodes
+    cannot be measured together.
     """
     from strakes.runs.node_facts import examine
 
@@ -210,7 +210,7 @@ def compare_nodes(
     facts: dict[str, Any] = {"processes": dict(processes)}
     progress.update("comparing the nodes", 0.0, f"{len(processes)} of them")
     token = secrets.token_hex(8)
-    workspace.remove_file("nodes")  # a resumed run may have left one
+    workspace.remove_file("nodes")  # an interrupted run may have left this file
     workspace.write_file("nodes", token)
     try:
         nodes, differences = examine(

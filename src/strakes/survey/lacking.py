@@ -1,4 +1,4 @@
-"""Leave phases out of plans if the engine lacks their interface, with the reason."""
+"""Leave out the phases of plans whose interface the engine lacks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _CREATIONS = ("write", "file-create", "dir-create", "accumulate")
 
 
 def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], list[SkippedCell]]:
-    """Return the cells with the phases that this engine can run, and the phases left out.
+    """Return the cells with the phases that this engine can run, and the phases left out, with reasons.
 
-    ``absent``: interfaces that the engine lacks, from its message hello.
+    ``absent``: interfaces that the engine lacks, as reported in its first message.
     """
     kept: list[Cell] = []
     skipped: list[SkippedCell] = []
@@ -35,7 +35,7 @@ def without_absent(cells: Sequence[Cell], absent: Absent) -> tuple[list[Cell], l
 
 
 def reasons(plan: Plan, absent: Absent) -> dict[str, str]:
-    """Return the phases that cannot run, with the reason: the interface or files are missing.
+    """Return the names of phases that cannot run, with the reason: a missing interface, or missing files.
 
     >>> from strakes.model.phases import StreamPhase, TransferPhase
     >>> write = TransferPhase("dump", "write", "shared-file", "segmented", 4096, 4096, backend="mpiio")
@@ -78,5 +78,5 @@ def _sets(phase: Phase) -> dict[tuple[str, str], bool]:
 
 
 def _space(kind: str) -> str:
-    """Return the namespace of a kind of phase: kinds with the same one share sets of files."""
+    """Return the namespace of a kind of phase. Kinds with the same namespace can use each other's files."""
     return "data" if kind in ("transfer", "stream", "stage") else kind

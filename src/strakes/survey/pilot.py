@@ -1,4 +1,4 @@
-"""The pilot: rough rates from the first seconds on a target, which only serve to choose amounts of work."""
+"""The pilot: a short first measurement. Its rough rates are only used to choose amounts of work."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.studies.study import Pilot, power_of_two_at_most
 
-# Lower limits of the rates for which amounts are chosen; slower file systems are measured with the same amounts.
+# Minimum rates for which amounts are chosen. A slower file system gets the amounts for these rates.
 _SLOWEST_BYTES_PER_S = 256 * KIB
 _SLOWEST_CREATES_PER_S = 5.0
-# Least data and files of a rank, and the longest time that a phase of these may take.
+# The smallest pilot: bytes and files of each rank, and maximum length of a phase in seconds.
 _SMALLEST_BYTES = 64 * KIB
 _FEWEST_ITEMS = 8
 _SMALLEST_S = 0.1
 
-# For requests whose amounts do not depend on a pilot.
+# Rates for requests whose amounts do not depend on a pilot.
 NO_PILOT = Pilot(_SLOWEST_BYTES_PER_S, _SLOWEST_BYTES_PER_S, _SLOWEST_CREATES_PER_S)
 
 
 def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed: int) -> Plan:
-    """Return a plan of a short write, a verified read of it, creations and removals, each ended after ``seconds``."""
+    """Return a plan that writes, reads and verifies, creates and removes files, each for at most ``seconds``."""
     amount = max(_SMALLEST_BYTES, power_of_two_at_most(min(256 * MIB, max_bytes / ranks)))
     items = max(_FEWEST_ITEMS, min(20_000, max_items // ranks))
     transfer = min(MIB, amount)
@@ -45,20 +45,20 @@ def pilot_plan(ranks: int, max_bytes: int, max_items: int, seconds: float, seed:
 
 
 def smallest_plan(ranks: int, seed: int) -> Plan:
-    """Return a pilot with almost no work, which measures the time outside phases."""
+    """Return a plan with almost no work, which measures the time of a visit outside its phases."""
     return pilot_plan(ranks, ranks * _SMALLEST_BYTES, ranks * _FEWEST_ITEMS, _SMALLEST_S, seed)
 
 
 def beside_phases_s(visit: Visit) -> float:
     """Return the seconds of a visit outside its phases.
 
-    They include the removal of its files, so only a visit with little work shows the overhead of any visit.
+    They include the removal of files, so only a visit with little work shows the overhead of every visit.
     """
     return max(0.0, visit.elapsed_s - sum(sample.elapsed_s for sample in visit.samples))
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return the highest rates of all pilots: amounts must suffice at high rates, and slow phases end by time."""
+    """Return the highest rates of several pilots. Amounts must suffice at high rates; slow phases end by time."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),
@@ -68,9 +68,10 @@ def faster(pilots: Sequence[Pilot]) -> Pilot:
 
 
 def with_write_back(pilot: Pilot, files: int, seconds: float) -> Pilot:
-    """Return the pilot with rates of files that include the time that writing them back took afterwards.
+    """Return the pilot with rates of creating files that include the time of writing them back.
 
-    A slow device may need far longer for that than memory needs to create the files, and every visit waits for it.
+    A slow device may need far longer to write files back than memory needs to create them, and every visit waits for
+    that.
     """
     share = 1 / (1 + seconds * pilot.creates_per_s / files)
     creates_per_s = max(_SLOWEST_CREATES_PER_S, share * pilot.creates_per_s)

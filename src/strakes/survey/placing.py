@@ -1,4 +1,4 @@
-"""Give cells their layouts, metadata targets and file system settings; cells that cannot get theirs are left out."""
+"""Set the layouts, metadata targets and file system settings of cells. Leave out cells for which that fails."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from strakes.survey.session import Session
 from strakes.targets.calls import UnansweredError
 from strakes.targets.description import Layout
 
-# Seconds for directories to move to their targets, and the largest share of the budget for that.
+# Time to wait, in seconds, until directories have moved to their metadata targets, and its maximum share of the budget.
 _MOVING_S = 12.0
 _MOVING_SHARE = 0.1
-# Share of the budget after which cells of a lower priority are not placed any more. With twice this share, a
+# Share of the budget for placing directories. After it, cells of lower priority are left out. With twice this share, a
 # study of two minutes has too little time left to decide anything.
 _PLACING_SHARE = 0.15
 
 
 def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Make directories for the cells' layouts; return the cells whose files got their layout.
+    """Create directories with the cells' layouts. Return the cells whose files got the requested layout.
 
     The effective layouts are stored in the run. Raises MeasurementError if no cell is left.
     """
@@ -59,10 +59,10 @@ def make_layouts(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
-    """Return the cells whose directories can be placed as required; make the directories that are kept.
+    """Return the cells whose directories can be placed as required. Create the directories that are kept.
 
-    The most important cells come first: placing a directory takes a second on some systems, so cells of a lower
-    priority are only placed within a share of the budget. Raises BadInputError if no cell is left.
+    Placing a directory takes a second on some systems, so the most important cells come first, and cells of lower
+    priority are placed only within a share of the budget. Raises BadInputError if no cell is left.
     """
     refused: dict[str, str] = {}
     kept = []
@@ -90,7 +90,7 @@ def place_cells(session: Session, cells: list[Cell]) -> list[Cell]:
 
 
 def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
-    """Return why a cell's directories cannot be placed, or "". ``refused``: known answers."""
+    """Return why a cell's directories cannot be placed, or "" if they can. ``refused``: cache of earlier results."""
     if cell.priority > 1 and session.elapsed_s() > _PLACING_SHARE * session.request.budget_s:
         return "a larger --budget also measures it; placing its directories would take too much of this one"
     wish = repr((cell.place.target, cell.place.placement, sorted(map(repr, set(cell.place.entries.values())))))
@@ -106,7 +106,7 @@ def _refusal(session: Session, cell: Cell, refused: dict[str, str]) -> str:
 
 
 def _place(session: Session, cell: Cell) -> str:
-    """Make the kept directories of a cell; return why they cannot be made, or ""."""
+    """Create the kept directories of a cell. Return why that is impossible, or "" if it succeeded."""
     side = session.sides[cell.place.target]
     try:
         given = prepare(side.target, side.workspace.path, cell.place.name_in(1), cell.place)
@@ -121,7 +121,7 @@ def _place(session: Session, cell: Cell) -> str:
 def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
     """Return the cells whose settings can be changed. Raises BadInputError if no cell is left.
 
-    Each setting is changed once and restored at once.
+    As a test, each setting is changed once and immediately restored.
     """
     why: dict[str, str] = {}
     kept = []
@@ -138,7 +138,7 @@ def settable_cells(session: Session, cells: list[Cell]) -> list[Cell]:
             "the settings that the study varies cannot be changed here",
             where=str(session.request.directory),
             why="; ".join(dict.fromkeys(filter(None, why.values()))),
-            remedy="strakes knobs list DIR shows which can, and who may.",
+            remedy="strakes knobs list DIR shows which settings can be changed, and by whom.",
         )
     return kept
 

@@ -30,36 +30,37 @@ from strakes.survey.request import Request
 from strakes.survey.verdicts import visit_s
 from strakes.targets.description import Description, Striping
 
-# strakes fills at most this share of the free space.
+# Maximum share of the free space that strakes fills.
 FREE_SHARE = 0.8
-# Amounts that strakes chooses fill at most this share. On XFS, writes of 1 MiB were four times slower in successive
-# plans of 70 % of the free space than in a single such plan, or in plans of 20 %.
+# Maximum share of the free space for amounts that strakes chooses. On XFS, writes of 1 MiB were four times slower in
+# successive plans of 70 % of the free space than in a single plan of that size, or in plans of 20 %.
 CHOSEN_SHARE = 0.25
-# A plan puts at most this share of the available memory through the page cache.
+# Maximum data of a plan, as a share of the available memory, because the data are in the page cache.
 MEMORY_SHARE = 0.25
-# On a file system in memory, data counts twice: as file and as page.
+# The same share on a file system in memory, where data take memory twice: as file and as page.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
 _SMALLEST_TARGET_BYTES = 1024 * KIB
-# Requested phases are refused before the pilot if they alone exceed the budget, that is with these rates and without an
-# overhead. The budget in the message includes an overhead of 0.1 s per visit.
+# Rates for checking requested amounts before the pilot: amounts are refused if phases exceed the budget even at these
+# rates and with the first overhead (seconds per visit). The budget in the message includes the second overhead.
 _FAST = Pilot(1e9, 1e9, 1e5)
 _BESIDE_PHASES_S = (0.0, 0.1)
-# Phases end after three times their planned length. So visits that take longer than this many times the planned length
-# have a fixed amount of work.
+# A visit has a fixed amount of work if it takes more than this many times the planned length. All other phases end
+# after three times the planned length.
 _OUTSIZED = 4.0
-# Share of the budget for all other cells if some have a fixed amount. With 1 those would never be measured.
+# Share of the budget for all other cells if some cells have a fixed amount. With 1, cells with a fixed amount would
+# never be measured.
 _SHARE_BESIDE_OUTSIZED = 0.5
 
 
 def limits(
     facts: Mapping[str, Any], memory_available_bytes: int, full: bool, files: int | None = None, *, stated: bool = False
 ) -> tuple[int, int]:
-    """Return the most bytes and files that one plan may put on the target.
+    """Return the maximum bytes and files that one plan may put on the target.
 
-    ``stated``: the user chose the plan, so that only the free space limits it. Raises BadInputError if the target is
-    too full for the smallest study.
+    ``stated``: the user chose the plan, so only the free space limits it. Raises BadInputError if the target is too
+    full for the smallest study.
     """
     share = MEMORY_SHARE_IN_MEMORY if facts["file_system"] in MEMORY_FILE_SYSTEMS else MEMORY_SHARE
     memory_cap = (
@@ -70,7 +71,7 @@ def limits(
     free_share = FREE_SHARE if full or stated else CHOSEN_SHARE
     max_bytes = int(min(free_share * facts["free_bytes"], memory_cap))
     items_cap = _MOST_STATED_ITEMS if stated else max(_MOST_ITEMS, 2 * (files or 0))
-    free_inodes = facts["free_inodes"] if facts["total_inodes"] else items_cap  # btrfs and others count none
+    free_inodes = facts["free_inodes"] if facts["total_inodes"] else items_cap  # btrfs and others do not count inodes
     max_items = int(min(FREE_SHARE * free_inodes, items_cap))
     if max_bytes < _SMALLEST_TARGET_BYTES or max_items < 64:
         free = (
@@ -88,16 +89,16 @@ def limits(
 
 
 def room_of(request: Request, facts: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the most bytes and files that one plan of the request may put on the target."""
+    """Return the maximum bytes and files that one plan of the request may put on the target."""
     # Memory does not limit requested amounts, except on a file system in memory.
     beyond = request.full or request.data_per_rank is not None or request.phase_s is not None
     return limits(facts, memory_available_bytes(), beyond, request.files, stated=request.kind == "run")
 
 
 def refuse_amounts(request: Request, facts: Mapping[str, Any], cpus: int) -> None:
-    """Raise BadInputError if requested amounts cannot fit, with the largest ones that do, before anything is written.
+    """Raise BadInputError if requested amounts cannot fit. It names the largest amounts that fit. Writes nothing.
 
-    ``facts``: of the file system. Times of data and files are not checked, because they take a pilot.
+    ``facts``: of the file system. The time for the amounts is not checked, because that requires a pilot.
     """
     room = room_of(request, facts)
     further = []
@@ -157,9 +158,9 @@ def make_context(
 
 
 def _longest_phases(request: Request, context: Context) -> Context:
-    """Return the context with the longest phases with which all cells fit into the budget, or else the shortest ones.
+    """Return the context with the longest phases that fit into the budget with all cells, or with the shortest ones.
 
-    Cells with a fixed amount that takes far longer than a phase do not shorten the phases of other cells.
+    Cells with a fixed amount of work that takes far longer than a phase do not shorten the phases of other cells.
     """
     shortest_s = LONG_ENOUGH_MEMORY_S if context.file_system in MEMORY_FILE_SYSTEMS else LONG_ENOUGH_S
     phase_s = LONGEST_PHASE_S
@@ -180,7 +181,7 @@ def _longest_phases(request: Request, context: Context) -> Context:
 
 
 def team_size(cpus: int, launch: Launch) -> int:
-    """Return the number of ranks of studies that do not vary it: the requested one, else one per processor, 2 to 4."""
+    """Return the number of ranks in studies that do not vary it: as requested, else one per processor (2 to 4)."""
     return most_ranks(launch) or max(2, min(cpus, 4))
 
 
@@ -212,7 +213,9 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
                 cells.append(inside)
                 skipped += [
                     SkippedCell(
-                        cell.study, {**cell.settings, **measure.settings}, "libcephfs offers no creation with fsync"
+                        cell.study,
+                        {**cell.settings, **measure.settings},
+                        "libcephfs has no call that creates with fsync",
                     )
                     for measure in cell.measures
                     if measure not in inside.measures and measure.metric == "operations_per_s"
@@ -221,22 +224,22 @@ def choose_cells(request: Request, context: Context) -> tuple[list[Cell], list[S
         names = ", ".join(dict.fromkeys(cell.study for cell in cells))
         raise BadInputError(
             f"--libcephfs would change nothing in {names}",
-            why="it concerns only metadata operations; all that is measured here moves data, through the mount",
+            why="it applies only to metadata operations; all cells here move data, through the mount",
             remedy="Leave out --libcephfs, or measure metadata: strakes study metadata-ops DIR --libcephfs.",
         )
     return cells, skipped
 
 
 def why_left_out(context: Context) -> str:
-    """Return the reason for leaving out a cell of lower priority."""
-    return f"a larger --budget also measures it; here phases of {format_seconds(context.phase_s)} came first"
+    """Return the reason for leaving out cells of lower priority, as text."""
+    return f"a larger --budget also measures it; in this budget phases of {format_seconds(context.phase_s)} came first"
 
 
 def _through_libcephfs(cell: Cell) -> Cell:
-    """Return a cell of metadata operations with libcephfs instead of the mount, without measured phases that fsync.
+    """Return a cell of metadata operations with libcephfs instead of the mount, without its phases with fsync.
 
-    Other cells, and cells that need a phase with fsync, are returned unchanged. Data would go through the cache of each
-    client, which cannot be dropped.
+    Cells that move data are returned unchanged, because the data would be in caches of clients that cannot be dropped,
+    and cells that need a phase with fsync.
     """
     phases = [phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase) and not phase.fsync]
     names = {phase.name for phase in phases}

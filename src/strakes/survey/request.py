@@ -1,4 +1,4 @@
-"""A request: studies, directory, budget and precision."""
+"""The request for a run: studies, directory, budget and precision."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from strakes.targets.command import Servers
 class Request:
     """A survey, or one study (``full``: every level of its factors).
 
-    ``resume``: None for a new run, "" for the newest unfinished one with the same fingerprint, else a run id.
-    ``against``: a second file system, measured alternately with the first. ``beside``: further directories, which
-    ranks use in rotation with ``directory``. ``like``: a run whose plans are used unchanged. ``files``: final size of a
-    population, and files of each metadata phase. ``data_per_rank``: bytes of each rank in each data phase. ``phase_s``:
-    length of phases. Amounts that are None are chosen. ``libcephfs``: metadata operations without the mount, each rank
-    is a client. ``visit``: runs the plans of studies that interrupt the service. ``impact``: limit of the load.
-    ``neighbour_s``: the 99th percentile that operations of other users may take during the run.
+    ``resume``: None for a new run, "" for the newest unfinished run with the same fingerprint, else a run id.
+    ``against``: a second file system, measured alternately with the first. ``beside``: further directories, to which
+    ranks are assigned round-robin with ``directory``. ``like``: a run whose plans are used unchanged. ``files``: number
+    of files in each metadata phase, and final number of a growing population. ``data_per_rank``: bytes of each rank in
+    each data phase. ``phase_s``: length of phases. If an amount is None, strakes chooses it. ``libcephfs``: do metadata
+    operations without the mount, so that each rank is a client. ``visit``: runs the plans of studies that interrupt the
+    service. ``impact``: limit of the load. ``neighbour_s``: allowed 99th percentile of the latency of other users'
+    operations during the run.
     """
 
     kind: str
@@ -56,7 +57,7 @@ class Request:
     servers: Servers | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash of the settings that must agree for a resume; budget and seed may differ."""
+        """Return a hash of the settings that must be equal to resume a run. Budget and seed may differ."""
         same = {
             "kind": self.kind,
             "name": self.name,
@@ -79,7 +80,7 @@ class Request:
         return {name: value for name, value in asked.items() if value}
 
     def further(self) -> dict[str, object]:
-        """Return the other requested directories, by purpose."""
+        """Return the requested directories other than ``directory``, by purpose."""
         against = {"against": str(self.against.resolve())} if self.against else {}
         return {**against, **({"beside": [str(path.resolve()) for path in self.beside]} if self.beside else {})}
 

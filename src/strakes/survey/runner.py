@@ -29,15 +29,15 @@ from strakes.targets.registry import detect
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# Seconds of the shortest possible run, with almost no work.
+# Duration of the shortest possible run in seconds, with almost no work.
 _LEAST_S = 5.0
 
 
 def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWriter:
-    """Run the request to its end and return the closed run.
+    """Carry out a request and return the completed run.
 
     Raises BadInputError before anything is written, EnvironmentLacksError without an engine, and MeasurementError if
-    the target fails. KeyboardInterrupt ends the run in order. In all cases the run keeps its samples, and the target is
+    the target fails. After any of these, and after KeyboardInterrupt, the run keeps its samples, and the target is
     restored.
     """
     for study in request.studies:
@@ -52,13 +52,13 @@ def perform(request: Request, store: Store, progress: ProgressDisplay) -> RunWri
         )
     if request.budget_s < _LEAST_S:
         progress.note(
-            f"a budget of {typed_seconds(request.budget_s)} is too short for first rates, one run and the report: "
+            f"a budget of {typed_seconds(request.budget_s)} is too short for a pilot, one measurement and the report: "
             f"expect about {typed_seconds(_LEAST_S)}, more on a slow file system"
         )
     target = detect(request.directory, request.servers)
     try:
         sides = [target, *([detect(request.against, request.servers)] if request.against else [])]
-        # A study that interrupts the service waits for its servers itself.
+        # Studies that interrupt the service wait for their servers, so the servers are not watched here.
         with servers_watched(sides if request.visit is None else [], progress.note):
             for side in sides:
                 if error := side.unread_server():
@@ -80,7 +80,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
         if request.resume is not None:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
-        # A kept population continues to grow from its present size; each resume has the whole budget.
+        # Kept files of a growing population remain, so each resume has the whole budget.
         grows = any(study.visits_in_sequence for study in request.studies)
         with ended_in_order(store, writer, resumable=request.keep or not grows), ExitStack() as stack:
             visits = list(writer.run.visits)
@@ -98,7 +98,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             engine.beside = tuple(side.workspace.path for name, side in sides.items() if name.startswith(BESIDE))
             neighbour = None
             if request.neighbour_s is not None:
-                progress.update("how long other people's operations take before anything is measured", 0.0, "")
+                progress.update("measuring the latency of other users' operations without load", 0.0, "")
                 with interrupts_deferred():
                     beside = stack.enter_context(Workspace.create(target.path, f"{writer.id}.neighbour"))
                 neighbour = stack.enter_context(neighbour_in(request.neighbour_s, beside, writer))
@@ -106,7 +106,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             facts = gather_facts(session)
             note_trouble(session, "before")
             note_others(session, "before")
-            # The comparison of nodes does not count towards the budget.
+            # The budget does not include the comparison of nodes.
             session.started = time.monotonic()
             cells, phase_s = settle_cells(session, facts)
             cells = settable_cells(session, place_cells(session, make_layouts(session, cells)))

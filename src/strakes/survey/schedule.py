@@ -1,4 +1,4 @@
-"""Order of the visits: randomised interleaved blocks, until all questions are answered or the time is spent."""
+"""Order of the visits: randomised, interleaved blocks, until all questions are answered or time is up."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from strakes.survey.analysis_answers import answers_of, bounds_of, choices_of, c
 from strakes.survey.analysis_collect import collect
 from strakes.survey.verdicts import Verdict
 
-# Expected duration of a first visit, as a multiple of the length of its phases.
+# Expected duration of the first visit to a cell, as a multiple of the length of its phases.
 _FIRST_GUESS = 2.0
-# A cell never gets more runs than this: at 60 the interval of a median is a quarter as wide as at 5.
+# Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# "alike" ends a question at the looks, and after the last look at each multiple of this number of blocks.
+# The grade alike ends a question at the looks (LOOKS) and, after them, at each multiple of this number of blocks.
 _LOOK_EVERY = 5
 
 
 class Schedule:
-    """Keeps the open cells and their order: a block visits each open cell once, in random order by seed and block.
+    """Decides which cells are measured next. A block visits each open cell once, in random order by seed and block.
 
     A cell is open while a question about it is open. A cell without questions is open until its interval is as narrow
-    as ``precision`` (relative half-width). ``verdicts``: cells are only open once a verdict about them is planned;
-    empty: all cells are open. ``visits_s``: expected duration of the first visits.
+    as ``precision`` (relative half-width). ``verdicts``: only cells of planned verdicts are open; if empty, all cells.
+    ``visits_s``: expected duration in seconds of the first visit, by cell.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Schedule:
         visits_s: Mapping[str, float] | None = None,
     ) -> None:
         self._cells = {cell.key: cell for cell in cells}
-        # Durations of the visits that count.
+        # Durations in seconds of the visits that count, by cell.
         self._durations_s: dict[str, list[float]] = {cell.key: [] for cell in cells}
         self._studies = studies
         self._precision = precision
@@ -63,21 +63,21 @@ class Schedule:
         self.block = 0
 
     def record(self, visit: Visit) -> None:
-        """Record a finished visit of purpose ``measure``, a new one or, on resume, a stored one."""
+        """Count a finished visit with the purpose ``measure``. It is new or, in a resumed run, stored."""
         self._visited.add((visit.block, visit.cell))
         self.block = max(self.block, visit.block)
         if visit.ended_well and visit.impact == self.limit:
             self._durations_s[visit.cell].append(visit.elapsed_s)
 
     def take(self, visit: Visit, visits: Sequence[Visit]) -> None:
-        """Record the latest visit, the last of ``visits``. If its limit of the load has changed, recount all visits."""
+        """Count the latest visit. If its load limit differs from earlier ones, count all ``visits`` again."""
         if visit.impact == self.limit:
             self.record(visit)
         else:
             self.under(visit.impact, visits)
 
     def under(self, limit: Impact, visits: Sequence[Visit]) -> None:
-        """Count only visits under this limit of the load."""
+        """Count only those of ``visits`` that ran under this limit of the load."""
         if limit == self.limit:
             return
         self.limit = limit
@@ -87,7 +87,7 @@ class Schedule:
                 self.record(visit)
 
     def look(self, visits: Sequence[Visit], confidence: float, facts: Mapping[str, Any]) -> None:
-        """If the block is a look, close the cells without open questions and claims."""
+        """If this block is a look (interim analysis), close the cells without open questions and claims."""
         if self.block not in LOOKS and (self.block <= max(LOOKS) or self.block % _LOOK_EVERY):
             return
         cells = list(self._cells.values())
@@ -96,7 +96,7 @@ class Schedule:
         settled = settled_at(choices_of(questions, results), self.block)
         alike = {answer.id for answer in answers_of(questions, results) if answer.grade == "alike"}
         claims = claims_of(self._studies, results)
-        if self.block in LOOKS:  # more looks would exceed the error of sure judgements
+        if self.block in LOOKS:  # more looks would exceed the allowed error of sure judgements
             judged = judge(bounds_of(claims, results), LOOK_ERROR)
             self._settled_claims |= {
                 claim.id for claim, one in zip(claims, judged, strict=True) if one is not None and one.grade == "sure"
@@ -118,7 +118,7 @@ class Schedule:
         }
 
     def _is_precise(self, cell: Cell, asked: Collection[str], results: Results) -> bool:
-        """Return whether all figures without a question have the wanted precision."""
+        """Return whether all figures of a cell that no question uses have the requested precision."""
         for measure in cell.measures:
             identifier = cell.measure_id(measure.suffix)
             if measure.is_side or identifier in asked:
@@ -148,9 +148,9 @@ class Schedule:
         return {key for index in self.planned for key in self._verdicts[index].cells}
 
     def plan(self, remaining_s: float) -> None:
-        """Plan further verdicts, in their order, as long as all planned cells can have enough runs in time.
+        """Plan further verdicts, in order, as long as all planned cells can have enough runs in the remaining time.
 
-        The first call counts with ``WANTED_BLOCKS``, later calls with ``FEWEST_BLOCKS``.
+        Enough is ``WANTED_BLOCKS`` runs in the first call, and ``FEWEST_BLOCKS`` in later calls.
         """
         blocks = WANTED_BLOCKS if not self.planned else FEWEST_BLOCKS
         left_s = remaining_s - self.needed_s(WANTED_BLOCKS)
@@ -166,7 +166,7 @@ class Schedule:
                 left_s -= needed_s
 
     def expected_s(self, cell: Cell) -> float:
-        """Return the expected duration of a visit in seconds, from earlier visits if possible."""
+        """Return the expected duration of a visit to a cell in seconds, from earlier visits if there are any."""
         if durations_s := self._durations_s[cell.key]:
             return median(durations_s)
         if cell.key in self._visits_s:
@@ -174,12 +174,12 @@ class Schedule:
         return max(_FIRST_GUESS * self._phase_s * len(cell.plan.phases), cell.plan.stop_seconds()) / self.limit.share
 
     def _slowness(self) -> float:
-        """Return the median ratio of actual to expected durations of the visits."""
+        """Return the median ratio of actual to expected durations over all visited cells."""
         ratios = [median(taken_s) / self._visits_s[key] for key, taken_s in self._durations_s.items() if taken_s]
         return median(ratios) if ratios else 1.0
 
     def next_block(self) -> list[Cell]:
-        """Return the rest of the current block, or a new one, in random order; empty if no cell is open."""
+        """Return the rest of the current block, or a new block in random order. Empty if no cell is open."""
         rest = [cell for cell in self._order(self.block) if (self.block, cell.key) not in self._visited]
         if self.block == 0 or not rest:
             self.block += 1
@@ -192,7 +192,7 @@ class Schedule:
         return cells
 
     def fit(self, remaining_s: float) -> list[Cell]:
-        """Drop the least important cells until all others can have enough runs in time; return the dropped cells.
+        """Drop the least important cells until all others can have enough runs in time. Return the dropped cells.
 
         Cells of priority 1 stay, because even a few runs of the most important cells are useful. If verdicts are
         planned, the last ones are postponed instead, and no cell is dropped.
@@ -214,7 +214,7 @@ class Schedule:
         return dropped
 
     def needed_s(self, blocks: int = FEWEST_BLOCKS) -> float:
-        """Return the seconds until all open cells have ``blocks`` runs."""
+        """Return the expected seconds until all open cells have ``blocks`` runs."""
         return sum(max(0, blocks - self.runs(cell.key)) * self.expected_s(cell) for cell in self.open_cells())
 
     def put_off(self) -> list[Cell]:

@@ -1,4 +1,4 @@
-"""State of a run in progress, and the visit of a cell."""
+"""State of a run in progress, and the visit to a cell (one run of its plan)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from strakes.targets.description import Description
 from strakes.targets.target import Target
 from strakes.targets.workspace import Workspace
 
-# A plan is stopped after this many times the expected time, and not before this many seconds.
+# A plan is stopped after LIMIT_FACTOR times the expected time, but not before SHORTEST_LIMIT_S seconds.
 LIMIT_FACTOR = 20.0
 SHORTEST_LIMIT_S = 60.0
-# Wait in seconds after an interruption. Its times are in whole seconds, and it must not overlap the next plan.
+# Time to wait in seconds after an interruption. Times of interruptions are rounded to seconds, and an interruption must
+# not overlap the next plan.
 _SETTLED_S = 1.0
-# Longest wait for a server in seconds. A fail-over takes one or two minutes.
+# Maximum time to wait for a server in seconds. A fail-over takes one or two minutes.
 _BACK_WITHIN_S = 120.0
-# With a small budget the time limit of a visit is this many budgets, but at least _SHORTEST_LIMIT_OF_ALL_S.
+# With a small budget, the time limit of a visit is this many times the budget, but at least _SHORTEST_LIMIT_OF_ALL_S.
 _LIMIT_BUDGETS = 2.0
 _SHORTEST_LIMIT_OF_ALL_S = 20.0
-# Key of further directories in ``Session.sides``, before a number. The engine assigns them to ranks.
+# Keys of further directories in ``Session.sides`` are this and a number. The engine assigns ranks to the directories.
 BESIDE = "beside"
-# Seconds between searches for other measurements. The pause is at least 100 times as long as a search takes.
+# Minimum pause between searches for other measurements: in seconds, and as a multiple of the duration of a search.
 _LOOK_EVERY_S = 3.0
 _LOOK_SHARE = 100.0
 
@@ -44,8 +45,8 @@ _LOOK_SHARE = 100.0
 class Session:
     """State of a run in progress.
 
-    ``sides``: the measured file system has the key "", a second one the key "against", and further directories of the
-    ranks have ``BESIDE`` and a number.
+    Keys of ``sides``: "" for the measured file system, "against" for a second one, and ``BESIDE`` with a number for
+    further directories of the ranks.
     """
 
     request: Request
@@ -70,23 +71,23 @@ class Session:
 
     @property
     def target(self) -> Target:
-        """The measured file system; the other side of a comparison is in ``sides``."""
+        """The measured file system. A second one, to compare with, is in ``sides``."""
         return self.sides[""].target
 
     def elapsed_s(self) -> float:
-        """Return seconds spent, including the time before a resume."""
+        """Return the seconds spent on the run, including the time before it was resumed."""
         return self.spent_before_s + time.monotonic() - self.started
 
     def left_s(self, share: float = 1.0) -> float:
-        """Return the seconds left of a share (0 to 1) of the budget, negative if it is overspent."""
+        """Return the seconds that are left of a share (0 to 1) of the budget. Negative if the share is overspent."""
         return self.request.budget_s * share - self.elapsed_s()
 
 
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
-    """Run the plan of a cell and store its samples. ``ended`` is "yielded" if it was stopped to protect other users.
+    """Run the plan of a cell, store its samples, and return them as a visit.
 
-    A plan that a fail-over of servers interrupted is repeated. Raises MeasurementError if the target failed, and
-    StoppedForOthersError if even the smallest load disturbs others.
+    Its ``ended`` is "yielded" if it was stopped to protect other users. If a fail-over interrupted it, it is repeated.
+    Raises MeasurementError if the target failed, and StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):
         visit = _visit_once(session, cell, purpose, block, limit_s)
@@ -100,7 +101,7 @@ def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: 
 
 
 def _wait_until_served(target: Target) -> None:
-    """Wait until all servers are back, because a plan started earlier would be interrupted again."""
+    """Wait until all servers are back. A plan that starts earlier would be interrupted again."""
     deadline = time.monotonic() + _BACK_WITHIN_S
     while any(lost.ended_unix_s is None for lost in target.interruptions()) and time.monotonic() < deadline:
         time.sleep(_SETTLED_S)
@@ -111,7 +112,7 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
     site, neighbour = session.sides[cell.place.target], session.neighbour
     on_progress = None
     if neighbour is not None:
-        # In a kept directory, files of a stopped visit would remain for the next one.
+        # Do not stop a visit in a kept directory, because its files would remain for the next visit.
         on_progress = neighbour.while_it_runs(session.engine, may_yield=cell.place.is_left_empty())
         session.engine.impact = session.request.impact.with_share(neighbour.before_visit())
         limit_s /= neighbour.share
@@ -143,14 +144,14 @@ def _visit_once(session: Session, cell: Cell, purpose: str, block: int, limit_s:
 
 
 def shortest_limit_s(request: Request) -> float:
-    """Return the shortest time limit of a visit, in seconds, for a request's budget."""
+    """Return the minimum time limit of a visit in seconds, which depends on the budget."""
     return max(_SHORTEST_LIMIT_OF_ALL_S, min(SHORTEST_LIMIT_S, _LIMIT_BUDGETS * request.budget_s))
 
 
 def note_others(session: Session, when: str) -> None:
     """Record other strakes measurements in the directory, each once. ``when``: "before", "meanwhile" or "after".
 
-    Meanwhile, the directory is only searched from time to time.
+    With "meanwhile", the directory is only searched if the last search was long enough ago.
     """
     now_s = time.monotonic()
     if when == "meanwhile" and now_s < session.look_again_s:
@@ -161,18 +162,18 @@ def note_others(session: Session, when: str) -> None:
         for who in others_at_work(side.workspace.path.parent, session.writer.id)
         if who not in session.others
     ]
-    # A directory of a million names takes long to list.
+    # Listing a directory of a million names takes long.
     session.look_again_s = now_s + max(_LOOK_EVERY_S, _LOOK_SHARE * (time.monotonic() - now_s))
     if others:
         session.others.update(others)
         session.writer.append_event(OthersSeen(when, tuple(others)))
         session.progress.note(
-            f"another measurement works in this directory, and both disturb each other: {'; '.join(others)}"
+            f"another measurement runs in this directory, and both disturb each other: {'; '.join(others)}"
         )
 
 
 def note_trouble(session: Session, when: str) -> None:
-    """Record servers with trouble. ``when``: "before" or "after"."""
+    """Record servers that report trouble or do not answer. ``when``: "before" or "after" the measurement."""
     for side in session.sides.values():
         # A local file system has no servers.
         sentences = side.target.trouble() if side.target.mount.remote else ()
@@ -182,7 +183,7 @@ def note_trouble(session: Session, when: str) -> None:
 
 
 def note_ends(session: Session) -> None:
-    """Record the present state of interruptions that had not ended when their visit ended."""
+    """Record the present state of interruptions that had not ended at the end of the visit."""
     lasting = {lost.target for visit in session.visits for lost in visit.interruptions if lost.ended_unix_s is None}
     for side in session.sides.values() if lasting else ():
         known = tuple(lost for lost in side.target.interruptions() if lost.target in lasting)

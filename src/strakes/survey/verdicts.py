@@ -1,4 +1,4 @@
-"""Plan a study from its verdicts: the cells of each verdict, their order, and the time of a visit. Pure."""
+"""Plan a study by its verdicts: the cells of each verdict, their order, and the expected time of a visit. Pure."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from strakes.survey.pilot import NO_PILOT
 
 @dataclass(frozen=True)
 class Verdict:
-    """One answer or claim, with the keys of the cells that it compares."""
+    """One answer or claim of a study, with the keys of the cells that it compares."""
 
     study: str
     cells: tuple[str, ...]
 
 
-# Share of the budget for all blocks of one cell, above which other cells come first. With 0.2 five large files fill a
-# budget, with 0.05 amounts of 64 MiB are left out of runs of five minutes.
+# A cell is postponed if all its blocks take more than this share of the budget. With 0.2, five large files fill a
+# budget; with 0.05, amounts of 64 MiB are left out of runs of five minutes.
 _LARGE_SHARE = 0.1
 
 
@@ -41,8 +41,8 @@ def verdicts_of(
 ) -> list[Verdict]:
     """Return the verdicts that these cells allow, the most important first.
 
-    For ordered options the two ends come first, then the levels between them, then levels whose visits take a large
-    share of the budget. Among these, cells of a higher priority come first, then the first verdicts of all studies.
+    For ordered options, the two ends come first, then the levels between them, then levels whose visits take a large
+    share of the budget. Within each of these groups, cells of higher priority come first, and studies alternate.
     Cells without a verdict are last.
     """
     most_s = _LARGE_SHARE * budget_s / WANTED_BLOCKS
@@ -85,7 +85,7 @@ def _verdict(study: Study, *options: Sequence[str]) -> Verdict:
 
 
 def _as_if_measured(cells: Sequence[Cell], facts: Mapping[str, Any]) -> Results:
-    """Return results without observations, with only ids and settings, to find the questions and claims of studies."""
+    """Return results without observations. Their ids and settings suffice to list questions and claims."""
     measured = []
     for cell in cells:
         for measure in cell.measures:
@@ -120,7 +120,7 @@ def _phase_s(phase: Phase, cell: Cell, pilot: Pilot, phase_s: float) -> float:
 
 
 def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepared_s: float = 0.0) -> list[float]:
-    """Return for each verdict the budget in seconds with which it and all earlier ones are planned.
+    """Return for each verdict the budget in seconds with which it and all earlier verdicts are planned.
 
     ``prepared_s``: seconds that the preparation of the run has taken.
     """
@@ -134,9 +134,9 @@ def budgets_of(verdicts: Sequence[Verdict], visits_s: Mapping[str, float], prepa
 
 
 def larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float], left: Collection[int]) -> dict[str, str]:
-    """Return for each study with verdicts that are left the budgets of the next one and of all, as options.
+    """Return, by study, the --budget options for its next unplanned verdict and for all its unplanned verdicts.
 
-    ``budgets``: those of :func:`budgets_of`. ``left``: positions of the verdicts.
+    ``budgets``: result of :func:`budgets_of`. ``left``: indices of the unplanned verdicts.
     """
     open_: dict[str, list[str]] = {}
     for index in sorted(left):
@@ -160,5 +160,5 @@ def left_to_larger_budgets(verdicts: Sequence[Verdict], budgets: Sequence[float]
     texts = (f"{study}: {count} ({options[study]})" for study, count in counts.items())
     return (
         f"{len(planned)} of {len(verdicts)} comparisons fit into this budget, the most important first. "
-        f"Left to a larger one, unless others are decided early: {', '.join(texts)}"
+        f"A larger budget is needed, unless others are decided early, for {', '.join(texts)}"
     )

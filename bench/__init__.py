@@ -1,1 +1,1 @@
-"""Speed of strakes itself, compared with a minimal C program and with its peers: ``python -m bench``."""
+"""Speed of strakes itself, compared with a minimal C program and with other benchmarks: ``python -m bench``."""

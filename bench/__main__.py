@@ -1,10 +1,10 @@
-"""``python -m bench``."""
+"""Entry point of ``python -m bench``."""
 
 import signal
 import sys
 
 from bench.command import main
 
-# Exit through SystemExit, so that file systems are unmounted and temporary files removed.
+# Turn SIGTERM into SystemExit, so that file systems are unmounted and temporary files removed.
 signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 sys.exit(main())

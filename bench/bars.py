@@ -1,7 +1,7 @@
-"""Bars for the ratios of rates, and the group-sequential test that compares them with the ratios.
+"""Bars (required ratios of rates), and the group-sequential test whether ratios reach their bars.
 
-The ratios are tested after fixed numbers of blocks. Each of these looks spends an equal part of the allowed error
-(Bonferroni), so that the interval misses the true ratio in at most 10 % of all benches, at whichever look it stops.
+The ratios are tested after fixed numbers of blocks. Each of these looks (interim analyses) spends an equal part of
+the allowed error (Bonferroni), so that in at most 10 % of all benches the interval misses the true ratio.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from strakes.stats.interval import Estimate
 from strakes.stats.ratios import paired_ratio
 
 CONFIDENCE = 0.9
-# Margin of equivalence, as a share of the ratio: users do not notice a smaller difference.
+# Margin of equivalence, as a share of the ratio. Users do not notice smaller differences.
 MARGIN = 0.05
-# Bar against the floor, whose system calls are inline. All peers call the C library, which costs up to a tenth.
+# Bar against the minimal C program with inline system calls. All peers use the C library, which costs up to a tenth.
 _OF_THE_FLOOR = 0.9
 LOOKING_BAR = 1.25
 _LOOKING = ("file-stat", "file-open-close", "dir-stat")
@@ -31,8 +31,8 @@ Verdict = Literal["met", "missed", "at its bar", "too noisy", ""]
 def bar_of(peer: str, work: Work, operation: str) -> float | None:
     """Return the smallest allowed ratio of the engine's rate to the peer's, or None if there is no bar.
 
-    Bars are fixed before anything is measured. The engine must be faster where calls are short. It must be equal where
-    copying in the kernel or a device hides the program's overhead.
+    Bars are fixed before anything is measured. The engine must be faster where calls are short. If copying in
+    the kernel or a device hides the overhead of programs, it must be equally fast.
     """
     if peer in (FLOOR, LOOP):
         if work.kind == "data" and work.transfer_bytes != 4 * KIB:
@@ -51,9 +51,9 @@ def bar_of(peer: str, work: Work, operation: str) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ratio of the engine's rate to a peer's, at the look that decided it, or else at the latest one.
+    """Ratio of the engine's rate to a peer's rate, at the look that decided it, or at the latest look.
 
-    ``is_last``: the look is the final one.
+    ``is_last``: whether this is the final look.
     """
 
     work: Work
@@ -77,7 +77,7 @@ class Comparison:
     def verdict(self) -> Verdict:
         """Return the verdict, empty without a bar.
 
-        "At its bar": after the final look the interval contains the bar, and both ends are within the margin of it.
+        "At its bar": at the final look the interval contains the bar, and both ends are within the margin of the bar.
         """
         if self.bar is None or self.answer is not None:
             return self.answer or ""
@@ -129,7 +129,7 @@ def compare(
 
 
 def is_open(work: Work, results: Results, ours: str, peers: Sequence[str], looks: Sequence[int]) -> bool:
-    """Return whether more blocks of this work could still decide one of its bars."""
+    """Return whether a bar of this workload is undecided, so that more blocks are needed."""
     of_work = {series: rates for series, rates in results.items() if series.work == work}
     return not of_work or any(
         comparison.verdict == "too noisy" and not comparison.is_last

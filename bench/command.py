@@ -1,4 +1,4 @@
-"""The command: compares the engine with the floor and its peers, prints the table and writes docs/performance.md."""
+"""The command ``bench``: compare the engine with other programs, print the table, write docs/performance.md."""
 
 from __future__ import annotations
 
@@ -36,17 +36,23 @@ _QUICK_BLOCKS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the bench; return 0 if no bar was missed, else 1, or the exit status of an error."""
+    """Run the bench. Return 0 if no bar (required ratio) was missed, else 1, or the exit status of an error."""
     parser = argparse.ArgumentParser(
         prog="bench", description="Compare the engine's rates with a minimal C program and with its peers."
     )
-    parser.add_argument("--quick", action="store_true", help="very little work, to try the bench itself")
+    parser.add_argument("--quick", action="store_true", help="do very little work, to try the bench itself")
     parser.add_argument(
-        "--blocks", type=int, help=f"maximum of repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})"
+        "--blocks",
+        type=int,
+        help=f"maximum number of repetitions (default: {_FULL_BLOCKS}; with --quick {_QUICK_BLOCKS})",
     )
     parser.add_argument("--out", type=Path, help="file of the page (default: docs/performance.md; with --quick none)")
     parser.add_argument(
-        "--at", action="append", default=[], metavar="NAME=DIR", help="measure there instead of on an own tmpfs and XFS"
+        "--at",
+        action="append",
+        default=[],
+        metavar="NAME=DIR",
+        help="measure in DIR instead of on a tmpfs and XFS that the bench mounts",
     )
     parser.add_argument(
         "--mpiexec", default="mpiexec", help="launcher of the MPI that IOR and mdtest are built with (default: on PATH)"
@@ -57,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="FILE",
         help="keep the measured blocks in FILE, and continue with the blocks that it has",
     )
-    parser.add_argument("--seed", type=int, default=1, help="of the random order (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random order (default: 1)")
     parser.add_argument(
         "--instructions", action="store_true", help="only count instructions per operation (valgrind) and print them"
     )
@@ -105,7 +111,7 @@ def _bench(chosen: argparse.Namespace) -> Page:
                 left = [work for work in works if is_open(work, together, plain.name, names, looks)]
             print(
                 f"block {block + 1} of at most {blocks}, {time.monotonic() - clock:.0f} s, {len(left)} of {len(works)} "
-                "works go on",
+                "workloads continue",
                 file=sys.stderr,
                 flush=True,
             )
@@ -152,7 +158,7 @@ def _joined(earlier: Results, later: Results) -> Results:
 
 
 def _state_of_the_code() -> str:
-    """Return the commit, marked as dirty if files have changed since."""
+    """Return the commit of the source, marked as dirty if files were changed."""
     words = ["git", "-C", str(_PAGE.parents[1]), "describe", "--always", "--dirty", "--abbrev=12"]
     described = subprocess.run(words, capture_output=True, text=True, check=False)
     return described.stdout.strip() or "not known"
@@ -167,7 +173,7 @@ def _places(given: list[str], largest_bytes: int) -> Iterator[list[Place]]:
             yield places
     else:
         raise SystemExit(
-            "bench: only root can mount the tmpfs and the XFS it measures on: give directories with --at NAME=DIR"
+            "bench: only root can mount the tmpfs and XFS for the measurement: give directories with --at NAME=DIR"
         )
 
 

@@ -1,6 +1,6 @@
-"""Compare command lines of IOR and mdtest with the same lines run by strakes.
+"""Compare command lines of IOR and mdtest with ``strakes run`` of the same command lines.
 
-The original and our engine run each line alternately. The table shows the ratios with intervals.
+The original and our engine run each command line alternately. The table shows the ratios with intervals.
 
 python -m bench.command_lines tmpfs=/dev/shm xfs=/mnt/xfs --mpiexec mpiexec --ior path/to/ior --mdtest path/to/mdtest
 
@@ -29,8 +29,8 @@ from strakes.stats.interval import median
 from strakes.stats.ratios import judge, within_blocks
 from strakes.targets.workspace import Workspace
 
-# Small enough for the page cache, because the programs are compared and not the file system. Long enough that the
-# barriers around a phase do not matter: 40,000 items take at least 40 ms.
+# Amounts fit into the page cache, because the programs are compared, not the file system. They are large enough that
+# the barriers around a phase do not matter: 40,000 items take at least 40 ms.
 LINES = (
     ("ior", "-F -t 1m -b 512m -o {place}/f"),
     ("ior", "-t 256k -b 512m -o {place}/f"),
@@ -45,7 +45,7 @@ MARGIN = 0.1
 
 
 def original(words: list[str], directory: Path) -> dict[str, float]:
-    """Run the tool once; return the rate of each figure that it prints."""
+    """Run the original tool once. Return the rate of each figure that it prints."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         done = subprocess.run(words, cwd=directory, capture_output=True, text=True, check=True)
         file.write(done.stdout)
@@ -54,7 +54,7 @@ def original(words: list[str], directory: Path) -> dict[str, float]:
 
 
 def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path, index: int) -> dict[str, float]:
-    """Run the same command line on our engine; return the rate of each phase."""
+    """Run the same command line on our engine. Return the rate of each phase."""
     plan = tool_of(tool).translate(shlex.split(line), ranks, 1).plan
     result = engine.run(plan, workspace, f"{tool}{index}", 120.0)
     metric = "bytes_per_s" if tool == "ior" else "operations_per_s"
@@ -64,9 +64,9 @@ def ours(engine: LocalEngine, tool: str, line: str, ranks: int, workspace: Path,
 def pairs(
     place: Place, theirs: Callable[[], dict[str, float]], own: Callable[[int], dict[str, float]], rounds: int
 ) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """Run both alternately and return their figures by round.
+    """Run original and engine alternately, and return the figures of both by round.
 
-    Each is first in every other round. Dirty data are written back before each run.
+    In every other round the engine is first. Dirty data are written back before each run.
     """
     done = []
     for index in range(rounds):
@@ -79,7 +79,7 @@ def pairs(
 
 
 def compare(place: str, line: str, rounds: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[str]:
-    """Return a row of the table for each figure that both have."""
+    """Return a row of the table for each figure that original and engine have."""
     names = [name for name in rounds[0][1] if all(name in theirs and name in own for theirs, own in rounds)]
     sides = {
         name: ({i: pair[0][name] for i, pair in enumerate(rounds)}, {i: pair[1][name] for i, pair in enumerate(rounds)})

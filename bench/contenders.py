@@ -1,4 +1,4 @@
-"""Contenders: the floor, the engine and its peers, which all do the same work."""
+"""Compared programs: a minimal C program (the floor), our engine and other benchmarks (peers)."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from typing import Protocol
 
 from bench.work import POOL, POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES, SMALL, Work
 
-# The same C program with inline system calls, and with calls through the C library.
+# Names of the minimal C program, with inline system calls, and with calls through the C library.
 FLOOR, LOOP = "floor", "C library loop"
 
 Rates = Mapping[str, float]
 
 
 class Contender(Protocol):
-    """A program that can do some of the works."""
+    """A compared program, which can do some of the workloads."""
 
     name: str
     version: str
 
     def takes(self, work: Work) -> bool:
-        """Return whether the program can do this work."""
+        """Return whether the program can do this workload."""
 
     def run(self, work: Work, directory: Path) -> Rates:
-        """Do the work in an empty directory; return operations per second of each operation that the program has."""
+        """Run the workload in an empty directory. Return the operations per second of each supported operation."""
 
 
 def output_of(command: list[str], *, text: str | None = None, cwd: Path | None = None) -> str:
     """Run a command and return its standard output.
 
-    A failure ends the bench, because a table with holes would be taken for a result.
+    Raises SystemExit if it fails, because a table with missing values could be mistaken for a result.
     """
     done = subprocess.run(command, input=text, cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -42,7 +42,7 @@ def output_of(command: list[str], *, text: str | None = None, cwd: Path | None =
 
 
 class Floor:
-    """``floor.c``, compiled on this machine; ``through_library``: it makes its system calls through the C library."""
+    """``floor.c``, compiled on this machine. ``through_library``: make system calls through the C library."""
 
     def __init__(self, build: Path, *, through_library: bool) -> None:
         self.name = LOOP if through_library else FLOOR
@@ -76,5 +76,5 @@ class Floor:
 
 
 def one_after_the_other(*rates: float) -> float:
-    """Return the rate of items that pass through several phases in sequence."""
+    """Return the rate of items that pass through several phases one after the other, from the rates of the phases."""
     return 1 / sum(1 / rate for rate in rates)

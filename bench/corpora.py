@@ -1,6 +1,6 @@
 """Read public result files and compare each figure with the summary that the file itself contains.
 
-python -m bench.corpora DIR, where DIR has bare clones called OWNER+NAME of the repositories in corpora.toml. The
+python -m bench.corpora DIR, where DIR contains bare clones, named OWNER+NAME, of the repositories in corpora.toml. The
 comparison does not use the readers: it finds the tool's summary lines with separate patterns. A file of IOR or mdtest
 in a directory of IO500 is also compared with the summary of IO500. CI does not run this: the repositories are fetched
 by hand.
@@ -28,7 +28,7 @@ from strakes.base.units import GIB, KIB, MIB
 from strakes.interop.foreign import Foreign
 from strakes.interop.formats import read_file
 
-# The tools round their summaries to three or more digits; fio's KiB/s and elbencho's MiB/s are whole numbers.
+# Allowed relative difference. Tools round summaries to three or more digits, fio to KiB/s and elbencho to MiB/s.
 _TOLERANCE = 0.01
 _VERDICTS = ("right", "not compared", "expected", "refused", "wrong", "crashed")
 _SUMMARIES = ("result_summary.txt", "io500-summary.txt")
@@ -39,7 +39,7 @@ _MDTEST_ROW = re.compile(
 
 
 def main() -> int:
-    """Print a table of verdicts; return 1 if a figure is wrong or a reader crashed."""
+    """Print a table of verdicts. Return 1 if a figure is wrong or a reader crashed, else 0."""
     clones = Path(sys.argv[1])
     listed = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     total: Counter[str] = Counter()
@@ -65,7 +65,7 @@ def _print_row(name: str, verdicts: Counter[str]) -> None:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of a repository, and the summary of IO500 in its directory or the parent, "" without one."""
+    """A file of a repository, and the IO500 summary in its directory or the parent directory ("" if absent)."""
 
     path: str
     content: bytes
@@ -73,7 +73,7 @@ class _File:
 
 
 def _files(clones: Path, repository: str, entry: Mapping[str, Any]) -> Iterator[_File]:
-    """Yield the files that match the patterns of the entry and are in the clone, which may lack large ones."""
+    """Yield the files that match the patterns of the entry. Large files may be missing in the clone."""
     place = clones / repository.replace("/", "+")
     git = next(
         (head.parent for head in (place / "HEAD", *place.glob("*/HEAD"), *place.glob("*/.git/HEAD")) if head.is_file()),
@@ -110,7 +110,7 @@ def _verdict(file: _File, refused: str) -> tuple[str, str]:
             tests = read_file(Path(temporary.name)).tests
         except BadInputError as error:
             return ("expected" if refused and re.search(refused, str(error)) else "refused"), str(error)
-        except Exception as error:  # noqa: BLE001 (any other exception is the finding)
+        except Exception as error:  # noqa: BLE001 (any other exception is a bug to report)
             return "crashed", f"{type(error).__name__}: {error}"
     comparisons = [*_comparisons(file.content.decode(errors="replace"), tests), *_comparison_with_io500(file, tests)]
     differences = [difference for comparison in comparisons for difference in comparison.differences()]
@@ -121,7 +121,7 @@ def _verdict(file: _File, refused: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """Figures stated by a summary, and figures read."""
+    """Figures in the summary of a file, and figures that our reader returned."""
 
     tool: str
     stated: list[float]
@@ -136,7 +136,7 @@ class _Comparison:
 
 
 def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
-    """Yield the comparison with the summaries in the text, tool by tool."""
+    """Yield, for each tool, the comparison of the figures read with the summaries in the text."""
     tools = {"ior": _ior, "mdtest": _mdtest, "elbencho": _elbencho, "fio": _fio, "io500": _io500}
     for tool, summaries in tools.items():
         stated, read = summaries(text, [test for test in tests if test.tool == tool])
@@ -145,7 +145,7 @@ def _comparisons(text: str, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]
 
 
 def _comparison_with_io500(file: _File, tests: tuple[Foreign, ...]) -> Iterator[_Comparison]:
-    """Yield the comparison of a phase with the summary of IO500."""
+    """Yield the comparison of an IO500 phase, a file of IOR or mdtest, with the summary of IO500."""
     name = re.fullmatch(r"(ior|mdtest)-(easy|hard)-(write|read|stat|delete)", PurePosixPath(file.path).stem)
     stated = name and re.search(rf"^\[RESULT *\] +{name[0]} +([\d.]+) ", file.summary, re.MULTILINE)
     if name and stated and float(stated[1]) > 0:
@@ -160,11 +160,11 @@ _Figures = tuple[list[float], list[float]]
 
 
 def _ior(text: str, tests: list[Foreign]) -> _Figures:
-    """Compare the fastest repetition of each test (Max Write, Max Read)."""
+    """Return the bandwidths of the fastest repetitions: in the summary (Max Write, Max Read), and as read."""
     if stated := re.findall(r"^.*Max (?:Write|Read):\s+([\d.]+) MiB/sec", text, re.MULTILINE):
         read = [max(figure.values) / MIB for test in tests for figure in test.figures]
         return [float(rate) for rate in stated if float(rate) > 0], read
-    # Without lines of the maximum, use the rows of the table of results, or else of the summary.
+    # If there are no such lines, use the rows of the result table, or else of the summary table.
     rows = re.findall(r"^(?:write|read)\s+([\d.]+)(?: +\S+){6,8} *$", text, re.M) or re.findall(
         r"^\s*(?:write|read)\s+([\d.]+) +[\d.]+ +[\d.]+ +[\d.]+ +\S+ +[\d.]+ +[\d.]+ .*\b(?:POSIX|MPIIO)", text, re.M
     )
@@ -197,7 +197,7 @@ def _fio(text: str, tests: list[Foreign]) -> _Figures:
 
 
 def _io500(text: str, tests: list[Foreign]) -> _Figures:
-    """Compare the bandwidth score, the geometric mean of the four bandwidths of IOR."""
+    """Return the bandwidth score in the summary, and the geometric mean of the four IOR bandwidths as read."""
     stated = re.findall(r"^\s*\[SCORE[ -]*(?:invalid)?\](?:\s+Bandwidth |\nMD .*\nBW\s*= )([\d.]+)", text, re.MULTILINE)
     rates = [
         [

@@ -66,7 +66,7 @@ class Elbencho:
         return {operation: rates[phase, "entries"] for operation, (_, phase) in _FILES.items()}
 
     def _rates(self, work: Work, directory: Path, options: list[str]) -> dict[tuple[str, str], float]:
-        """Return the rates until the last thread finished, by phase and by unit ("bytes" or "entries")."""
+        """Return the rates at the end of the slowest thread, by phase and by unit ("bytes" or "entries")."""
         results = directory / "elbencho.json"
         results.unlink(missing_ok=True)
         output_of(

@@ -1,4 +1,4 @@
-"""strakes-engine, driven in the same way as by the front end."""
+"""strakes-engine as a compared program, driven in the same way as by the front end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from strakes.runs.engine import LocalEngine
 from strakes.targets.workspace import Workspace
 
 _LIMIT_S = 120.0
-# Inline system calls as in the floor, without the overhead of the C library. Pools use the C library.
+# Backend with inline system calls, as in the minimal C program. Pools of files use the C library.
 _IN_PLACE = "raw"
 
 
 def phases_of(work: Work, *, stamped: bool) -> tuple[Phase, ...]:
-    """Return the work as phases of a plan; as in the floor, only the calls are timed."""
+    """Return the workload as phases of a plan. As in the minimal C program, only the calls are timed."""
     if work.kind == "data":
         return tuple(
             TransferPhase(
@@ -102,7 +102,7 @@ class Engine:
     def run(self, work: Work, directory: Path) -> Rates:
         plan = Plan(work.ranks, phases_of(work, stamped=self._stamped))
         allowed = os.sched_getaffinity(0)
-        # The engine was started before the bench was restricted to one processor, so it does not inherit this.
+        # The engine was started before the bench was restricted to one processor, so it is not restricted.
         samples = run_plan(
             self._engine, plan if len(allowed) > 1 else replace(plan, processors=str(*allowed)), directory
         )

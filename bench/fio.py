@@ -8,7 +8,7 @@ from pathlib import Path
 from bench.contenders import Rates, output_of
 from bench.work import Work
 
-# Our operation -> options of fio.
+# Our name of an operation -> options of fio.
 _FILES = {
     "file-create": ["--ioengine=filecreate"],
     "file-stat": ["--ioengine=filestat", "--stat_type=stat"],
@@ -38,7 +38,7 @@ class Fio:
         for path in own:
             path.mkdir()
         if work.kind == "files":
-            # By default, fio searches all files for the next one.
+            # Process files in order. By default, fio searches all files for the next one.
             common = [f"--nrfiles={work.items}", "--filesize=4k", "--openfiles=1", "--file_service_type=sequential"]
             return {
                 operation: self._rate([*common, *options], own, fresh=operation == "file-create")
@@ -55,8 +55,8 @@ class Fio:
     def _rate(self, arguments: list[str], directories: list[Path], *, fresh: bool = False) -> float:
         """Run fio and return operations per second.
 
-        ``fresh``: each job replaces its directory just before it begins. Otherwise fio's earlier lookup of every file
-        would leave negative dentries, which make creates cheaper.
+        ``fresh``: each job replaces its directory just before it begins. Otherwise, fio would look up every file
+        before, which leaves negative dentries that make creates cheaper.
         """
         jobs = []
         for path in directories:

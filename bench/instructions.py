@@ -1,7 +1,7 @@
 """Count the engine's user-space instructions per operation with callgrind. Other load does not change the counts.
 
 The count is the slope over the number of operations, so that start-up, opening and reporting cancel. The count of a
-phase is the difference between plans with and without it.
+phase is the difference between a plan with this phase and a plan without it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from bench.contenders import output_of
 from bench.work import SMALL, Work
 from strakes.runs.engine import find_engine
 
-_FEW, _MANY = 2_000, 102_000  # far enough apart that heartbeats and reports, which depend on time, do not matter
+_FEW, _MANY = 2_000, 102_000  # so different that heartbeats and reports, which depend on time, do not matter
 _SUMMARY = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
-# In this order each phase finds the files or directories that it needs.
+# The phases are in this order because each one needs the files or directories of earlier ones.
 _METADATA = (
     "file-create",
     "file-stat",
@@ -39,7 +39,7 @@ _CREATE_AND_WRITE = "file-create, 4 KiB"
 
 
 def per_operation(*, quick: bool) -> dict[str, float]:
-    """Return instructions per operation: one rank, one directory on tmpfs, 4 KiB transfers. Empty without valgrind."""
+    """Return instructions by operation: one rank, one directory on tmpfs, 4 KiB transfers. Empty without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return {}
@@ -56,7 +56,7 @@ def per_operation(*, quick: bool) -> dict[str, float]:
 
 
 def name_of(work: Work, operation: str) -> str:
-    """Return the name of the count that applies to this operation: a rewrite counts as a write."""
+    """Return the key of the count for this operation. A rewrite has the count of a write."""
     if work.kind != "data":
         return operation
     counted = "read" if operation == "read" else "write"
@@ -79,7 +79,7 @@ def _count(valgrind: str, names: Sequence[str], amount: int) -> int:
             "team": {"ranks": 1},
             "phases": [_phase(name, number, amount) for number, name in enumerate(names)],
         }
-        # "keep": the final removal of all files must not count.
+        # "keep": do not remove the files at the end, because the removal must not be counted.
         message = {
             "type": "plan",
             "version": 1,

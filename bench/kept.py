@@ -1,4 +1,4 @@
-"""Measured blocks as a file, so that a long bench can be done in pieces."""
+"""Store measured blocks in a file, so that a long bench can be interrupted and continued."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.work import Work
 
 
 def load(path: Path) -> dict[Series, dict[int, float]]:
-    """Return the results in the file, empty if it does not exist."""
+    """Return the results in the file, or an empty mapping if the file does not exist."""
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     if path.exists():
         for entry in json.loads(path.read_text()):
@@ -31,5 +31,5 @@ def save(path: Path, results: Results) -> None:
 
 
 def blocks_of(results: Results) -> int:
-    """Return the number of blocks, which is the number of the next block."""
+    """Return the number of measured blocks, which is also the index of the next block."""
     return 1 + max((block for rates in results.values() for block in rates), default=-1)

@@ -11,7 +11,7 @@ from bench.work import SMALL, Work
 from strakes.interop.foreign import Foreign
 from strakes.interop.formats import read_file
 
-# Name of mdtest's operation in our reader -> our name.
+# Name of an operation of mdtest in our reader -> our name in the bench.
 _FILES = {
     "file-creation": "file-create",
     "file-stat": "file-stat",
@@ -55,7 +55,7 @@ class Mdtest:
 
 
 class Ior:
-    """IOR with a file for each rank (-F) and one pass per operation; only the transfers are timed (wr/rd)."""
+    """IOR with a file for each rank (-F) and one pass per operation. Only the transfers are timed (wr/rd)."""
 
     name = "IOR"
 

@@ -1,4 +1,4 @@
-"""Interleaved measurement: in each block each contender does each work once, in random order."""
+"""Interleaved measurement: in each block, each program runs each workload once, in random order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench.work import Work
 
 @dataclass(frozen=True)
 class Series:
-    """Key of the rates of one contender in one operation of one work."""
+    """Key of the rates of one program in one operation of one workload."""
 
     contender: str
     work: Work
@@ -36,10 +36,10 @@ def measure(
     seed: int,
     on_block: Callable[[int, Results], Sequence[Work]],
 ) -> Results:
-    """Measure all works by all contenders that support them; return the rates by block.
+    """Run all workloads with all programs that support them. Return the rates by block.
 
-    The contenders of a work follow each other directly, so that ratios are paired in time. ``on_block`` returns the
-    works of the next block, empty to stop.
+    The programs run a workload directly one after another, so that ratios are paired in time. ``on_block`` returns the
+    workloads of the next block. An empty result ends the measurement.
     """
     results: dict[Series, dict[int, float]] = defaultdict(dict)
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Memory of the engine: the bar is 64 MiB and two transfers per rank."""
+"""Memory of the engine. The limit is 64 MiB, and two transfers per rank."""
 
 from __future__ import annotations
 
@@ -51,4 +51,4 @@ def _peak_bytes(pid: int) -> int:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise SystemExit("bench: /proc says nothing of the engine's memory")
+    raise SystemExit("bench: /proc does not contain the engine's peak memory")

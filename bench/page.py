@@ -1,4 +1,4 @@
-"""The page docs/performance.md: tables of ratios, a description of the works, the machine and the versions."""
+"""The page docs/performance.md: tables of ratios, descriptions of workloads, machine and versions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _FRACTIONS = {1: "all", 2: "half", 3: "third"}
 class Page:
     """The content of the page."""
 
-    works: Mapping[Work, str]  # with the reason
+    works: Mapping[Work, str]  # with the reason for its choice
     instructions: Mapping[str, float]
     comparisons: Mapping[str, Mapping[tuple[Work, str], Comparison]]  # by peer
     stamped: Mapping[tuple[Work, str], Comparison]
@@ -109,7 +109,7 @@ def _folded(title: str, text: str) -> str:
 
 
 def _summary(page: Page) -> str:
-    """Return the first screen of the page: all ratios, and the bars that are not met."""
+    """Return the first screen of the page: all ratios, and the required ratios (bars) that are not met."""
     floor = page.comparisons[FLOOR]
     rows = []
     for work, operation in _keys(page):

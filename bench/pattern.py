@@ -1,4 +1,4 @@
-"""Speed of generating and verifying the engine's data on one core, in a cached buffer: the bar is 8 GB/s for each."""
+"""Speed of generating and verifying the engine's data on one core, in a cached buffer. At least 8 GB/s is required."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Speed:
 
 
 def speeds(build: Path) -> list[Speed]:
-    """Compile ``pattern.cpp`` with the engine's source and options, run it, and return the speeds."""
+    """Compile ``pattern.cpp`` with the engine's source and options, run the program, and return the speeds."""
     compiler = shutil.which("c++") or shutil.which("g++")
     if compiler is None:
         raise SystemExit("bench: no C++ compiler: install g++")

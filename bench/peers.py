@@ -1,4 +1,4 @@
-"""The peers that are installed on this machine."""
+"""The other benchmarks (peers) that are installed on this machine."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ class Place:
     name: str
     directory: Path
     description: str
-    has_device: bool  # O_DIRECT goes to a device, not to memory
-    on_loop: bool = False  # a loop device of our own
+    has_device: bool  # whether O_DIRECT goes to a device, not to memory
+    on_loop: bool = False  # whether it is on a loop device that the bench made
 
     def settle(self) -> None:
-        """Write back dirty data, so that no program pays for the previous one."""
+        """Write back dirty data, so that no program is slowed down by data of the previous one."""
         descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
         try:
             ctypes.CDLL(None).syncfs(descriptor)
@@ -53,8 +53,8 @@ class Place:
 def own_places(largest_bytes: int) -> Iterator[list[Place]]:
     """Mount a tmpfs, and an XFS on a loop device over a file in another tmpfs. Needs root.
 
-    XFS is in memory because the speed of a real device would hide the engine's overhead. ``largest_bytes``: the maximum
-    of data in a place at a time.
+    XFS is in memory because the speed of a real device would hide the engine's overhead. ``largest_bytes``: maximum
+    amount of data in a place at any time.
     """
     size = 2 * largest_bytes + 512 * MIB
     if shutil.which("mkfs.xfs") is None:
@@ -62,7 +62,7 @@ def own_places(largest_bytes: int) -> Iterator[list[Place]]:
     with ExitStack() as stack:
         base = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="strakes-bench-")))
         stack.enter_context(_mounted(base / "tmpfs", "tmpfs", ["-t", "tmpfs", "-o", f"size={size}"]))
-        # XFS needs additional space for its log and in each allocation group.
+        # XFS needs additional space for its log and for each allocation group.
         image_bytes = max(size, 2 * GIB)
         stack.enter_context(_mounted(base / "memory", "tmpfs", ["-t", "tmpfs", "-o", f"size={image_bytes + 64 * MIB}"]))
         image = base / "memory" / "xfs.img"

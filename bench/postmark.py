@@ -27,10 +27,10 @@ _FEWEST = 10
 
 
 class Postmark:
-    """Postmark, timed from outside, because it reports whole seconds.
+    """Postmark. The bench measures the time, because Postmark reports only whole seconds.
 
-    The time of a run with ten files and ten transactions is subtracted as start-up. Fewer transactions make Postmark
-    divide by zero.
+    The time of a run with ten files and ten transactions is subtracted as start-up. With fewer transactions, Postmark
+    divides by zero.
     """
 
     name = "Postmark"

@@ -1,7 +1,7 @@
 """Cost of the control plane by number of ranks: ``python -m bench.ranks``.
 
-``strakes-engine-emulated`` runs all nodes and ranks as threads on this machine, with the code of real ones except MPI.
-Rank 0 and the last node are separate processes. Processor time, memory and descriptors of rank 0 are measured while all
+``strakes-engine-emulated`` runs nodes and ranks as threads on this machine, with the real code except for MPI. Rank 0
+and the last node are separate processes. Processor time, memory and descriptors of rank 0 are measured while all
 ranks are almost idle; then the last node is stopped.
 """
 
@@ -35,7 +35,7 @@ _LIMIT_S = 600
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one run, in seconds and bytes.
+    """Cost of one run of the control plane, in seconds and bytes.
 
     ``processor``: share of one processor that rank 0 used. ``naming_s``: time from the stop of the last node to the
     error that names it, None if it was not stopped.
@@ -55,7 +55,7 @@ class Cost:
         return self.nodes * self.ranks_per_node
 
     def missed(self) -> list[str]:
-        """Return a message for each missed bar; the bars are for up to 500 nodes and 10,000 ranks."""
+        """Return a message for each missed limit. The limits are for up to 500 nodes and 10,000 ranks."""
         naming_s = self.naming_s or 0
         bars = (
             (self.startup_s < 15, f"start-up took {self.startup_s:.1f} s, not less than 15 s"),
@@ -72,7 +72,7 @@ class EngineFailed(Exception):
 
 
 class _Emulated:
-    """An emulated engine and its messages."""
+    """A running emulated engine, and the messages that it sends."""
 
     def __init__(self, engine: Path, nodes: int, ranks_per_node: int, errors: IO[bytes]) -> None:
         self.started = time.monotonic()
@@ -110,7 +110,7 @@ class _Emulated:
                 self._buffer += piece
 
     def next(self, kind: str) -> dict[str, Any]:
-        """Return the next message of that kind."""
+        """Return the next message of this kind."""
         return self._next(kind)[0]
 
     def next_of(self, *kinds: str) -> tuple[str, int]:
@@ -125,7 +125,7 @@ class _Emulated:
             if message["type"] == "error":
                 raise EngineFailed(f"{message['what']}: {message['why']}")
         self.errors.seek(0)
-        raise EngineFailed(self.errors.read().decode(errors="replace").strip() or "the engine ended without a word")
+        raise EngineFailed(self.errors.read().decode(errors="replace").strip() or "the engine ended without a message")
 
     def end(self) -> None:
         """Kill all processes of the engine."""
@@ -137,7 +137,7 @@ class _Emulated:
 def measure(
     engine: Path, nodes: int, ranks_per_node: int, *, seconds: float = 20, stops_node: bool = True, strays: bool = True
 ) -> Cost:
-    """Start an engine, measure rank 0 for ``seconds`` of work, and stop the last node.
+    """Start an engine, measure rank 0 during ``seconds`` of work, then stop the last node.
 
     Raises EngineFailed if the engine ends or reports another error.
     """
@@ -173,7 +173,7 @@ def measure(
             naming_s = time.monotonic() - since
             last_node = hello["nodes"][-1]["host"]
             if error["where"].get("host") != last_node:
-                raise EngineFailed(f"{last_node} was stopped, but named was {error['where']}: {error['why']}")
+                raise EngineFailed(f"{last_node} was stopped, but the error names {error['where']}: {error['why']}")
     return Cost(nodes, ranks_per_node, startup_s, processor, peak_bytes, descriptors, naming_s, size)
 
 
@@ -215,10 +215,10 @@ def _directory() -> Iterator[Path]:
 
 
 def _knock(pid: int, done: threading.Event) -> None:
-    """Open two connections to the start-up port and send nothing."""
+    """Open two connections to the engine's start-up port and send nothing, to disturb the start-up."""
     connections: list[socket.socket] = []
     while not done.wait(0.02) and len(connections) < _STRAYS:
-        with suppress(ConnectionError):  # the port is closed once all nodes are connected
+        with suppress(ConnectionError):  # the port is closed when all nodes are connected
             connections.extend(socket.create_connection(("127.0.0.1", port)) for port in _listening_ports(pid))
     done.wait()
     for connection in connections:
@@ -272,7 +272,7 @@ def table(costs: Sequence[Cost]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if an engine failed or a bar was missed, else 0."""
+    """Print the table. Return 1 if an engine failed or a limit was missed, else 0."""
     parser = argparse.ArgumentParser(prog="bench.ranks", description="Cost of the control plane against ranks.")
     parser.add_argument("engine", type=Path, help="strakes-engine-emulated, built with STRAKES_TESTS")
     parser.add_argument(
@@ -281,8 +281,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="NODESxRANKS",
         help="such as 500x20; may be repeated (default: a curve from 16 to 10,000 ranks)",
     )
-    parser.add_argument("--stop-none", action="store_true", help="stop no node, for a machine that is too busy for it")
-    parser.add_argument("--bars", action="store_true", help="fail where a bar of docs/performance.md is missed")
+    parser.add_argument("--stop-none", action="store_true", help="do not stop a node (for busy machines)")
+    parser.add_argument("--bars", action="store_true", help="fail if a bar of docs/performance.md is missed")
     parser.add_argument("--seconds", type=float, default=20, help="length of the measured work (default: 20)")
     chosen = parser.parse_args(arguments)
     shapes = [tuple(map(int, shape.split("x"))) for shape in chosen.shape] if chosen.shape else SHAPES

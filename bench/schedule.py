@@ -1,4 +1,4 @@
-"""Punctuality of a probe: at 10,000 operations a second, 99.9 % must begin within 1 ms of their due time."""
+"""Punctuality of a probe: at 10,000 operations per second, 99.9 % must begin within 1 ms of their due time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHARE = 0.999
 
 @dataclass(frozen=True)
 class Lag:
-    """Delay from the due time of operations to their begin, in one run. ``late_s``: the 99.9th percentile."""
+    """Delay of operations from due time to begin, in one run. ``late_s``: 99.9th percentile in seconds."""
 
     what: str
     median_s: float
@@ -31,7 +31,7 @@ class Lag:
 
 
 def lags(place: Place, *, quick: bool) -> list[Lag]:
-    """Return the delays of one rank that looks up a file on a file system in memory."""
+    """Return the delays of one rank that looks up files on a file system in memory."""
     phase = ProbePhase("lookups", "file-stat", rate_per_s=RATE_PER_S, seconds=2 if quick else 10)
     with LocalEngine() as engine:
         (sample,) = run_plan(engine, Plan(1, (phase,)), place.directory)

@@ -1,4 +1,4 @@
-"""Print the size of each room, the import cycles, and numeric constants that have neither unit nor source."""
+"""Print the size of each part of the source, import cycles, and numeric constants without unit or source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-# Parts of src/strakes: patterns of their files, and their highest number of lines. The first part that a file matches
-# has it.
+# Parts of src/strakes: patterns of the files, and maximum number of lines. A file belongs to the first part whose
+# patterns it matches.
 PARTS = {
     "other": (
         "survey/compar* survey/history_* tuning/a[cd]*_* studies/measure_* studies/neighbour* studies/layout_*",
@@ -50,7 +50,7 @@ def python_files(*folders: Path) -> list[Path]:
 
 
 def parts(source: Path) -> dict[str, list[Path]]:
-    """Return the Python files of each part; those that match no pattern are in "other"."""
+    """Return the Python files of each part. Files that match no pattern are in "other"."""
     found: dict[str, list[Path]] = {name: [] for name in PARTS}
     for path in python_files(source):
         place = str(path.relative_to(source))
@@ -77,7 +77,7 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def imports(package: str, root: Path) -> dict[str, set[str]]:
-    """Return the modules of the package that each of its modules imports, anywhere in its source."""
+    """Return, for each module of a package, the modules of that package that it imports, also inside functions."""
     modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in python_files(root / package)}
     modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
     arrows: dict[str, set[str]] = {}
@@ -94,7 +94,7 @@ def imports(package: str, root: Path) -> dict[str, set[str]]:
 
 
 def circles(arrows: dict[str, set[str]]) -> list[list[str]]:
-    """Return the import cycles: groups of modules that import each other, directly or not."""
+    """Return the import cycles: groups of modules that import each other, directly or indirectly."""
     reach = {name: _reachable(name, arrows) for name in arrows}
     members = [name for name in arrows if name in reach[name]]
     groups = {tuple(sorted(other for other in reach[name] if name in reach[other])) for name in members}
@@ -112,7 +112,7 @@ def _reachable(start: str, arrows: dict[str, set[str]]) -> set[str]:
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """Yield the numeric constants of a module that have neither a unit nor a source."""
+    """Yield the numeric constants of a module without a unit, a source, or the effect of a change."""
     text = path.read_text().splitlines()
     for node in ast.parse("\n".join(text)).body:
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None

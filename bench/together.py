@@ -1,8 +1,8 @@
 """Restrict a program and the kernel threads that serve it to one processor.
 
 A request to a loop device is served by a kernel thread. Waking that thread on another processor of a virtual machine
-takes 5 to 50 us at random, and programs differ by less. On one processor a context switch to the thread is enough,
-which takes the same time for every program.
+takes 5 to 50 us at random, more than the differences between programs. On one processor a context switch to the thread
+is enough, which takes the same time for every program.
 """
 
 from __future__ import annotations

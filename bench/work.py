@@ -1,4 +1,4 @@
-"""The works: each contender does the same operations, in one place with one number of ranks."""
+"""The workloads: operations that each compared program does, in one place, with one number of ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SMALL = "create-write-remove"
 POOL = "create-transactions-remove"
 POOL_DIRECTORIES, POOL_LEAST_BYTES, POOL_MOST_BYTES, POOL_UNIT_BYTES = 100, 2 * KIB, 6 * KIB, KIB
 
-# The operations of each kind, in the order of execution.
+# The operations of each kind of workload, in the order of execution.
 OPERATIONS: dict[Kind, tuple[str, ...]] = {
     "files": ("file-create", "file-stat", "file-open-close", "file-rename", "file-remove"),
     "directories": ("dir-create", "dir-stat", "dir-rename", "dir-remove"),
@@ -26,7 +26,7 @@ OPERATIONS: dict[Kind, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Work:
-    """One piece of work: ``items`` in a directory for each rank, or ``data_bytes`` in a file for each rank.
+    """A workload. Each rank works on ``items`` in its own directory, or on ``data_bytes`` in its own file.
 
     ``file_bytes``: size of each small file. Data are written once, then rewritten and read repeatedly, each for
     ``repeat_ms``.
@@ -49,7 +49,7 @@ class Work:
 
     @property
     def label(self) -> str:
-        """Return the description of the work in tables, without place and ranks."""
+        """Return the description of the workload in tables, without place and ranks."""
         if self.kind == "small":
             return f"{format_bytes(self.file_bytes)} files"
         if self.kind == "pool":
@@ -62,7 +62,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Amounts:
-    """Amounts per rank. Phases must be much longer than the few milliseconds by which fio's times are off."""
+    """Amounts per rank. Phases must be much longer than the error of fio's times, a few milliseconds."""
 
     items: int
     transfers: tuple[tuple[int, int], ...]  # bytes per call, and in total
@@ -73,14 +73,14 @@ class Amounts:
         return max(total for _, total in self.transfers)
 
 
-# Short phases allow many blocks. Most of the noise of a pair is other work of the machine between its two runs.
+# Short phases allow many blocks. Most of the noise of a ratio comes from other load between the two paired runs.
 SHORT = Amounts(items=30_000, transfers=((4 * KIB, 128 * MIB), (MIB, 256 * MIB)), repeat_ms=200)
 QUICK = Amounts(items=2_000, transfers=((4 * KIB, 8 * MIB), (MIB, 16 * MIB)), repeat_ms=20)
 _DEPTH = 32
 
 
 def works_of(memory: Place, device: Place | None, amounts: Amounts) -> dict[Work, str]:
-    """Return the representative works, each with the reason for its choice.
+    """Return the representative workloads, each with the reason for its choice.
 
     ``device``: a place where O_DIRECT reaches a device.
     """

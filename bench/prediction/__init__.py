@@ -1,1 +1,1 @@
-"""How good forecasts are: yardsticks that were fixed before the data were looked at, and the page they write."""
+"""Quality of forecasts, by measures that were fixed before the data were seen, and the page on it."""

@@ -1,4 +1,4 @@
-"""Fit the population that forecasts use, and judge it: ``python -m bench.prediction DATA --fit --page FILE``."""
+"""Fit the population of file systems, and test forecasts: ``python -m bench.prediction DATA --fit --page FILE``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.predict import population
 def main() -> None:
     """Write the population, the page, or both."""
     parser = argparse.ArgumentParser(prog="python -m bench.prediction", description=__doc__)
-    parser.add_argument("data", type=Path, help="The directory with the data of others.")
+    parser.add_argument("data", type=Path, help="The directory with the published data.")
     parser.add_argument("--fit", action="store_true", help="Write src/strakes/predict/population.toml.")
     parser.add_argument("--page", type=Path, help="Write the page here.")
     arguments = parser.parse_args()

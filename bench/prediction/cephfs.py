@@ -1,4 +1,4 @@
-"""A real CephFS with limited metadata servers: small levels that were kept, and what the large systems then did."""
+"""Forecasts for a real CephFS with throttled metadata servers, from small scales, and measurements at large scales."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSE = 0.2
 
 
 def forecast_again() -> list[Score]:
-    """Return the score of each figure for 4 and 8 clients, forecast from 1 and 2 clients on 1 and 2 servers."""
+    """Return the score of each figure at 4 and 8 clients, forecast from 1 and 2 clients on 1 and 2 servers."""
     scores = []
     for entry in json.loads(_KEPT.read_text(encoding="utf-8"))["figures"]:
         levels = tuple(MeasuredLevel(**{**level, "scale": Scale(**level["scale"])}) for level in entry["levels"])
@@ -31,5 +31,5 @@ def forecast_again() -> list[Score]:
 
 
 def is_close(score: Score) -> bool:
-    """Check whether a forecast is within 20 % of the measurement."""
+    """Return whether a forecast is within 20 % of the measurement."""
     return abs(math.log(score.factor)) <= math.log(1 + CLOSE)

@@ -1,4 +1,4 @@
-"""Systems that others measured at several sizes: IO500 submissions, CubeFS's documentation, published series."""
+"""Published measurements of systems at several sizes: IO500 submissions, CubeFS's documentation, series."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _PHASES = (
     *("ior_easy_write", "ior_easy_read", "ior_hard_write", "ior_hard_read", "mdtest_easy_write", "mdtest_hard_write"),
     *("mdtest_easy_stat", "mdtest_hard_stat", "mdtest_hard_read", "mdtest_easy_delete", "mdtest_hard_delete"),
 )
-# Sources disagree about creates of the lists before this year.
+# The sources have different rates of file creation for lists before this year.
 _FIRST_YEAR_OF_CREATES = 2020
-# Submissions further apart are of other hardware or software.
+# Maximum distance of submissions in years. Submissions further apart used other hardware or software.
 _MOST_YEARS_APART = 1
-# The least ratio of sizes that a pair is made of.
+# Minimum ratio of the sizes in a pair.
 _LEAST_RATIO = 1.5
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One figure of one system at several scales, the smallest first. ``owner``: its systems are left out together.
+    """One figure of one system at several scales, smallest first. ``owner``: systems of an owner are left out together.
 
-    ``weight``: of its likelihood; figures that share their values count less. ``is_time``: it is a time.
+    ``weight``: weight in the likelihood, smaller for figures that share values. ``is_time``: not a rate, but a time.
     """
 
     owner: str
@@ -44,13 +44,13 @@ class Measured:
     is_time: bool = False
 
     def levels(self, places: Sequence[int]) -> list[MeasuredLevel]:
-        """Return the levels at these places, each measured once."""
+        """Return the measurements with these indices, each as a single run."""
         return [MeasuredLevel(self.scales[place], self.log_values[place], 0.0) for place in places]
 
 
 @dataclass(frozen=True)
 class Task:
-    """Forecast the figure at ``asked`` from the sizes at ``known``."""
+    """A task: forecast a figure at index ``asked`` from the sizes at the indices ``known``."""
 
     figure: Measured
     known: tuple[int, ...]
@@ -68,7 +68,7 @@ class _Submission:
 
 
 def io500(data: Path) -> list[Measured]:
-    """Return the systems of the IO500 lists with several sizes of one version, and the median for each size."""
+    """Return systems of the IO500 lists with several sizes in one version, with the median of each size."""
     systems: dict[tuple[str, str, str], list[_Submission]] = defaultdict(list)
     for each in (*_submissions(data / "io500" / "submissions.json"), *_releases(data / "io500")):
         systems[each.owner, each.system, each.version].append(each)
@@ -99,16 +99,16 @@ def _submissions(path: Path) -> Iterator[_Submission]:
 
 
 def _version_of(system: str, year: int, tasks: int, submission: str) -> str | None:
-    """Return a version for systems with one name whose rates at one size differ several times, or None to skip."""
+    """Return a version, to split submissions under one name with very different rates at one size, or None to skip."""
     if submission == "submission-62":
-        return None  # BeeGFS, under the name of a Lustre
+        return None  # a BeeGFS system, under the name of a Lustre system
     if "sharedscratch" in system:
         return "b" if tasks in (320, 1040, 1248) else "old" if tasks == 760 else "a"
     return str(year) if "wolf" in system or "janelia compute" in system else ""
 
 
 def _releases(directory: Path) -> Iterator[_Submission]:
-    """Read the lists of 2017 to 2019: systems that ``submissions.json`` does not have at several sizes."""
+    """Yield submissions of 2017 to 2019 by systems of which ``submissions.json`` has not several sizes."""
     kept = ("dm11", "qflash", "vast", "jasmin/lotus", "tigershark", "data accelerator")
     path = directory / "releases-2017-2019.csv"
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
@@ -175,7 +175,7 @@ def cubefs() -> list[Measured]:
 
 
 def series(path: Path) -> list[Measured]:
-    """Return the published series; a time for a fixed amount of work on more servers is the inverse of a rate."""
+    """Return the published series. A time for fixed work on more servers is converted to a rate."""
     points: dict[tuple[str, str, str], list[tuple[float, float]]] = defaultdict(list)
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
         points[row["series"], row["unit"], row["x_name"]].append((float(row["x"]), float(row["value"])))
@@ -199,7 +199,7 @@ def _along(name: str, number: int) -> Scale:
 def tasks_of(figure: Measured) -> list[Task]:
     """Return tasks that forecast the largest size from one, two and three smaller ones."""
     nodes = [scale.clients if figure.source == "IO500" else scale.ranks for scale in figure.scales]
-    # If sizes have the same number of nodes, use the one with the fewest ranks.
+    # If several sizes have the same number of nodes, use the size with the fewest ranks.
     places = [place for place, number in enumerate(nodes) if number not in nodes[:place]]
     if figure.source == "series":
         return [Task(figure, tuple(range(len(figure.scales) - 1)), len(figure.scales) - 1)]

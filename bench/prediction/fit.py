@@ -14,14 +14,14 @@ from strakes.predict.population import Population
 
 _START = np.array([0.3, math.log(0.35), math.log(5.0), math.log(0.2)])
 _LEAST, _MOST = np.array([-0.5, -4, -1, -4]), np.array([1.0, 1, 2.3, 0])
-# No data here change the number of targets or of files on several systems: the exponents of CephFS, Lustre and S2's
-# tables (docs/replication.md) with room for twice their differences.
+# Mean and standard deviation of the exponents in targets and in files. They are set by hand, because no data vary both
+# on several systems: from CephFS, Lustre and published tables (study S2), with room for twice their differences.
 TARGETS, FILES = (0.4, 0.35), (-0.03, 0.15)
 NORMAL = 1.2816
 
 
 def fit(figures: Sequence[Measured], start: Array | None = None, fixed: Mapping[int, float] | None = None) -> Array:
-    """Return the parameters; ``fixed``: values of fixed parameters, by place."""
+    """Return the fitted parameters. ``fixed``: values of parameters that are not fitted, by index."""
     first = np.clip(_START if start is None else start, _LEAST, _MOST)
     for place, value in (fixed or {}).items():
         first[place] = value
@@ -45,7 +45,7 @@ def population_of(values: Array, ends: tuple[tuple[float, float], ...] = ((NORMA
 
 
 def _cost(values: Array, figures: Sequence[Measured]) -> float:
-    """Return minus the logarithm of the likelihood."""
+    """Return the negative log likelihood of parameters."""
     population = population_of(values)
     model = Model([], population=population)
     total = 0.0
@@ -53,7 +53,7 @@ def _cost(values: Array, figures: Sequence[Measured]) -> float:
         mean, covariance = model.prior(figure.scales)
         covariance = covariance + population.scatter**2 * np.eye(len(mean))
         rest = np.array(figure.log_values) - mean
-        # Differences from the smallest size do not contain the common factor.
+        # Differences from the smallest size do not depend on the common factor.
         rest = rest[1:] - rest[0]
         own = covariance[1:, 1:] - covariance[:1, 1:] - covariance[1:, :1] + covariance[0, 0]
         total += figure.weight * float(rest @ np.linalg.solve(own, rest) + np.linalg.slogdet(own)[1]) / 2

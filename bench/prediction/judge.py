@@ -26,7 +26,7 @@ _SIZES = 3
 
 @dataclass(frozen=True)
 class Result:
-    """One forecast and the published value; ``rules``: logarithms of the factors by which simple rules are off."""
+    """One forecast and the published value. ``rules``: errors of simple rules, as logarithms of factors."""
 
     task: Task
     forecast: Forecast
@@ -35,42 +35,42 @@ class Result:
 
     @property
     def sizes(self) -> int:
-        """Return how many sizes were known."""
+        """Return the number of known sizes."""
         return min(_SIZES, len(self.task.known))
 
     @property
     def error(self) -> float:
-        """Return the logarithm of the factor by which the forecast is off, above zero."""
+        """Return the error of the forecast: absolute logarithm of the ratio to the published value."""
         return abs(self.log_truth - math.log(self.forecast.median))
 
     @property
     def residual(self) -> float:
-        """Return by how many standard deviations the truth is above the median."""
+        """Return how many standard deviations the published value is above the median of the forecast."""
         off = self.log_truth - math.log(self.forecast.median)
         end = self.forecast.high if off > 0 else self.forecast.low
         return NORMAL * off / max(1e-9, abs(math.log(end / self.forecast.median)))
 
     @property
     def covers(self) -> bool:
-        """Check whether the interval as it was made holds the truth."""
+        """Return whether the interval of the forecast contains the published value."""
         return self.forecast.low <= math.exp(self.log_truth) <= self.forecast.high
 
     def is_inside(self, ends: Ends) -> bool:
-        """Check whether the interval with these ends holds the truth; the forecast was made with normal ends."""
+        """Return whether the interval would contain the published value if it had these ends instead of normal ones."""
         low, high = ends[self.sizes - 1]
         return -low <= self.residual <= high
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A model without one of its parts: parameters of the fit that are fixed, and functions that are replaced."""
+    """A model without one part: fixed parameters of the fit, and replaced functions."""
 
     fixed: Mapping[int, float] = field(default_factory=dict)
     replaced: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
 
 def _wandering(size: Array, deviation: float) -> Array:
-    """Return the covariance of growth by an exponent that is an Ornstein-Uhlenbeck process of length 2."""
+    """Return the covariance of growth if the exponent is an Ornstein-Uhlenbeck process of length 2."""
     late = -np.expm1(-size / 2)
     both = np.minimum.outer(size, size) + 1 - np.add.outer(late, late)
     both = both - np.exp(-np.abs(np.subtract.outer(size, size)) / 2)
@@ -90,7 +90,7 @@ VARIANTS: Mapping[str, Variant] = {
 
 
 def leave_out(figures: Sequence[Measured], variant: Variant = VARIANTS[WHOLE]) -> list[Result]:
-    """Return forecasts of each owner's figures by a population fitted to all other owners."""
+    """Return forecasts of the figures of each owner, from a population fitted to all other owners."""
     with ExitStack() as stack:
         for name, function in variant.replaced.items():
             stack.enter_context(patch.object(model, name, function))
@@ -135,7 +135,7 @@ def _amount(scale: Scale) -> float:
 
 
 def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
-    """Return the median exponent in nodes by phase of IO500, of smallest and largest sizes; "": of all phases."""
+    """Return, by IO500 phase, the median exponent in nodes from smallest to largest size. Key "": all phases."""
     seen = defaultdict(list)
     for figure in figures:
         for task in tasks_of(figure)[:1] if figure.source == "IO500" else ():
@@ -147,19 +147,19 @@ def _exponents(figures: Sequence[Measured]) -> dict[str, float]:
 
 
 def ends_of(results: Sequence[Result], without: str = "") -> Ends:
-    """Return the ends of 80 % intervals by the residuals of all owners but one, by the number of sizes known."""
+    """Return the ends of 80 % intervals, by number of known sizes, from the residuals of all owners but one."""
     ends = []
     for sizes in range(1, _SIZES + 1):
         residuals = [each.residual for each in results if each.sizes == sizes and each.task.figure.owner != without]
         low, high = np.quantile(residuals, [0.1, 0.9]) if residuals else (-NORMAL, NORMAL)
-        # Never narrower than a normal distribution.
+        # An interval is never narrower than for a normal distribution.
         ends.append((max(NORMAL, float(-low)), max(NORMAL, float(high))))
     return tuple(ends)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Median factor of error, mean logarithm of it, and share inside of the interval; of rules the factors."""
+    """Median factor of error, mean log of it, share of values inside their intervals, and factors of simple rules."""
 
     count: int
     factor: float
@@ -169,7 +169,7 @@ class Summary:
 
 
 def summarise(results: Sequence[Result], every: Sequence[Result]) -> Summary:
-    """Summarise results; the ends of an interval are by the residuals of all other owners among ``every``."""
+    """Summarise results. The ends of intervals come from the residuals of all other owners in ``every``."""
     ends = {owner: ends_of(every, owner) for owner in {each.task.figure.owner for each in results}}
     return Summary(
         len(results),

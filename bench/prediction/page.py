@@ -1,4 +1,4 @@
-"""The page docs/prediction.md."""
+"""Write the page docs/prediction.md."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ what the law misses on real systems, so intervals are too wide for systems that 
 
 
 def make_page(data: Path, variants: Mapping[str, Sequence[Result]]) -> str:
-    """Return the page; ``variants``: the results of the whole model and of the model without one part each."""
+    """Return the page. ``variants``: results of the whole model, and of the model without one of its parts."""
     results = variants[WHOLE]
     return "\n".join(
         [

@@ -1,1 +1,1 @@
-"""Error rates of whole surveys on a simulated engine and clock, with planted truths."""
+"""Error rates of whole surveys on a simulated engine and clock, with known true rates."""

@@ -1,4 +1,4 @@
-"""Comparison of a survey's answers with the truth of its world."""
+"""Comparison of a survey's answers with the true rates of its simulated file system (world)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from strakes.model.plan import Phase
 from strakes.runs.run import Run
 from strakes.stats.grades import GOOD_ENOUGH
 
-# Settings that differ by less than 10 % count as equal, not as planted differences.
+# Log ratio above which a difference counts as planted: settings that differ by less than 10 % count as equal.
 LEAST = math.log(1.1)
-# Rates of worlds are exact, but clocks and amounts are rounded.
+# Tolerance of log ratios: rates of worlds are exact, but clocks and amounts are rounded.
 _TOLERANCE = 1e-3
 
 
@@ -60,11 +60,11 @@ class Tally:
 
 
 def is_wrong(answer: Answer, levels: dict[str, float]) -> bool:
-    """Check an answer against ``levels``, the true log rates by measure (larger is better).
+    """Return whether an answer is wrong. ``levels``: true log rates by measure (larger is better).
 
-    "Alike" is wrong if a setting differs from the chosen one by more than stated. "Sure" and "likely" are wrong if the
-    chosen setting is not better than the one it was compared with, or if another setting beats it by more than
-    ``GOOD_ENOUGH``.
+    "Alike" is wrong if a setting differs from the chosen one by more than the stated factor. "Sure" and "likely" are
+    wrong if the chosen setting is not better than the setting it was compared with, or if another setting is better by
+    more than ``GOOD_ENOUGH``.
     """
     if answer.grade == "undecided":
         return False

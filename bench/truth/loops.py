@@ -1,10 +1,11 @@
 """Compare surveys of a real directory with loops of IOR and mdtest: ``python -m bench.truth.loops DIR``.
 
 The first survey determines the amounts. Then IOR and mdtest run the same settings with the same amounts for ``--loop``,
-in random order and each time in a new directory. More surveys follow. The table has for each survey how many clear
-questions it answered, and how many answers the loops contradict. ``--script`` compares with a script of IOR and mdtest
-that runs as long as a survey and takes the best median; ``--busy`` adds surveys beside four busy processes. Needs
-``ior``, ``mdtest``, the launcher of their MPI, root to drop caches before reads, and a machine without other load.
+in random order and each time in a new directory. More surveys follow. For each survey, the table shows how many clear
+questions it answered, and how many answers the loops contradict. ``--script`` also judges a script of IOR and mdtest
+that runs as long as a survey and takes the best median. ``--busy`` adds surveys during which four other processes are
+busy. Needs ``ior``, ``mdtest``, the launcher of their MPI, root to drop caches before reads, and a machine without
+other load.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ from strakes.stats.grades import GOOD_ENOUGH
 from strakes.stats.interval import median, median_interval
 from strakes.tuning.portraits import build_portrait
 
-# A question is clear if two of its settings differ by more than this factor, or all by less, with 95 % confidence.
+# A question is clear if, with 95 % confidence, two settings differ by more than this factor, or all by less.
 CLEAR = 1.1
 _CONFIDENCE = 0.95
 _IOR_ROW = re.compile(r"^(write|read)\s+([\d.]+)", re.MULTILINE)
 _MDTEST_ROW = re.compile(r"^\s*File (creation|stat|removal)\s+([\d.]+)", re.MULTILINE)
 
-# Rates of one setting, by the number of the round.
+# Rates of one setting by round number.
 Rates = dict[int, float]
-# Ratio of two settings: median and interval.
+# Ratio of two settings: median, lower and upper end of its interval.
 Ratio = tuple[float, float, float]
 
 
@@ -59,7 +60,7 @@ def survey(directory: Path, budget: str) -> Run:
 def loop(
     cells: Sequence[Cell], directory: Path, launcher: Sequence[str], seconds: float, seed: int
 ) -> dict[str, Rates]:
-    """Run the cells repeatedly in random order for ``seconds``; return the rates by id of the measure."""
+    """Run the cells repeatedly in random order for ``seconds``. Return the rates by id of the measure."""
     rates: dict[str, Rates] = defaultdict(dict)
     order = random.Random(seed)
     end = time.monotonic() + seconds
@@ -89,7 +90,7 @@ def _run(cell: Cell, place: Path, launcher: Sequence[str]) -> dict[str, float]:
     text = output(_ior(first, place, "-w", first.direct))
     if any(getattr(phase, "operation", "") == "read" for phase in cell.plan.phases):
         if file_system_of(place).startswith("fuse"):
-            # A client in user space keeps what it wrote in its own memory.
+            # Write with O_DIRECT, because a client in user space would keep written data in its own memory.
             output(_ior(first, place, "-w", direct=True))
         os.sync()
         Path("/proc/sys/vm/drop_caches").write_text("3")
@@ -118,7 +119,7 @@ def _mdtest(phase: MetadataPhase, place: Path) -> list[str]:
 
 
 def ratio(one: Rates, other: Rates) -> Ratio:
-    """Return the median ratio over the common rounds, with its interval from order statistics."""
+    """Return the median ratio over the common rounds, with an interval from order statistics."""
     ratios = [one[number] / other[number] for number in sorted(one.keys() & other.keys())]
     found = median_interval(ratios, _CONFIDENCE)
     if found is None:
@@ -127,14 +128,14 @@ def ratio(one: Rates, other: Rates) -> Ratio:
 
 
 def is_clear(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Check whether two settings of the question surely differ by more than 10 %, or all surely by less."""
+    """Return whether the loops show that two settings differ by more than 10 %, or all settings by less."""
     pairs = [ratio(rates[one], rates[other]) for one, other in itertools.combinations(_measures(answer), 2)]
     differ = any(low > CLEAR or high < 1 / CLEAR for _, low, high in pairs)
     return differ or all(low >= 1 / CLEAR and high <= CLEAR for _, low, high in pairs)
 
 
 def is_contradicted(answer: Answer, rates: Mapping[str, Rates]) -> bool:
-    """Check whether the intervals of the loops contradict the answer."""
+    """Return whether intervals of the loops contradict the answer."""
     chosen = rates[answer.measure]
     others = [ratio(rates[one.measure], chosen) for one in answer.others]
     if answer.grade == "alike":
@@ -160,7 +161,7 @@ def _line(answer: Answer, rates: Mapping[str, Rates]) -> str:
 
 
 def script_result(answers: Sequence[Answer], rates: Mapping[str, Rates], script: Mapping[str, Rates]) -> str:
-    """Return how often the best medians of a short script are right, where the loops show a clear difference."""
+    """Return how often the best median of a short script is right, of the questions that are clear by the loops."""
     right = wrong = missing = 0
     for answer in answers:
         measures = _measures(answer)
@@ -176,7 +177,7 @@ def script_result(answers: Sequence[Answer], rates: Mapping[str, Rates], script:
 
 @contextlib.contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Keep ``count`` processes busy meanwhile."""
+    """Keep ``count`` processes busy while the block runs."""
     processes = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
     try:
         yield
@@ -187,7 +188,7 @@ def busy_processes(count: int) -> Iterator[None]:
 
 
 def _share_of_best(answers: Sequence[Answer], rates: Mapping[str, Rates], operation: str) -> float:
-    """Return the geometric mean, over the answers on data, of the chosen setting's rate as a share of the best."""
+    """Return the rate of the chosen setting as a share of the best: geometric mean over answers on data."""
     losses = []
     for answer in answers:
         if answer.id.endswith(f"-{operation}") and answer.grade in ("sure", "likely", "alike"):

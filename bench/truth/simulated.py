@@ -1,4 +1,4 @@
-"""A simulated engine, clock and target for a planted world, driven by the real survey."""
+"""A simulated engine, clock and target with known rates (a world), driven by the real survey."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from strakes.targets.local import LocalTarget
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import TargetFacts
 
-# Time of a visit in addition to its phases: directories, barriers, messages.
+# Seconds of a visit (one run of a plan) outside its phases: directories, barriers, messages.
 OVERHEAD_S = 0.01
 START_UNIX_S = 1_700_000_000.0
 CPUS = 4
@@ -60,7 +60,7 @@ class Clock(ModuleType):
 
 
 class SimulatedEngine(Engine):
-    """Engine that computes samples from the planted world and advances the clock by their duration."""
+    """Engine that computes samples from the rates of a world, and advances the clock by their duration."""
 
     def __init__(self, world: World, noise: Noise, clock: Clock, budget_s: float, seed: int) -> None:
         import numpy as np
@@ -80,7 +80,7 @@ class SimulatedEngine(Engine):
         return Hello("simulated", "simulated", 1, ("posix",), ("transfer", "metadata"), "simulated")
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no process runs."""
 
     def run(self, plan: Plan, directory: Path, cell_id: str, limit_s: float, *_: Any, **__: Any) -> PlanResult:
         factors = self._factors(len(plan.phases), self._clock.now_s / self._budget_s)
@@ -99,7 +99,7 @@ class SimulatedEngine(Engine):
         limit_s = math.inf if phase.stop.rule == "amount" else phase.stop.seconds or math.inf
         stopped_by = "amount"
         if operations * size / rate > limit_s:
-            # Operations in progress at the limit complete.
+            # Operations that are in progress at the time limit are completed.
             operations, stopped_by = max(ranks, math.ceil(limit_s * rate / size)), "seconds"
         elapsed_s = operations * size / rate
         amount = operations * size
@@ -130,7 +130,7 @@ class SimulatedEngine(Engine):
 
 
 class SimulatedTarget(LocalTarget):
-    """A directory of this machine that reports the facts of the simulated file system."""
+    """A real directory that reports the facts of the simulated file system."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, Mount(1, 0, 0, 0, "/", str(path), ("rw",), "simulated", "simulated", ()))
@@ -190,10 +190,10 @@ def _instead_of(engine: Engine, target: LocalTarget, clock: Clock) -> Iterator[N
     with ExitStack() as stack:
         stack.enter_context(patch("strakes.survey.runner.engine_for", lambda *_: engine))
         stack.enter_context(patch("strakes.survey.runner.detect", lambda *_: target))
-        # Runs need not survive a power cut, and the client's speed does not matter.
+        # Skip fsync: these runs need not survive a power failure.
         stack.enter_context(patch("os.fsync", lambda _: None))
         stack.enter_context(patch("strakes.studies.measure_visit.time_client", lambda: 0.01))
-        # The size of plans depends on available memory, which other processes of this machine change.
+        # The size of plans depends on the available memory, which would differ between machines and times.
         stack.enter_context(patch("strakes.survey.preparation.memory_available_bytes", lambda: AVAILABLE_BYTES))
         stack.enter_context(patch("strakes.targets.workspace.remove_with_limit", _remove))
         stack.enter_context(patch("strakes.survey.choosing.busy_share", lambda: 0.0))

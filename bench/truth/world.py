@@ -18,9 +18,9 @@ MIB = 1024.0**2
 
 @dataclass(frozen=True)
 class World:
-    """Rates of transfers in B/s and of metadata operations in op/s, and the factors of settings on both.
+    """A simulated file system: rates of transfers in B/s and of metadata operations in op/s, and effects of settings.
 
-    ``half_*``: transfer size that reaches half of the rate. ``*_ranks``: factor by number of ranks.
+    ``half_*``: transfer size with half of the full rate. ``*_ranks``: factor on the rate by number of ranks.
     """
 
     name: str
@@ -66,7 +66,7 @@ EQUAL = World("equal")
 
 
 def planted(effect: float, generator: np.random.Generator) -> World:
-    """Return a world in which each setting has a factor of ``effect`` or its inverse, with probability 1/2, else 1."""
+    """Return a world in which each setting has, with probability 1/2, the factor ``effect`` or its inverse, else 1."""
 
     def factor() -> float:
         if generator.random() < 0.5:
@@ -91,7 +91,7 @@ def planted(effect: float, generator: np.random.Generator) -> World:
 
 
 def mixed(generator: np.random.Generator) -> World:
-    """Return a realistic world: random effects for each setting, from none to about tenfold."""
+    """Return a realistic world: each setting has a random effect, from none to about a factor of ten."""
 
     def factor() -> float:
         spread = generator.choice([0.0, 0.03, 0.1, 0.3, 1.0], p=[0.3, 0.2, 0.15, 0.2, 0.15])

@@ -1,1 +1,1 @@
-"""Quality of the tuner: landscapes are measured once and searched many times."""
+"""Quality of the tuner. A landscape (a grid of settings) is measured once and searched many times."""

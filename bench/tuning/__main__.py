@@ -1,4 +1,4 @@
-"""``python -m bench.tuning measure GRID DIR`` measures a block of a landscape; ``page`` writes docs/tuning.md."""
+"""``python -m bench.tuning``: ``measure GRID DIR`` measures a block of a landscape, ``page`` writes docs/tuning.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grids that are measured exhaustively: an application, a range of its settings, and a file system."""
+"""Grids that are measured exhaustively: an application, ranges of its settings, and a file system."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ record_size = "64KiB"
 class Grid:
     """A grid of settings.
 
-    ``able``: abilities that the tuner detects on the file system. ``only``: levels that are kept of its offers.
-    ``lab``: arguments of ``strakes lab up``. ``phase_s``: time limit of a trial. ``searched``: for each block from
-    which searches draw, the number of settings, the best ones so far. ``held_out``: the same for the blocks that decide
-    how good a setting is. ``layout``: layout that the directory gets before the measurement.
+    ``able``: abilities that the tuner detects on the file system. ``only``: levels that are kept, by factor. ``lab``:
+    arguments of ``strakes lab up``. ``phase_s``: time limit of a trial in seconds. ``searched``: number of settings in
+    each block that searches draw from; if not all, the best settings so far. ``held_out``: the same for the blocks that
+    decide how good a setting is. ``layout``: layout of the directory, set before the measurement.
     """
 
     name: str

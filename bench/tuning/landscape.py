@@ -26,7 +26,7 @@ from strakes.tuning.tune_space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
 _LIMIT_S = 60.0
-# Number of blocks that also have cheap runs, those with ``low_share`` of the data.
+# Number of blocks with additional cheap runs, which use ``low_share`` of the data.
 LOW_BLOCKS = 1
 
 
@@ -78,7 +78,7 @@ def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) 
 def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
     """Open a workspace in ``directory`` and an engine.
 
-    ``directory`` is the mount point of a lab. The files of the lab's devices are below the parent of the mount point.
+    ``directory``: mount point of a lab. The files of the lab's devices are below the parent of this directory.
     """
     target = detect(directory)
     if grid.layout is not None:
@@ -91,7 +91,7 @@ def running(grid: Grid, directory: Path, seed: int) -> Iterator[Runner]:
 
 
 class Runner:
-    """Runs repetitions one after another, each when the devices are idle."""
+    """Runs repetitions one after another, each after the devices have become idle."""
 
     def __init__(
         self, grid: Grid, places: LayoutDirectories, engine: LocalEngine, devices: Sequence[str], seed: int
@@ -106,7 +106,7 @@ class Runner:
         layout = layout_of(settings)
         for given in self._places.make([Cell("", "", {}, plan, (), layout=layout)]):
             if given.differences:
-                raise SystemExit(f"not the layout that was asked for: {given.differences}")
+                raise SystemExit(f"the directory did not get the requested layout: {given.differences}")
         where = self._places.of(layout)
         assert where is not None
         self._runs += 1
@@ -118,16 +118,16 @@ class Runner:
 
 
 def foremost(landscape: Landscape, most: int) -> list[int]:
-    """Return the numbers of the ``most`` settings with the best medians of ``full``, the best first."""
+    """Return the indices of the ``most`` settings with the best medians of ``full``, the best first."""
     medians = [median(values.values()) for values in landscape.full]
     return sorted(range(len(medians)), key=lambda number: -medians[number])[:most]
 
 
 def save(landscape: Landscape, path: Path) -> None:
-    """Write a landscape with four digits of each value, which is more precise than the noise."""
+    """Write a landscape with four digits per value. The rounding is smaller than the noise."""
 
     def rows(values: list[dict[int, float]]) -> list[list[float | None]]:
-        # A row has the number of a block and the value of each setting.
+        # A row contains the number of a block and the value of each setting.
         blocks = sorted({block for by_block in values for block in by_block})
         return [
             [block, *(float(f"{by_block[block]:.4g}") if block in by_block else None for by_block in values)]
@@ -160,7 +160,7 @@ def load(name: str, place: Path = PLACE) -> Landscape:
     document = json.loads(gzip.decompress((place / f"{name}.json.gz").read_bytes()))
     grid = grid_named(document["grid"])
     if document["settings"] != [grid.space.settings(point) for point in grid.space.points]:
-        raise ValueError(f"the grid {name} has other settings than when it was measured")
+        raise ValueError(f"the grid {name} has different settings now than in the measurement")
 
     def by_setting(rows: list[list[float | None]]) -> list[dict[int, float]]:
         values: list[dict[int, float]] = [{} for _ in grid.space.points]

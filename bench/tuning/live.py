@@ -14,13 +14,13 @@ from strakes.stats.ratios import paired_ratio
 from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
 
 KEPT = PLACE / "live.json"
-# Pairs of fresh runs, with the setting found and the exhaustive best.
+# Number of pairs of fresh runs: one with the setting found, one with the exhaustive search's best setting.
 _PAIRS = 10
 _CONFIDENCE = 0.9
 
 
 def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]:
-    """Search once with a ``share`` of the exhaustive search's repetitions; store and return the result."""
+    """Search once with a ``share`` of the exhaustive search's repetitions. Store the result and return it."""
     budget = share * sum(grid.searched)
     best = grid.space.points[Worth(load(grid.name)).best]
     with running(grid, directory, seed) as runner:

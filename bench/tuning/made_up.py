@@ -22,17 +22,17 @@ from bench.tuning.resampled import OutOfBudgetError
 from strakes.tuning.tune_space import Factor, Point, SearchSpace
 from strakes.tuning.tune_surrogate import Array, Numbers
 
-# Least and most settings of a landscape, similar to those of the real grids.
+# Minimum and maximum number of settings of a landscape, similar to the real grids.
 _SETTINGS = (300, 420)
-# Factor on the scatter of repetitions with a quarter of the data.
+# Scatter of repetitions with a quarter of the data, divided by the scatter with all data.
 _LOW_SCATTER = 1.5
 
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Logarithms of the true values, with all data and with ``low_share`` of them.
+    """A simulated landscape: logarithms of true values, with all data and with ``low_share`` of the data.
 
-    ``scatter`` and ``drift``: standard deviations of repetitions and of blocks. ``held_up``: share of delayed runs.
+    ``scatter``, ``drift``: standard deviations of repetitions and of blocks. ``held_up``: share of delayed runs.
     """
 
     space: SearchSpace
@@ -45,7 +45,7 @@ class MadeUp:
 
 
 def made_up(seed: int) -> MadeUp:
-    """Return a landscape with 3 to 6 factors."""
+    """Return a random landscape with 3 to 6 factors."""
     chance = np.random.default_rng([seed, 7])
     shape = _shape(chance)
     ordered = [bool(chance.random() < 0.7) for _ in shape]
@@ -109,7 +109,7 @@ def _costs(
 
 
 def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
-    """Return the main effect of a factor, by level: a random walk for an ordered one, else independent values."""
+    """Return the main effect of a factor by level: a random walk if levels are ordered, else independent values."""
     steps: Array = chance.normal(size=count)
     effect = 1.5 * np.cumsum(steps) / math.sqrt(count) if ordered else steps
     result: Array = effect - effect.mean()
@@ -130,7 +130,7 @@ def _two(
 def _some(
     chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool], most: int
 ) -> npt.NDArray[np.bool_]:
-    """Return which settings are in a random subset of levels of up to ``most`` factors; ordered levels are adjacent."""
+    """Return which settings are in a random subset of levels of up to ``most`` factors, adjacent if ordered."""
     chosen: npt.NDArray[np.bool_] = np.ones(len(levels), dtype=np.bool_)
     for which in chance.choice(len(shape), size=min(len(shape), int(chance.integers(1, most + 1))), replace=False):
         count = shape[which]
@@ -154,7 +154,7 @@ class MadeUpSampler:
         self._drift, self._left = 0.0, 0
 
     def value(self, point: Point, *, low: bool = False) -> float:
-        """Return a value. Raises OutOfBudgetError."""
+        """Return the value of one repetition. Raises OutOfBudgetError."""
         landscape, chance = self._landscape, self._random
         cost = landscape.low_share if low else 1.0
         if self.spent + cost > self.budget + 1e-9:

@@ -1,4 +1,4 @@
-"""Searches of a stored landscape: repetitions are drawn at random from the measured ones."""
+"""Searches of a stored landscape. They draw repetitions at random from the measured ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OutOfBudgetError(Exception):
 
 
 class Task(Protocol):
-    """The part of a landscape that a search may know."""
+    """The part of a landscape that a search may use."""
 
     @property
     def space(self) -> SearchSpace: ...
@@ -46,7 +46,7 @@ class Draws(Protocol):
 
 
 class Sampler:
-    """Draws measured repetitions and counts them: all data is one evaluation, a share of the data is that share.
+    """Draws measured repetitions and counts evaluations: 1 for all data, the share for a share of the data.
 
     The held-out repetitions determine the quality of a setting.
     """
@@ -58,7 +58,7 @@ class Sampler:
         self.budget, self.spent = budget, 0.0
 
     def value(self, point: Point, *, low: bool = False) -> float:
-        """Return a value. Raises OutOfBudgetError."""
+        """Return a measured value, drawn at random. Raises OutOfBudgetError."""
         cost = self._grid.low_share if low else 1.0
         if self.spent + cost > self.budget + 1e-9:
             raise OutOfBudgetError
@@ -84,7 +84,7 @@ Method = Callable[[Task, Draws, int], Point]
 
 
 def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Search as ``strakes tune`` does; the evaluations of the confirmation count, too, although it chooses nothing."""
+    """Search as ``strakes tune`` does. Its confirmation, which chooses nothing, also counts as evaluations."""
     rules = Rules(low_share=grid.low_share)
     search = Search(grid.space, seed, rules)
 
@@ -102,7 +102,7 @@ def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Measure random settings once each until the budget ends; return the setting with the best value."""
+    """Measure random settings once each until the budget is spent. Return the setting with the best value."""
     order = list(grid.space.points)
     random.Random(seed).shuffle(order)
     values: dict[Point, float] = {}
@@ -115,9 +115,9 @@ def at_random(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Optimise one factor after another (the method of S1).
+    """Optimise one factor after another, as in study S1 (``strakes study reproduce S1``).
 
-    Each level is measured a few times with the best levels so far of all other factors.
+    Each level is measured a few times, with all other factors at their best levels so far.
     """
     space, now = grid.space, grid.space.default
     settings = sum(len(factor.levels) for factor in space.factors if len(factor.levels) > 1)
@@ -138,7 +138,7 @@ def one_at_a_time(grid: Task, sampler: Draws, seed: int) -> Point:
 
 
 def tpe(grid: Task, sampler: Draws, seed: int) -> Point:
-    """Search with Optuna's TPE, one repetition per trial; return the setting with the best value."""
+    """Search with Optuna's TPE, one repetition per trial. Return the setting with the best value."""
     from optuna.samplers import TPESampler
 
     return _by_optuna(grid, sampler, TPESampler(seed=seed, multivariate=True))

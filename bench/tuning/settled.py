@@ -8,16 +8,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-# Devices are idle if no request was in flight or completed for this time in seconds. Servers that delete or log in the
-# background make shorter pauses.
+# Devices are idle if no request was in flight or completed for this time in seconds. Pauses of servers that delete or
+# log in the background are shorter.
 _QUIET_S = 0.12
 _LOOK_S = 0.03
-# Longest wait in seconds, since some servers are never idle.
+# Maximum time to wait in seconds, because some servers are never idle.
 PATIENCE_S = 1.0
 
 
 def settle(directory: Path, devices: Sequence[str], statistics: Path = Path("/proc/diskstats")) -> float:
-    """Wait and return the time in seconds. ``devices``: names of block devices in ``statistics``."""
+    """Wait until devices are idle. Return the waited seconds. ``devices``: block devices in ``statistics``."""
     began = time.monotonic()
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,7 +1,7 @@
 """Quality of each setting of a landscape, by the held-out repetitions, which no search could draw.
 
-The best of many medians looks better than it is. So one half of the held-out repetitions determines the best setting,
-and the other half the quality of that setting and of all others; then the halves swap roles. Differences between whole
+The best of many noisy medians is biased upwards. So one half of the held-out repetitions determines the best setting,
+and the other half the quality of all settings. Then the halves swap roles. Differences between whole
 blocks are removed first.
 """
 
@@ -16,7 +16,7 @@ Values = list[dict[int, float]]
 
 
 class Worth:
-    """Quality of all settings. ``best``: number of the best setting by all held-out repetitions."""
+    """Quality of all settings. ``best``: index of the best setting by all held-out repetitions."""
 
     def __init__(self, landscape: Landscape) -> None:
         full, held = _levelled(landscape)
@@ -28,13 +28,13 @@ class Worth:
         self.best = max(known, key=everything.__getitem__)
 
     def share(self, number: int) -> float:
-        """Return the share of the best that a setting reaches: geometric mean of both halves."""
+        """Return the quality of a setting as a share of the best one: geometric mean of both halves."""
         first, second = self._sides
         return math.sqrt(second[number] / second[self._best[0]] * first[number] / first[self._best[1]])
 
 
 def scatter(landscape: Landscape) -> float:
-    """Return the median over settings of the standard deviation of log values, block differences included."""
+    """Return the scatter of repetitions: standard deviation of log values, with block effects, median over settings."""
     return median(stdev(map(math.log, values.values())) for values in landscape.full if len(values) > 1)
 
 

@@ -29,7 +29,7 @@ _EQUAL = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """The result of one detector on one half."""
+    """The result of one detector on one half of the series."""
 
     name: str
     half: int
@@ -38,7 +38,7 @@ class Row:
 
     @property
     def all(self) -> Score:
-        """Counts over all kinds of plants."""
+        """Score over all kinds of plants."""
         return sum(self.scores.values(), Score())
 
     def cells(self) -> Iterator[str]:
@@ -49,7 +49,7 @@ class Row:
 
 
 def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
-    """Return our detector for one series, set to this number of false alarms a month."""
+    """Return our detector, set to ``alarms`` false alarms per month and series."""
 
     def detect(series: WatchedSeries) -> list[ShiftedLevel]:
         detector = LevelDetector(FOR_CHANCE * alarms)
@@ -66,7 +66,7 @@ def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
 
 
 def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detector) -> Row:
-    """Score a detector on the plants in all series of a half."""
+    """Return the score of a detector on the plants in all series of one half."""
     total = dict.fromkeys(KINDS, Score())
     for number, one in enumerate(series):
         for kind, each in score(one, plants(one, (_SEED, half, number), _PLANTS), detector).items():
@@ -75,7 +75,7 @@ def judge(name: str, half: int, series: Sequence[WatchedSeries], detector: Detec
 
 
 def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
-    """Cache noise estimates by past: until its plant, a series is the same for all plants."""
+    """Cache noise estimates by the past values, because series with different plants are equal before the plant."""
     known: dict[bytes, Noise] = {}
 
     def noise(past: Numbers) -> Noise:
@@ -87,7 +87,7 @@ def _memory(make: Callable[[Numbers], Noise]) -> Callable[[Numbers], Noise]:
     return noise
 
 
-# Name of the removed or changed rule -> names to patch, with the new values.
+# Name of the removed or changed rule -> Python names to patch, with the new values.
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "all rules": {},
     "no drift of the level in the null paths": {"strakes.stats.change._DRIFT": 0.0},
@@ -105,7 +105,7 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 def ablated(patched: Mapping[str, Any], name: str, halves: Sequence[Sequence[WatchedSeries]]) -> list[Row]:
-    """Return the rows of our detector with a rule removed or changed."""
+    """Return the results of our detector, on both halves, with one rule removed or changed."""
     with ExitStack() as stack:
         for target, value in patched.items():
             stack.enter_context(mock.patch(target, value))
@@ -114,7 +114,7 @@ def ablated(patched: Mapping[str, Any], name: str, halves: Sequence[Sequence[Wat
 
 
 def contest(halves: Sequence[Sequence[WatchedSeries]]) -> list[Row]:
-    """Return the rows of our detector at three rates and of all settings of its rivals."""
+    """Return the results of our detector at three alarm rates, and of all settings of its rivals."""
     rows = []
     with mock.patch("strakes.stats.change.Noise", _memory(Noise)):
         for half, series in enumerate(halves):
@@ -134,13 +134,13 @@ def _table(rows: Sequence[Row]) -> str:
 
 
 def _rival(mine: Row, rows: Sequence[Row], name: str = "PELT") -> Row | None:
-    """Return the setting of a rival that finds most at no more than ``_EQUAL`` times the alarms."""
+    """Return the result of the rival that finds most with at most ``_EQUAL`` times the alarms of ``mine``."""
     of_half = [row for row in rows if row.half == mine.half and row.name.startswith(name)]
     return max((row for row in of_half if row.alarms <= _EQUAL * mine.alarms), key=_found, default=None)
 
 
 def _best(rows: Sequence[Row]) -> list[Row]:
-    """Return our rows at one false alarm a month, each with the best setting of each rival."""
+    """Return our results at one false alarm per month, each followed by the best setting of each rival."""
     kept: list[Row] = []
     for half in range(len(_HALVES)):
         mine = [row for row in rows if row.half == half and row.name.startswith("strakes, ")]
@@ -155,7 +155,7 @@ def _found(row: Row) -> int:
 
 
 def page(rows: Sequence[Row], removed: Sequence[Row]) -> str:
-    """Return docs/watch.md."""
+    """Return the text of docs/watch.md."""
     mine = [row for row in rows if "asked" in row.name]
     of_default = [row for row in mine if "1 asked" in row.name]
     found = " and ".join(str(_found(row)) for row in of_default)
@@ -202,7 +202,7 @@ def _removed(rows: Sequence[Row]) -> str:
 
 
 def main() -> None:
-    """Measure, print the page, and write it with ``--page``."""
+    """Measure and print the page. With ``--page``, write docs/watch.md."""
     parser = argparse.ArgumentParser(prog="python -m bench.watch", description=__doc__)
     parser.add_argument("year", type=Path)
     parser.add_argument("--page", action="store_true", help="write docs/watch.md")

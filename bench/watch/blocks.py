@@ -1,4 +1,4 @@
-"""The recorded day of a Lustre server, split into the work of each target, its jobs and its disk between samples."""
+"""The recorded day of a Lustre server, split into increments of counters by target, job and disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DISKS = {"MDT0000": "vdc", "MDT0001": "vdd", "OST0000": "vde", "OST0001": "vdf"}
 
 @dataclass(frozen=True)
 class Row:
-    """One counter: number of samples, and minimum, maximum, sum and sum of squares in its unit."""
+    """One counter of Lustre: number of samples, and minimum, maximum, sum and sum of squares in a unit."""
 
     unit: str
     samples: int
@@ -33,7 +33,7 @@ class Row:
     squares: int
 
     def since(self, earlier: Row | None) -> Row:
-        """Return the increment since ``earlier``. Its minimum and maximum are unknown and set to its mean."""
+        """Return the increment since ``earlier``, with the mean as minimum and maximum, because both are unknown."""
         if earlier is None:
             return self
         samples, total = self.samples - earlier.samples, self.sum - earlier.sum
@@ -74,7 +74,7 @@ Rows = Mapping[str, Row]
 
 @dataclass
 class Part:
-    """The counters of a target, of its jobs and of its disk; or an increment of them."""
+    """The counters of a target, its jobs and its disk, or increments of these counters."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     jobs: dict[str, dict[str, Row]] = field(default_factory=dict)
@@ -99,7 +99,7 @@ class Part:
             self.disk[_IN_FLIGHT] = flying
 
     def of_jobs(self, wanted: Callable[[str], bool], factor: float = 1.0) -> Part:
-        """Return ``factor`` times the work of some jobs, also as the target's own counters."""
+        """Return ``factor`` times the work of some jobs, in the counters of these jobs and of the target."""
         jobs = {
             job: {name: row.times(factor) for name, row in rows.items()}
             for job, rows in self.jobs.items()
@@ -120,7 +120,7 @@ class Part:
         return Part(rows, self.jobs, disk)
 
     def renamed(self, name: Callable[[str], str]) -> Part:
-        """Return the same work with renamed jobs; jobs with equal new names are merged."""
+        """Return the same work with renamed jobs. Jobs with equal new names are merged."""
         part = Part(self.rows, {}, self.disk)
         for job, rows in self.jobs.items():
             _add(part.jobs.setdefault(name(job), {}), rows)
@@ -151,7 +151,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Recording:
-    """The recorded day: the first sample, the increment of each later one, and the disks without a target."""
+    """The recorded day: first sample, increment of each later sample, and counters of disks without a target."""
 
     first: Mapping[str, Part]
     steps: list[Step]
@@ -207,7 +207,7 @@ def _samples(path: Path) -> Iterator[tuple[float, dict[str, Part], dict[str, lis
 
 @dataclass
 class Target:
-    """State of a target in a composed day."""
+    """State of a target during the composition of a day."""
 
     name: str
     disk_name: str
@@ -216,7 +216,7 @@ class Target:
     last_active: dict[str, float] = field(default_factory=dict)
     begun: dict[str, float] = field(default_factory=dict)
     present: bool = True
-    # Lines of its recovery status, or None for "INACTIVE".
+    # Lines of the recovery status, or None for "INACTIVE".
     recovery: list[str] | None = None
 
     @property
@@ -243,7 +243,7 @@ class Target:
 def written(time_s: float, system: str, targets: list[Target], disks: Mapping[str, list[int]] | None) -> str:
     """Return a sample in the format of ``lctl get_param`` and ``/proc/diskstats``.
 
-    ``disks``: disks without a target, or None to leave out all disks.
+    ``disks``: counters of disks without a target, or None to leave out all disks.
     """
     present = [target for target in targets if target.present]
     meta = [target for target in present if not target.is_data]

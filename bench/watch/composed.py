@@ -1,4 +1,4 @@
-"""Days composed of steps of the recorded day, with events at other times, of other lengths and on other targets."""
+"""Compose days from steps of the recorded day, with planted events at any time, of any length, on any target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bench.watch.blocks import DISKS, Part, Recording, Target, written
 _ANYTHING = 1e9
 _QUIET = ((5, 110), (196, 239.5), (353, 409.5), (430, _ANYTHING))
 _POOLS = {"quiet": _QUIET, "noisy": ((117.5, 185),), "slow": ((242, 340),)}
-# Span of the recording after the slow target recovered, while the data targets work off their backlog.
+# Span of the recording, in seconds, after the slow target recovered and while data targets worked off their backlog.
 _BACKLOG = (341, 351)
 _BUSY_MS = 9
 _KEPT_STATES = 16
@@ -40,13 +40,13 @@ class Act:
 
     @property
     def end_s(self) -> float:
-        """Return its end in seconds after the begin of the day."""
+        """Return the end of the act in seconds after the begin of the day."""
         return self.begin_s + self.long_s
 
 
 @dataclass(frozen=True)
 class Day:
-    """Description of a day. Times of ``acts`` count from its begin.
+    """Description of a day. Times of ``acts`` count from the begin of the day.
 
     ``cadence``: "each" sample of the recording, every "second" one, or "irregular". ``missing``: number of samples left
     out at random. ``warm``: the counters of the servers are already large. With two ``servers``, the second one has the
@@ -79,7 +79,7 @@ class Composed:
 
 
 class _Player:
-    """Selects recorded steps of a pool, in runs of successive steps that begin at random."""
+    """Selects recorded steps from named pools, in sequences of successive steps that begin at random."""
 
     def __init__(self, rng: random.Random, recording: Recording) -> None:
         self._rng, self._recording = rng, recording
@@ -97,7 +97,7 @@ class _Player:
             steps = self._pools[pool]
             at = self._rng.randrange(len(steps) - 3)
             run = steps[at : at + self._rng.randint(6, 30)]
-            # A run must not cross from one span of the pool to the next.
+            # A sequence must not cross from one span of the pool to the next.
             self._left = [step for shift, step in enumerate(run) if step == run[0] + shift]
         return self._left.pop(0)
 
@@ -207,7 +207,7 @@ def _done(recording: Recording, at: int, name: str, acts: list[Act], now_s: floa
 
 
 def _as(part: Part, job: str, name: str, factor: float) -> Part:
-    """Return ``factor`` times the work of a job, under another name."""
+    """Return ``factor`` times the work of a job, under a new job name."""
     return part.of_jobs(lambda each: each == job, factor).renamed(lambda _: name)
 
 
@@ -216,7 +216,7 @@ def _naming(who: str) -> Callable[[str], str]:
 
 
 def _named(job: str, who: str) -> str:
-    """Return the new name of a job of the noisy user; if ``who`` has no user, all these jobs become one."""
+    """Return the new name of a job of the noisy user. If ``who`` contains no user, all these jobs get one name."""
     if not job.endswith(_OF_NOISE):
         return job
     name, _, user = who.rpartition(".")
@@ -239,7 +239,7 @@ def _cut(part: Part, long_s: float) -> Part:
 
 
 class _Trip:
-    """A target that is unmounted and mounted again: its times, and the states that client and server show."""
+    """A target that is unmounted and mounted again: the times, and the states on client and server."""
 
     def __init__(self, act: Act, begin_s: float, rng: random.Random) -> None:
         self.act, self.who = act, act.who
@@ -314,7 +314,7 @@ def _client(day: Day, names: list[str], trips: list[_Trip], end_s: float, rng: r
         begun_s = day.begin_s - 1800
         history = [(begun_s, "CONNECTING"), (begun_s, "FULL")]
         if name.startswith("OST"):
-            # Lustre disconnects from data targets without work. This state IDLE is no failure.
+            # Lustre disconnects from data targets without work (state IDLE). That is not a failure.
             idle_s = day.begin_s - 300
             history += [(idle_s, "CONNECTING"), (idle_s, "IDLE"), (day.begin_s, "CONNECTING"), (day.begin_s, "FULL")]
         for act in day.acts:

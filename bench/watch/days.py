@@ -1,7 +1,7 @@
-"""Composed days of a Lustre server, the events that the watch must report for each, and its score.
+"""Composed days of a Lustre server, the events that the watch must report for each day, and the score.
 
 ``python -m bench.watch.days --seed 1 2 3 5`` composes days from the recorded day of tests/watch and judges the reports.
-An event that is not in the truth of the day is a false alarm, as is a second event for the same act.
+An act is a planted event. A reported event that matches no act is a false alarm, as is a second event for one act.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from strakes.watch.values import WatchEvent
 from strakes.watch.watch import Watch
 
 RECORDINGS = Path(__file__).parents[2] / "tests" / "watch" / "recordings"
-# An end must be reported within this time.
+# Maximum delay of the report that an event ended.
 _END_TOLD_S = 90.0
 
 
 @dataclass(frozen=True)
 class Truth:
-    """An event that an act causes, and its tolerances in seconds.
+    """The event that an act causes, and tolerances of its report in seconds.
 
-    ``must``: the event must be reported. ``after``: latest report, counted from the begin; None: counted from the end,
-    with the limits of ``_AFTER_END_S``. ``began``: how much earlier and later the reported begin may be. ``ended``:
-    allowed error of the reported end. ``exact``: the reported bounds must include the duration.
+    ``must``: the event must be reported. ``after``: maximum delay of the report after the begin; None: after the end,
+    by ``_AFTER_END_S``. ``began``: how much earlier and later the reported begin may be. ``ended``: allowed error of
+    the reported end. ``exact``: the reported bounds must include the true duration.
     """
 
     kind: str
@@ -44,25 +44,27 @@ class Truth:
 _HEAVY = Truth("heavy", after=None, began=(25, 40), ended=40)
 _SLOW = Truth("slow-target", after=100, began=(30, 60), ended=40)
 _AWAY = Truth("outage", after=None, exact=True)
-# Reports are due within this time after the end of a noisy job, and after a target is back.
+# Maximum delay of a report after the end of a noisy job, and after a target is back.
 _AFTER_END_S = {"heavy": 20.0, "outage": 60.0}
-# The documents promise a slow target after three windows of 15 s, and a busy disk after three minutes.
+# Minimum durations that must be reported: the documentation promises to report a slow target after three windows of
+# 15 s, and a busy disk after three minutes.
 _SHORTEST_SLOW_S, _SHORTEST_BUSY_S = 60.0, 170.0
 
 
 def truths(day: Day, act: Act) -> list[Truth]:
-    """Return the events that the watch reports of an act."""
+    """Return the events that the watch must or may report for an act."""
     if act.what in ("noisy", "writer"):
         return [_HEAVY]
     if act.what == "grows":
-        # A slow increase may become usual before it ends.
+        # The watch may have learned a slow increase as usual before it ends.
         soon = act.long_s < 300
         return [replace(_HEAVY, must=soon, began=(25, act.long_s), ended=40 if soon else None)]
     if act.what == "slow":
         busy = [Truth("saturation", must=False)] if act.long_s >= _SHORTEST_BUSY_S else []
         if not act.who:
             return busy
-        # Without disks only the waiting time of a few requests shows it. Early on, more windows are required.
+        # Without disk counters, only the latency of a few requests shows a slow target. Early on, more windows are
+        # needed.
         after = 100 if act.begin_s >= 120 else 120
         must = act.long_s >= _SHORTEST_SLOW_S and day.disks and (act.begin_s >= 120 or act.long_s >= 120)
         return [replace(_SLOW, must=must, after=after), *busy]
@@ -75,7 +77,7 @@ def truths(day: Day, act: Act) -> list[Truth]:
 
 @dataclass
 class Verdict:
-    """The score of a day. ``lacking``: reported late or not at all. ``wrong``: wrong begin, end or length."""
+    """The score of a day. ``lacking``: events reported late or not at all. ``wrong``: wrong begin, end or length."""
 
     day: Day
     planted: list[str] = field(default_factory=list)
@@ -86,12 +88,12 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Return whether all events were reported with the right times, and no other."""
+        """Return whether all events were reported with the right times, and no other events."""
         return not (self.lacking or self.wrong or self.false)
 
 
 def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict:
-    """Compare events with the truth."""
+    """Compare reported events with the acts of a day."""
     verdict = Verdict(day)
     by_key = {event.key: [each for each in events if each.key == event.key] for event in events}
     left = dict(by_key)
@@ -113,7 +115,7 @@ def judge(day: Day, composed: Composed, events: Sequence[WatchEvent]) -> Verdict
                 continue
             told = by_key[mine[0]]
             several.add((mine[0], act.who))
-            # Each machine has its own gap.
+            # A gap in the samples is an event of each machine.
             for key in mine if truth.kind == "gap" else mine[:1]:
                 left.pop(key, None)
             limit_s = begun_s + truth.after if truth.after else ended_s + _AFTER_END_S.get(truth.kind, 60)
@@ -133,7 +135,7 @@ def _is_about(truth: Truth, system: str, act: Act, composed: Composed, key: tupl
     kind, subject, _ = key
     name = system + act.who
     if kind == truth.kind == "slow-target":
-        # A target is called slow by its own counters, or its disk is; the disk may be one of several targets'.
+        # The reported subject is the target, or its disk, which several targets may share.
         targets, _, disk = subject.partition(" (disk ")
         return subject == f"data target {name}" or (
             name in targets.split(" or ") and disk == f"{composed.disks[act.who]})"
@@ -177,7 +179,7 @@ _NAMES = ("mdtest.2107", "noisyjob.1000", "untar.500", "ior.31415", "python3.120
 
 
 def _in_turn(rng: random.Random, first_s: float, *plans: Plan) -> tuple[Act, ...]:
-    """Place acts one after another."""
+    """Return acts of random lengths at random times, one after another."""
     acts, at_s = [], first_s
     for plan in plans:
         long_s = rng.uniform(plan[1], plan[2])
@@ -290,7 +292,7 @@ def _days_with_nothing(quiet: Callable[..., None]) -> None:
 
 
 def row(seed: int, verdicts: Sequence[Verdict]) -> str:
-    """Return a line of the table: events found of those planted, and errors."""
+    """Return a row of the table: events found and planted, by kind, and errors."""
     found = [
         f"{sum(each.found.count(kind) for each in verdicts)} of {sum(each.planted.count(kind) for each in verdicts)}"
         for kind in _KINDS

@@ -1,7 +1,6 @@
-"""Well-known detectors, each online, on log rates, with grids of their settings.
+"""Well-known online change detectors on log rates, each with a grid of settings.
 
-The first 60 runs give centre and scale (median, MAD). After an alarm a detector learns again from the 30 runs that follow
-the change.
+Centre and scale (median, MAD) are learned from the first 60 runs, and after an alarm from the 30 runs after the change.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from strakes.watch.values import WatchedSeries
 _LEARN, _LEARN_AGAIN = 60, 30
 _CLIP = 4.0
 Scan = Callable[[Numbers, int], tuple[int, int] | None]
-"""Takes scaled values since the last change and the number of learned ones; returns indices of change and alarm."""
+"""Takes scaled values since the last change and the number of learned values. Returns indices of change and alarm."""
 
 
 def _online(scan: Scan) -> Detector:
@@ -43,7 +42,7 @@ def _online(scan: Scan) -> Detector:
 
 
 def cusum(reference: float, bound: float) -> Detector:
-    """Cumulative sums to both sides (Page, Biometrika 41 (1954) 100)."""
+    """Return a two-sided CUSUM detector (Page, Biometrika 41 (1954) 100)."""
 
     def scan(values: Numbers, learn: int) -> tuple[int, int] | None:
         sums, starts = [0.0, 0.0], [learn, learn]
@@ -60,7 +59,7 @@ def cusum(reference: float, bound: float) -> Detector:
 
 
 def page_hinkley(tolerance: float, bound: float) -> Detector:
-    """Deviations from the running mean, to both sides."""
+    """Return a two-sided Page-Hinkley detector, which sums deviations from the running mean."""
 
     def scan(values: Numbers, learn: int) -> tuple[int, int] | None:
         means = np.cumsum(values) / np.arange(1, len(values) + 1)
@@ -79,7 +78,7 @@ def page_hinkley(tolerance: float, bound: float) -> Detector:
 
 
 def pelt(penalty: float, shortest: int) -> Detector:
-    """PELT of the package ruptures on the last 150 runs, at every second run; a change point is an alarm."""
+    """Return a detector that runs PELT (package ruptures) on the last 150 runs, at every second run."""
 
     def scan(values: Numbers, learn: int) -> tuple[int, int] | None:
         with warnings.catch_warnings():

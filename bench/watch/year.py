@@ -1,8 +1,8 @@
 """A recorded year of daily benchmarks, planted changes, and the score of a detector.
 
-- A series is the rate of one benchmark on one file system, with at least 100 runs. The series are split into an even
-  and an odd half; each half is one watch.
-- Alarms are falls. Alarms of one file system that begin within 3 days are one.
+- A series contains the rates of one benchmark on one file system, with at least 100 runs. The series are split into an
+  even and an odd half, and each half is watched separately.
+- An alarm is a detected decrease. Alarms of one file system that begin within 3 days count as one.
 - Plants: a level of -10, -20 or -40 % from a random day on, or a week of -40 %, between 35 % and 80 % of a series.
 - A plant is found by an alarm within 60 days (a week: 14 days) that is dated at most 14 days before it. Two kinds of
   other alarms are not counted: those that the series also gives without the plant, and later ones that are dated at
@@ -36,9 +36,9 @@ _ONE_ALARM_S = 3 * DAY_S
 
 @dataclass(frozen=True)
 class ShiftedLevel:
-    """A level shift at index ``since``, detected at index ``told``; ``ratio`` is after / before.
+    """A level shift at index ``since``, detected at index ``told``.
 
-    ``low`` to ``high`` is its 90 % interval.
+    ``ratio``: level after / level before. ``low`` to ``high``: 90 % interval of the ratio.
     """
 
     since: int
@@ -53,7 +53,7 @@ Detector = Callable[[WatchedSeries], Iterable[ShiftedLevel]]
 
 @dataclass(frozen=True)
 class Plant:
-    """A planted change: the values from index ``begin`` to before ``end`` are multiplied by ``ratio``."""
+    """A planted change: values from index ``begin`` up to, but not including, ``end`` are multiplied by ``ratio``."""
 
     kind: str
     begin: int
@@ -63,7 +63,7 @@ class Plant:
 
 @dataclass(frozen=True)
 class Score:
-    """Counts over plants of one kind. ``held``: found plants whose size is inside the reported interval."""
+    """Results for plants of one kind. ``held``: number of found plants whose size is inside the reported interval."""
 
     planted: int = 0
     delays_s: tuple[float, ...] = ()
@@ -71,7 +71,7 @@ class Score:
     held: int = 0
 
     def __add__(self, other: Score) -> Score:
-        """Return the counts of both."""
+        """Return the sum of two scores."""
         return Score(
             self.planted + other.planted,
             self.delays_s + other.delays_s,
@@ -81,7 +81,7 @@ class Score:
 
     @property
     def found(self) -> float:
-        """Share of the plants that were found."""
+        """Share of the planted changes that were found."""
         return len(self.delays_s) / self.planted
 
     @property
@@ -92,7 +92,7 @@ class Score:
 
     @property
     def coverage(self) -> float:
-        """Share of found plants whose size is inside the interval."""
+        """Share of the found plants whose size is inside the reported interval."""
         return self.held / max(len(self.delays_s), 1)
 
     @property
@@ -102,7 +102,7 @@ class Score:
 
 
 def read_series(path: Path) -> list[WatchedSeries]:
-    """Return the series in a file."""
+    """Return the series in a CSV file."""
     with gzip.open(path, "rt", newline="") as file:
         header, *lines = csv.reader(file)
     # The first column may be an index without a header.
@@ -124,7 +124,7 @@ def _name(row: Mapping[str, str]) -> str:
     read, written = (_number(row[f"darshan_tot_bytes_{way}_posix"]) for way in ("read", "written"))
     direction = "read" if read > written else "write"
     files = "files" if _number(row[f"darshan_biggest_{direction}_api_files"]) > 1 else "file"
-    # Burst buffers have no name, and their mount point begins with the job's number.
+    # Burst buffers have no name; use their mount point without the job number at its beginning.
     place = row["_file_system"] or row[f"darshan_biggest_{direction}_fs"].rpartition("/")[2].lstrip("0123456789_")
     application = row["darshan_app"].rpartition("/")[2]
     return f"{place} {application} {direction} {files} {_number(row['darshan_nprocs']):.0f}"
@@ -149,7 +149,7 @@ def plants(one: WatchedSeries, seed: Sequence[int], count: int) -> Iterator[Plan
 
 
 def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> dict[tuple[str, float], Score]:
-    """Return the score of each kind of plant."""
+    """Return the score of a detector for each kind of plant in one series."""
     own = [change for change in detector(one) if change.ratio < 1]
     scores = dict.fromkeys(KINDS, Score())
     for plant in planted:
@@ -166,7 +166,7 @@ def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> d
             if begun_s <= told_s <= begun_s + _WITHIN_S[plant.kind] and since_s >= begun_s - _NEAR_S:
                 found.append((told_s - begun_s, change.low <= plant.ratio <= change.high))
             elif not any(abs(float(one.times[each.since]) - since_s) <= _NEAR_S for each in own):
-                # A plant that is found late is no false alarm.
+                # A plant that is found too late is not a false alarm.
                 false += not (abs(since_s - begun_s) <= _NEAR_S and told_s >= begun_s)
         delays = tuple(delay_s for delay_s, _ in found[:1])
         scores[plant.kind, plant.ratio] += Score(1, delays, false, sum(held for _, held in found[:1]))
@@ -174,7 +174,7 @@ def score(one: WatchedSeries, planted: Iterable[Plant], detector: Detector) -> d
 
 
 def alarms_a_month(series: Sequence[WatchedSeries], detector: Detector) -> float:
-    """Return the number of alarms a month for these series without plants."""
+    """Return the number of alarms per month in these series without plants."""
     alarms: dict[str, list[float]] = {}
     for one in series:
         for change in detector(one):

@@ -1,4 +1,4 @@
-"""Fixture: finished runs of a simulated file system, for the tests of exports and of the history."""
+"""Fixture with finished runs of a simulated file system, for tests of exports and of the history."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MakeRun = Callable[..., Run]
 def make_run(tmp_path: Path) -> MakeRun:
     """Return a function that stores a run of a survey and opens it.
 
-    ``day`` counts from 1 January 2026, ``speed`` multiplies all rates, and ``noise`` is their relative scatter.
+    ``day``: days since 1 January 2026. ``speed``: factor on all rates. ``noise``: relative scatter of the rates.
     """
     target = tmp_path / 'tar"get'
     target.mkdir()

@@ -23,7 +23,7 @@ from strakes.model.plan import Phase
 
 KEYS = keys_of("dlio")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# The configuration of DLIO for UNet3D, with key names of its current and older versions.
+# DLIO's configuration of UNet3D, with key names of its current and older versions.
 UNET3D = """
 model: unet3d
 framework: pytorch
@@ -65,7 +65,7 @@ train: {epochs: 2, computation_time: 0.01}
 
 
 def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
-    """Translate a configuration whose data folder exists."""
+    """Translate a configuration, whose data folder is created."""
     data = tmp_path / "data"
     data.mkdir(exist_ok=True)
     path = tmp_path / "config.yaml"
@@ -206,12 +206,12 @@ def test_a_folder_that_may_be_on_another_file_system_is_refused(tmp_path: Path, 
     translation(tmp_path, SMALL.replace("DATA", "DATA/new"))
 
 
-def test_debug_of_the_workflow_has_no_effect(tmp_path: Path) -> None:
+def test_the_debug_key_of_the_workflow_has_no_effect(tmp_path: Path) -> None:
     assert translation(tmp_path, SMALL.replace("train: True}", "train: True, debug: True}")).measured
 
 
 @pytest.mark.parametrize("text", ["[1, 2", "- a\n- b", "", "train: 5", "train: {epochs: 1, epochs: 2}", "\tx: 1"])
-def test_text_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInputError):
         translation(tmp_path, text)
 
@@ -228,7 +228,7 @@ def test_text_that_is_not_a_configuration_is_refused(tmp_path: Path, text: str) 
         max_size=4,
     )
 )
-def test_any_values_give_a_plan_or_a_refusal(
+def test_arbitrary_values_give_a_plan_or_a_refusal(
     tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.yaml"

@@ -1,4 +1,4 @@
-"""``strakes export``: every format can be read by its consumers and has the figures of the run."""
+"""``strakes export``: consumers can read every format, and each has the figures of the run."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_promtool_accepts_the_metrics(make_run: MakeRun) -> None:
 
 
 @pytest.mark.parametrize("text", ['a"b\\c\nd', "\r\t\x1b[31m", "\udcff\u202e"])
-def test_any_text_survives_as_a_label_or_is_escaped(make_run: MakeRun, text: str) -> None:
+def test_any_text_is_preserved_or_escaped_as_a_label(make_run: MakeRun, text: str) -> None:
     run = make_run(host=text)
     labels = {sample.labels["host"] for family in parse_openmetrics(to_openmetrics(run)) for sample in family.samples}
     assert labels == {escaped(text).replace("\r", "\\r")}
@@ -171,7 +171,7 @@ def test_a_run_of_every_kind_is_exported_in_every_format_or_refused_with_a_next_
     for form in ("json", "csv", "openmetrics", "ior-json", "io500"):
         status = strakes(["export", run, "--format", form, "-o", str(tmp_path / form)])
         said = capsys.readouterr().err
-        # The formats of IOR and IO500 exist only for their own kinds of work.
+        # The formats of IOR and IO500 exist only for runs with transfers and with IO500's phases.
         assert status == 0 or (status == 2 and "this run has no" in said and "io" in form), (form, said)
 
 

@@ -44,7 +44,7 @@ def values(name: str) -> dict[str, list[float]]:
 
 
 def read_or_refuse(path: Path) -> tuple[list[float], str]:
-    """Return all values in the file and "", or no values and the refusal."""
+    """Return all values in a file and "", or, if the file is refused, no values and the error."""
     try:
         return [value for test in read_file(path).tests for one in test.figures for value in one.values], ""
     except BadInputError as error:
@@ -168,7 +168,7 @@ def test_mdtest_text_of_all_versions_gives_the_means_of_the_phases_that_ran() ->
         "tree-creation": [12500],
         "tree-removal": [1000],
     }
-    # IOR 3.2 prints "SUMMARY rate", its predecessors do not; both print zeros for reads that were not run.
+    # mdtest 3.2 prints "SUMMARY rate", older versions do not. Both print zeros for reads that were not run.
     for name, ranks, nodes in (("mdtest-1.9.txt", 8, 2), ("mdtest-1.9-early.txt", 4, 1)):
         assert values(name)["file-creation"] == [7900] and "file-read" not in values(name)
         assert (
@@ -198,7 +198,7 @@ def test_io500_results_of_all_versions_give_the_phases_and_the_stated_score() ->
         "find": [22500],
         "ior-easy-read": [1536.0],
     }
-    # The scripts print GiB/s as GB/s, and their log has every result twice.
+    # The older scripts call GiB/s GB/s, and their log contains every result twice.
     assert values("io500-2019.txt") == {
         "ior-easy-write": [8.5 * 1024],
         "ior-easy-read": [2.5 * 1024],
@@ -270,7 +270,7 @@ def test_fio_json_of_all_versions_gives_bytes_and_operations_of_each_direction()
 
 
 def test_concurrent_processes_of_one_fio_job_give_one_figure() -> None:
-    # Each process moved 20 MiB, the slower one in 2,000 s. The sum of the rates, in whole KiB/s, would be less exact.
+    # Each process moved 20 MiB, the slower one in 2,000 s. The sum of the rates in whole KiB/s is less precise.
     assert foreign("fio-2.1-processes.json").figures[0].values == (2 * 20480 * KIB / 2000,)
     assert values("fio-2.1-processes.json")["random-read-read-operations"] == [7]
 
@@ -373,7 +373,9 @@ def test_a_result_without_any_figure_is_refused(tmp_path: Path, capsys: pytest.C
     data=st.binary(max_size=400),
     start=st.sampled_from([(SAMPLES / name).read_bytes()[:600] for name in RESULTS] + [b""]),
 )
-def test_any_content_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes, start: bytes) -> None:
+def test_arbitrary_content_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, start: bytes
+) -> None:
     path = tmp_path_factory.getbasetemp() / "anything"
     path.write_bytes(start + data)
     found, refusal = read_or_refuse(path)

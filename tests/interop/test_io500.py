@@ -38,7 +38,7 @@ ORDER = [
 
 
 def translation(tmp_path: Path, text: str, ranks: int = 4) -> Translation:
-    """Translate an ini file whose data directory exists."""
+    """Translate an ini file, whose data directory is created."""
     data = tmp_path / "data"
     data.mkdir(exist_ok=True)
     ini = tmp_path / "config.ini"
@@ -81,7 +81,7 @@ def test_the_minimal_configuration_is_the_standard_run(tmp_path: Path) -> None:
     assert isinstance(find, MetadataPhase) and (find.find_name, find.find_bytes, find.find_all) == ("01", 3901, True)
 
 
-# Has comments, empty values, mixed case, and all keys without effect in strakes.
+# A configuration with comments, empty values, mixed case, and all keys that have no effect in strakes.
 EVERYTHING = """
 # a comment
 [global]
@@ -143,7 +143,7 @@ def test_a_configuration_with_every_section_is_accepted_with_notes_on_keys_witho
     assert isinstance(easy, TransferPhase)
     assert isinstance(random, TransferPhase)
     assert (easy.layout, easy.block_bytes, easy.stop.seconds) == ("shared-file", 64 * MIB, 30)
-    # Like IOR, which ignores uniqueDir if tasks share a file.
+    # IOR ignores uniqueDir if tasks share a file.
     assert not easy.own_directory
     assert (random.access, random.transfer_bytes, random.block_bytes) == ("random", 4096, 64 * MIB)
     assert any("stonewall of 30 s" in note and "INVALID" in note for note in translated.notes)
@@ -277,7 +277,7 @@ def test_a_small_run_does_the_configured_amounts_and_its_summary_has_the_format_
         "mdtest-easy-write": (0, 80),
         "ior-hard-write": (40 * 47008, 40),
         "mdtest-hard-write": (60 * 3901, 60),
-        # All files of mdtest, 2 directories of mdtest-easy, 1 of mdtest-hard, 2 files of ior-easy and 1 of ior-hard.
+        # All files of mdtest, 2 directories of mdtest-easy and 1 of mdtest-hard, 2 files of ior-easy and 1 of ior-hard.
         "find": (0, 80 + 60 + 2 + 1 + 2 + 1),
         "ior-easy-read": (2 * MIB, 32),
         "mdtest-easy-stat": (0, 80),

@@ -1,7 +1,7 @@
-"""Command lines from the whole history of IOR's test suite: strakes and IOR make the same transfers.
+"""Command lines in the history of IOR's test suite: strakes and IOR make the same transfers.
 
-Needs ior and strace on PATH, and a clone of hpc/ior in the directory that IOR_CLONE names. IOR_MPIRUN, as in those
-tests, starts ior on a number of ranks ("mpirun --oversubscribe -n"); it must be of the MPI that ior is built with.
+Needs ior and strace on PATH, and a clone of hpc/ior in the directory that IOR_CLONE names. IOR_MPIRUN is the
+command that starts ior on a number of ranks ("mpirun --oversubscribe -n"), of the MPI that ior is built with.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from strakes.targets.workspace import Workspace
 pytestmark = pytest.mark.long
 
 TRACE = ("-ff", "-qq", "-y", "-s", "0", "-e", "trace=lseek,read,write,pread64,pwrite64,fsync")
-# Excluded: interfaces without system calls or with other servers or libraries, and scripts, whose tests are listed too.
+# Excluded: interfaces without system calls or with other servers or libraries, and scripts (their tests are listed).
 NOT_COMPARABLE = re.compile(r"DUMMY|S3-|MMAP|-f |\$|MPIIO|HDF5|NCMPI|HDFS")
 CALL = re.compile(r"(\w+)\(\d+<([^>]*)>(?:, \"?\"?\.*)?(?:, (\d+))?(?:, (?:(\d+)|SEEK_SET))?\)\s+= (\d+)")
 
@@ -54,7 +54,7 @@ def transfers(place: Path) -> Transfers:
             if name == "lseek":
                 at[path] = int(result)
             elif name == "fsync":
-                # With -Y, IOR calls fsync twice after each write and once at the end, so the counts are not comparable.
+                # Count fsync once: with -Y, IOR calls fsync twice after each write and once at the end.
                 done["fsync", 0, 0] = 1
             elif int(result) == int(size or 0) > 0:
                 begin = int(offset) if name.startswith("p") else at.get(path, 0)
@@ -64,7 +64,7 @@ def transfers(place: Path) -> Transfers:
 
 
 def of_ior(ranks: int, words: Sequence[str], place: Path) -> Transfers:
-    # strakes writes the data for a read without being asked, IOR only with -w.
+    # Before a read, strakes always writes the data. IOR needs -w for that.
     traced = ("strace", *TRACE, "-o", str(place / "trace"), "ior", *words, *([] if "-w" in words else ["-w"]))
     command = [
         *shlex.split(os.environ.get("IOR_MPIRUN", "mpirun -n")),
@@ -96,7 +96,7 @@ def of_strakes(ranks: int, words: Sequence[str], place: Path) -> Transfers:
     return transfers(place)
 
 
-def test_command_lines_of_iors_tests_make_the_same_transfers(tmp_path: Path) -> None:
+def test_command_lines_in_the_tests_of_ior_make_the_same_transfers(tmp_path: Path) -> None:
     different, compared = [], 0
     for index, (ranks, line) in enumerate(history()):
         places = [tmp_path / f"{index}-{tool}" for tool in ("ior", "strakes")]
@@ -106,7 +106,7 @@ def test_command_lines_of_iors_tests_make_the_same_transfers(tmp_path: Path) -> 
         try:
             own, theirs = of_strakes(ranks, words, places[1]), of_ior(ranks, words, places[0])
         except (BadInputError, subprocess.CalledProcessError):
-            # One of the two refused the options, for example mistyped ones.
+            # IOR or strakes refused the options, for example because one is mistyped.
             continue
         compared += 1
         # With -Z, several ranks of IOR may read the same data, so offsets are not compared.

@@ -1,4 +1,4 @@
-"""Latency percentiles computed from the engine's histogram buckets, exact to the width of a bucket."""
+"""Latency percentiles from the engine's histogram buckets are exact to the width of a bucket."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def bucket(nanoseconds: int) -> int:
 
 
 def sample_of(**calls: list[int]) -> Sample:
-    """Return a sample with these latencies in nanoseconds."""
+    """Return a sample with these latencies in nanoseconds, by call."""
     histograms = {
         call: {"unit": "ns", "sub_bits": SUB_BITS, "buckets": sorted(Counter(map(bucket, values)).items())}
         for call, values in calls.items()

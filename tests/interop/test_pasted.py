@@ -1,4 +1,4 @@
-"""``strakes import`` of pasted results: quoted, prefixed, coloured, wrapped, or several in one file."""
+"""``strakes import`` reads pasted results: quoted, prefixed, coloured, wrapped, or several in one file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def figures(results: ResultFile) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def each_line(prefix: str, suffix: str = "") -> Callable[[str], str]:
-    """Return a function that adds prefix and suffix to every line; ``#`` becomes a growing number."""
+    """Return a function that adds prefix and suffix to every line, and replaces ``#`` by a growing number."""
     return lambda text: "\n".join(
         prefix.replace("#", f"{9 + number}") + line + suffix for number, line in enumerate(text.split("\n"))
     )
@@ -136,7 +136,7 @@ def test_json_of_several_tools_in_one_file_is_all_read(tmp_path: Path) -> None:
         ("Label,Phase,RuntimeMS,Rank,MixType\n,WRITE,1000,Total,Write\n", "--csvfile"),
     ],
 )
-def test_results_that_are_not_read_are_refused_with_the_file_to_import_instead(
+def test_unsupported_results_are_refused_with_the_file_to_import_instead(
     tmp_path: Path, text: str, remedy: str
 ) -> None:
     (tmp_path / "refused").write_text(text)

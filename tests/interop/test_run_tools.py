@@ -17,7 +17,7 @@ from strakes.interop.command_options import Translation, tool_of
 from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan_validate import validate_plan_document
 
-# From manuals, tutorials and test suites of the tools, the phases of IO500, and acceptance tests of sites.
+# Command lines from manuals, tutorials and test suites of the tools, IO500, and acceptance tests of sites.
 IOR_LINES = (
     "-w -r -o filename",
     "-t 1m -b 16m -s 16",
@@ -75,7 +75,7 @@ def test_command_lines_of_manuals_and_job_scripts_are_accepted_unchanged(tool: s
     assert set(command.measured) <= {phase.name for phase in command.plan.phases}
 
 
-def test_wear_out_and_random_stats_follow_the_tools() -> None:
+def test_wear_out_and_random_stats_work_as_in_the_tools() -> None:
     assert [phase.stop.rule for phase in transfers("-w -r -D 2 -O stoneWallingWearOut=1")] == ["wear-out"] * 2
     assert {phase.stop.rule for phase in transfers("-w -D 2 -O stoneWallingWearOut=0")} == {"stonewall"}
     assert {phase.stop.rule for phase in transfers("-w -D 2")} == {"stonewall"}
@@ -99,13 +99,13 @@ def test_segments_of_a_shared_file_hold_one_block_of_every_task_in_turn() -> Non
     assert {phase.access for phase in transfers("-b 2m -t 1m -z")} == {"random"}
 
 
-def test_the_memory_option_of_ior_is_supported() -> None:
+def test_the_memory_option_of_ior_takes_a_size_or_a_percentage() -> None:
     assert translate("ior", "-M 64m").plan.memory_hog_bytes == 64 * MIB
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert translate("ior", "-M 80%").plan.memory_hog_bytes == memory * 80 // 100
 
 
-def test_data_is_stamped_only_if_it_will_be_verified() -> None:
+def test_data_are_stamped_only_if_they_will_be_verified() -> None:
     assert transfers("-w -r")[0].pattern == "once"
     assert transfers("-w -R")[0].pattern == "stamped"
     assert transfers("-w -W")[0].pattern == "stamped"
@@ -116,7 +116,7 @@ def test_with_c_ranks_read_the_data_of_another_node_and_the_check_one_node_furth
     write, check, read = (phase for phase in plan.phases if isinstance(phase, TransferPhase))
     assert (write.rank_shift, check.rank_shift, read.rank_shift) == (0, 6, 4)
     assert check.verify and not read.verify
-    # On a single node IOR does not shift ranks.
+    # On a single node, IOR reads the data of the same rank.
     assert transfers("-C", ranks=8)[1].rank_shift == 0
     assert transfers("-Z", ranks=2)[1].rank_shift == 1
 
@@ -134,7 +134,7 @@ def test_a_read_alone_writes_its_data_first_without_reporting_the_write() -> Non
     command = translate("ior", "-r -F")
     assert [phase.name for phase in command.plan.phases] == ["write", "read"]
     assert command.measured == ("read",)
-    assert any("without reporting it" in note for note in command.notes)
+    assert any("without reporting that" in note for note in command.notes)
 
 
 def test_mdtest_phases_follow_its_flags() -> None:
@@ -173,11 +173,11 @@ def test_mdtest_uses_full_paths_and_opens_files_for_reading_and_writing() -> Non
     assert metadata("-n 10 -F -k")[0].open_mode == "least"
 
 
-def test_y_adds_an_fsync_to_creates_only() -> None:
+def test_the_y_option_of_mdtest_adds_an_fsync_to_creates_only() -> None:
     assert [phase.fsync for phase in metadata("-n 10 -F -y -w 8")] == [True, False, False, False]
 
 
-def test_the_stride_takes_every_phase_to_another_tasks_items() -> None:
+def test_with_a_stride_every_phase_uses_items_of_another_task() -> None:
     assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=8)] == [0, 1, 2, 3]
     assert [phase.rank_shift for phase in metadata("-n 10 -F -N 1", ranks=2)] == [0, 1, 0, 1]
 
@@ -199,7 +199,7 @@ def test_options_given_twice_get_a_note() -> None:
     assert any(note.startswith("-C twice") for note in translate("ior", "-O reorderTasks=2").notes)
 
 
-def test_a_depth_of_0_allows_0_branches() -> None:
+def test_mdtest_accepts_no_branches_with_a_depth_of_0() -> None:
     assert {phase.items for phase in metadata("-n 10 -z 0 -b 0")} == {10}
 
 
@@ -251,7 +251,7 @@ def test_an_unknown_or_unsupported_option_is_refused_with_the_nearest_one(
     with pytest.raises(BadInputError) as refused:
         translate(tool, line)
     assert named in refused.value.what
-    if nearest != "-l":  # IOR's -l exists but is not supported, so it is not suggested
+    if nearest != "-l":  # IOR's -l exists but is not supported, so the error must not suggest it
         assert nearest in refused.value.remedy
 
 
@@ -288,7 +288,7 @@ def test_invalid_values_are_refused_before_any_change(tool: str, line: str, what
     assert what in f"{refused.value}"
 
 
-def test_a_start_by_a_launcher_is_refused_with_the_right_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_starts_by_a_launcher_are_refused_with_the_right_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PMI_SIZE", "16")
     with pytest.raises(BadInputError, match="strakes run -n 16 ior"):
         translate("ior", "-w")
@@ -324,7 +324,7 @@ def test_a_start_by_a_launcher_is_refused_with_the_right_command(monkeypatch: py
     ),
     tool=st.sampled_from(["ior", "mdtest"]),
 )
-def test_any_words_give_a_valid_plan_or_a_refusal_with_its_place(words: list[str], tool: str) -> None:
+def test_arbitrary_words_give_a_valid_plan_or_a_refusal_with_its_place(words: list[str], tool: str) -> None:
     try:
         command = tool_of(tool).translate(words, 3, 1)
     except BadInputError as error:
@@ -363,7 +363,7 @@ def test_an_ior_command_line_runs_with_intervals(tmp_path: Path, capsys: pytest.
     cells = {cell["id"]: cell for cell in document["cells"]}
     assert set(cells) == {"plan:write", "plan:read"}
     assert all(cell["runs"] >= 5 for cell in cells.values())
-    # On a busy machine runs of a millisecond may be too autocorrelated for an interval; a warning then says so.
+    # On a busy machine, runs of a millisecond may be too autocorrelated for an interval, which a warning reports.
     said = {warning["code"] for warning in document["warnings"]}
     assert "dependent-runs" in said or all(cell["low"] is not None for cell in cells.values())
     assert cells["plan:read"]["settings"] == {"ranks": 2, "phase": "read", "operation": "read"}
@@ -383,7 +383,7 @@ def test_an_mdtest_command_line_runs_and_leaves_no_files(tmp_path: Path, capsys:
 def test_options_after_the_name_of_the_tool_belong_to_the_tool(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # -n before the name of the tool belongs to strakes. A tool's name as the value of an option is not a tool.
+    # Options of strakes come before the name of the tool.
     assert strakes(["run", "-n", "1", "mdtest", "-n", "0", "-d", str(tmp_path)]) == 2
     assert "no item to work on" in capsys.readouterr().err
     assert strakes(["run", "--resume", "mdtest", "-n", "0"]) == 2

@@ -71,7 +71,7 @@ def test_several_files_in_one_directory_count_as_one_directory(places: list[Path
         ("{plan} {a} {a}/missing", "no such directory"),
     ],
 )
-def test_work_that_needs_one_directory_is_refused_and_leaves_no_files(
+def test_work_that_needs_a_single_directory_is_refused_and_leaves_no_files(
     places: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
 ) -> None:
     plan = tmp_path / "shared.toml"
@@ -100,7 +100,7 @@ segments = 1
 def test_a_lack_of_space_names_the_directory(
     places: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tight: str
 ) -> None:
-    # One directory lacks inodes; the other has fewer, but enough bytes.
+    # One directory has too few inodes. The other one has fewer bytes, but enough.
     monkeypatch.setattr(
         choosing, "room_of", lambda _, facts: (1 << 40, 1) if Path(facts["path"]).name == tight else (1 << 30, 1 << 20)
     )
@@ -151,7 +151,7 @@ def test_several_new_directories_of_mdtest_must_exist(places: list[Path], capsys
 
 def test_the_screen_names_all_directories(places: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert strakes("-n", "2", "mdtest", "-n", "20", "-F", "-u", "-d", f"{places[0]}@{places[1]}") == 0
-    # Paths longer than the terminal are wrapped.
+    # Paths longer than the terminal are wrapped, so compare without white space.
     assert f"Rankstakeinturn:{places[0]},{places[1]}(" in "".join(capsys.readouterr().out.split())
 
 
@@ -162,7 +162,7 @@ def test_later_commands_name_all_directories(places: list[Path], capsys: pytest.
     capsys.readouterr()
     all_of_them = f"{places[0]}, {places[1]}"
     run(["compare", "latest~1", "latest"])
-    # Paths longer than the terminal are wrapped.
+    # Paths longer than the terminal are wrapped, so compare without white space.
     assert f"target:{places[0]},{places[1]}inA,{places[0]}inB" in "".join(capsys.readouterr().out.split())
     assert run(["export", "latest~1", "--format", "openmetrics"]) == 0
     assert f'target="{all_of_them}"' in capsys.readouterr().out

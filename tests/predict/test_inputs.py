@@ -25,7 +25,7 @@ def store_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
 
     def store(name: str, status: str = "complete", nodes: int = 0, **facts: object) -> Run:
-        """Store a run of 1 to 4 ranks on up to ``nodes`` nodes (0: one node, as recorded); return it."""
+        """Store a run of 1 to 4 ranks on up to ``nodes`` nodes (0: one node, as recorded) and return it."""
         with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
             stored = json.load(file)
         stored["manifest"].update(id=name, status=status)
@@ -54,7 +54,7 @@ def test_clients_are_the_nodes_that_ranks_ran_on(store_run: Callable[..., Run]) 
     assert forecast.scale.clients == 16
 
 
-def test_one_node_is_one_client_and_a_file_system_that_others_reach_is_not_local(
+def test_one_node_is_one_client_and_a_file_system_that_other_nodes_reach_is_not_local(
     store_run: Callable[..., Run],
 ) -> None:
     alone = figures_of([store_run("20260101-000000-alone")])
@@ -63,7 +63,7 @@ def test_one_node_is_one_client_and_a_file_system_that_others_reach_is_not_local
     assert not any(figure.local for figure in remote)
 
 
-def test_an_unknown_number_of_data_targets_is_not_stated(store_run: Callable[..., Run]) -> None:
+def test_an_unknown_number_of_data_targets_is_left_out_of_the_scale(store_run: Callable[..., Run]) -> None:
     figures = figures_of([store_run("20260101-000000-alone")])
     assert all(" data target" not in level.scale.text for figure in figures for level in figure.levels)
 

@@ -1,4 +1,4 @@
-"""Forecasts from levels of a known law: growth continues or saturates as measured, intervals widen with distance."""
+"""Forecasts from rates of a known law: growth continues or saturates as measured, intervals widen with distance."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_one_size_has_a_wide_interval_and_three_have_a_narrower_one() -> None:
     assert widths[0] > widths[1] > 0.2 and widths[0] > math.log(2)
 
 
-def test_an_interval_is_wider_the_further_out_it_is() -> None:
+def test_an_interval_is_wider_for_a_larger_scale() -> None:
     model = Model(levels({1: 100.0, 2: 190.0, 4: 350.0, 8: 600.0}))
     widths = [math.log(forecast.high / forecast.low) for forecast in map(model.forecast, (at(8), at(32), at(256)))]
     assert widths == sorted(widths)
@@ -72,7 +72,7 @@ def test_a_time_grows_with_the_number_of_ranks() -> None:
     forecasts = [Model(measured, is_time=True).forecast(at(ranks)) for ranks in (16, 64, 256)]
     assert forecasts[0].low < 0.0412 < forecasts[0].high
     assert 0.0412 < forecasts[1].median < forecasts[2].median
-    # Recovery time of clients, proportional to their number (S2, table 2).
+    # Published recovery times of clients, proportional to the number of clients (study S2, table 2).
     recovery = Model(levels({50: 10.0, 100: 23.0, 200: 41.0, 500: 108.0, 1000: 211.0}), is_time=True)
     forecast = recovery.forecast(at(2000))
     assert forecast.low < 420 < forecast.high and forecast.median == pytest.approx(420, rel=0.2)
@@ -108,7 +108,7 @@ def test_counters_and_limits_that_measurements_contradict_are_left_out() -> None
     assert evidence.counters == ("osts",) and evidence.limits == ("mdts",) and not evidence.parts
 
 
-def test_the_busiest_server_of_undivided_directories_ends_the_phase() -> None:
+def test_with_undivided_directories_the_busiest_server_ends_the_phase() -> None:
     def level(clients: int, mdts: int) -> MeasuredLevel:
         scale = Scale(clients, clients, mdts, undivided=True)
         return MeasuredLevel(scale, math.log(100 * scale.units("mdts")), 0.03, {"mdts": 0.98})
@@ -127,7 +127,7 @@ def test_a_forecast_beyond_the_largest_number_is_unknown_and_null_in_the_documen
     assert entry["forecast"] is None and entry["unknown_because"] == said.why
 
 
-def test_more_targets_or_files_need_several_of_them_and_so_may_more_ranks() -> None:
+def test_a_forecast_for_more_targets_or_files_needs_several_measured_numbers_of_them() -> None:
     one, two = levels({4: 100.0}), levels({2: 50.0, 4: 100.0})
     assert not why_unknown(one, at(64), {}, ranks_needed=False)
     assert "number of ranks" in why_unknown(one, at(64), {}, ranks_needed=True)

@@ -1,4 +1,4 @@
-"""Distribution of directories over metadata targets: each one once, balanced loads; links and mounts not followed."""
+"""Distribution of directories over metadata targets: each directory once, balanced loads, without links or mounts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_directory_is_on_one_target_and_loads_add_up(sizes: list[int], tar
     placed = [path for share in plan.shares for path in share.directories]
     assert sorted(placed) == sorted(Path(f"/d/{number}") for number in range(len(sizes)))
     assert sum(share.load for share in plan.shares) == pytest.approx(1)
-    # At most a fair share plus the largest directory.
+    # The maximum is a fair share plus the largest directory.
     assert busiest(plan) <= 1 / targets + max([*sizes, 1]) / max(1, sum(sizes)) + 1e-9
 
 
@@ -50,7 +50,7 @@ def test_recent_changes_are_the_load_and_old_entries_are_not() -> None:
     assert busiest(plan) == pytest.approx(100 / 190)
 
 
-def test_a_walk_follows_no_link_and_counts_what_changed(tmp_path: Path) -> None:
+def test_a_walk_follows_no_link_and_counts_changed_entries(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name / "deep" / "deeper").mkdir(parents=True)
         for number in range(5):
@@ -70,7 +70,7 @@ def test_a_walk_follows_no_link_and_counts_what_changed(tmp_path: Path) -> None:
         walk(tmp_path / "missing", since_s=1, limit_s=1)
 
 
-def test_commands_place_every_directory_where_the_file_system_can() -> None:
+def test_commands_place_every_directory_if_the_file_system_can() -> None:
     plan = place(tree(3, 2, 1), 2)
     assert ("setfattr", "-n", "ceph.dir.pin", "-v", "0", "/d/0") in commands(plan, "ceph")
     assert ("lfs", "migrate", "-m", "1", "/d/1") in commands(plan, "lustre")
@@ -101,12 +101,12 @@ def test_directories_that_cannot_be_read_are_reported(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.skipif(not os.path.ismount("/dev/pts"), reason="needs a mount below a small tree")
-def test_a_mount_below_is_left_out_and_reported() -> None:
+def test_a_mount_below_the_directory_is_left_out_and_reported() -> None:
     assert Path("/dev/pts") in walk(Path("/dev"), since_s=1.0, limit_s=20)[1].mounts
     assert "Left out, because other file systems are mounted there: " in said(Path("/dev"), "--mdts", "2")
 
 
-def test_counters_of_cephfs_are_named_where_they_were_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_of_cephfs_are_named_if_they_were_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a/b", "a/c"):
         (tmp_path / name).mkdir(parents=True)
     told = {"ceph.dir.rentries": b"1000", "ceph.dir.rctime": b"1.09"}
@@ -118,7 +118,7 @@ def test_counters_of_cephfs_are_named_where_they_were_used(tmp_path: Path, monke
     assert "2 directories read" in text
 
 
-def test_one_huge_directory_is_named_with_what_helps(tmp_path: Path) -> None:
+def test_one_huge_directory_is_named_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "huge").mkdir()
     for number in range(20):
         (tmp_path / "huge" / str(number)).touch()

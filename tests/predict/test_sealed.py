@@ -39,7 +39,7 @@ MDTEST_RUNS = Path(__file__).parent / "mdtest"
 
 @pytest.fixture
 def small_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a stored run of 1 to 4 ranks."""
+    """Return a stored run of the study small-files with 1 to 4 ranks."""
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
     with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
         stored = json.load(file)
@@ -80,7 +80,7 @@ def test_every_session_of_libcephfs_is_a_client() -> None:
 
 
 def levels_of(*told: tuple[int, float | None, bool]) -> FigureLevels:
-    """Return a figure with one level for each (clients, requests per operation, answered from the cache)."""
+    """Return a figure with one level for each triple: clients, requests per operation, whether caches answered."""
     levels = tuple(
         MeasuredLevel(Scale(clients, clients), 6.0, 0.05, requests=requests, from_cache=from_cache)
         for clients, requests, from_cache in told
@@ -214,7 +214,7 @@ def test_an_invalid_forecast_file_is_refused(small_files: Run, sealed: Path, tex
     assert what in said and "remove that run" not in said
 
 
-def test_a_link_in_the_store_is_not_read_and_a_link_that_is_given_is(sealed: Path, tmp_path: Path) -> None:
+def test_a_link_in_the_store_is_not_read_but_a_link_named_by_the_user_is(sealed: Path, tmp_path: Path) -> None:
     moved = sealed.rename(tmp_path / sealed.name)
     sealed.symlink_to(moved)
     with pytest.raises(BadInputError, match="cannot be read"):
@@ -227,7 +227,7 @@ def test_an_empty_or_relative_name_is_not_a_forecast(small_files: Run, sealed: P
     assert "no sealed forecast" in refused("score", "..", small_files.id)
 
 
-def test_a_forecast_of_unknowns_only_is_reported_and_not_sealed(small_files: Run, tmp_path: Path) -> None:
+def test_a_forecast_with_unknown_figures_only_is_reported_and_not_sealed(small_files: Run, tmp_path: Path) -> None:
     done = CliRunner().invoke(command, [small_files.id, "--at", "ranks=64,mdts=4", "--seal"])
     assert "UNKNOWN" in done.output and isinstance(done.exception, BadInputError)
     assert "cannot be sealed" in str(done.exception) and not (tmp_path / "forecasts").exists()
@@ -243,7 +243,7 @@ def test_a_forecast_that_was_changed_is_not_scored(small_files: Run, tmp_path: P
         open_sealed(sealed.stem, tmp_path)
 
 
-def test_a_run_of_another_size_scores_nothing(small_files: Run, tmp_path: Path) -> None:
+def test_a_run_of_another_size_does_not_score_a_forecast(small_files: Run, tmp_path: Path) -> None:
     call(small_files.id, "--at", "ranks=64", "--seal")
     (sealed,) = (tmp_path / "forecasts").iterdir()
     with pytest.raises(BadInputError, match="did not measure any figure"):
@@ -280,7 +280,7 @@ def test_a_size_that_makes_no_sense_is_refused(text: str, what: str) -> None:
         parse_asked(text)
 
 
-def test_numbers_are_understood_as_people_write_them() -> None:
+def test_numbers_can_be_written_with_separators_suffixes_and_exponents() -> None:
     for text in ("10^9", "1e9", "1000M", "1_000_000_000", "1000000000"):
         assert parse_asked(f"files={text}").counts == {"files": 10**9}
     assert parse_asked("clients=2k,mdts=3").counts == {"clients": 2000, "mdts": 3}
@@ -297,7 +297,7 @@ def test_without_arguments_the_command_explains_itself() -> None:
 
 
 @given(st.text(max_size=40))
-def test_any_text_is_a_size_or_is_refused(text: str) -> None:
+def test_arbitrary_text_is_a_size_or_is_refused(text: str) -> None:
     with suppress(BadInputError):
         assert parse_asked(text).counts
 

@@ -1,4 +1,4 @@
-"""Change-point detection: planted changes are found and dated, and false alarms are as rare as requested."""
+"""Change-point detection finds and dates planted changes, with the requested rate of false alarms."""
 
 from __future__ import annotations
 

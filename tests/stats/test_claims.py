@@ -17,7 +17,7 @@ def values(level: float, noise: float, seed: str) -> dict[int, float]:
 
 @pytest.mark.parametrize("ratio", [1.0, 1.1])
 def test_at_most_one_run_in_twenty_is_sure_of_a_false_claim(ratio: float) -> None:
-    # A true ratio at the bound of the claim is the hardest case.
+    # The hardest case is a true ratio at a bound of the claim.
     wrong = 0
     for run in range(200):
         claims = [

@@ -1,4 +1,4 @@
-"""Grades keep their error rates and find planted differences; contrasts, shrinkage and adjusted p-values."""
+"""Grades keep their error rates and find planted differences. Also contrasts, shrinkage and adjusted p-values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_better_of_two_is_chosen_and_sure() -> None:
     assert answer.versus.low < 1.5 < answer.versus.high
 
 
-def test_the_first_sufficient_one_of_ordered_levels_is_chosen() -> None:
+def test_the_first_sufficient_level_is_chosen_if_levels_are_ordered() -> None:
     levels = (values(-1.0), values(0.0), values(0.01), values(0.02))
     (answer,) = grade([Choice(levels, ordered=True)])
     assert answer is not None
@@ -44,7 +44,7 @@ def test_equal_levels_are_alike_within_a_stated_factor() -> None:
     assert (answer.chosen, answer.grade, answer.within) == (0, "alike", 1.05)
 
 
-def test_noise_leaves_a_leaning_and_fewer_than_three_blocks_no_answer() -> None:
+def test_noise_gives_an_undecided_answer_and_fewer_than_three_blocks_none() -> None:
     noisy, few = grade([Choice((values(0.0, 1.0), values(0.1, 1.0))), Choice(({1: 0.0, 2: 0.0}, {1: 1.0, 2: 1.0}))])
     assert noisy is not None and noisy.grade == "undecided"
     assert few is None
@@ -93,7 +93,7 @@ def test_an_answer_settled_at_an_interim_look_stays_sure() -> None:
 @pytest.mark.parametrize("noise", [log_normal(0.1), autoregressive(0.5, 0.15), neighbour(0.3, 0.5), level_shift(0.5)])
 def test_surveys_of_equal_systems_are_hardly_ever_sure_of_a_difference(noise: object) -> None:
     found = tally(lambda _: EQUAL, noise, 12, 3, 120.0)  # type: ignore[arg-type]
-    # At an error rate of 5 %, more than 3 of 12 are false by chance in 0.2 % of cases.
+    # At an error rate of 5 %, more than 3 of 12 surveys are wrong by chance with a probability of 0.2 %.
     assert found.false_sure <= 3
 
 

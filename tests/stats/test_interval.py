@@ -47,7 +47,7 @@ def test_the_smallest_number_of_runs_follows_from_the_confidence(confidence: flo
 
 
 @given(samples, confidences)
-def test_an_interval_holds_the_median_of_the_sample(values: list[float], confidence: float) -> None:
+def test_an_interval_contains_the_median_of_the_sample(values: list[float], confidence: float) -> None:
     for interval in (median_interval(values, confidence), interpolated_interval(values, confidence)):
         assert interval is None or interval.low * (1 - 1e-12) <= median(values) <= interval.high * (1 + 1e-12)
 
@@ -93,7 +93,9 @@ def test_the_order_of_the_values_does_not_matter(
 
 
 @given(samples, confidences)
-def test_the_interval_of_times_is_the_reciprocal_of_that_of_rates(values: list[float], confidence: float) -> None:
+def test_the_interval_of_times_is_the_reciprocal_of_the_interval_of_rates(
+    values: list[float], confidence: float
+) -> None:
     of_rates, of_seconds = (
         median_interval(values, confidence),
         median_interval([1 / value for value in values], confidence),

@@ -1,4 +1,4 @@
-"""Ratios, verdicts and corrections."""
+"""Ratios of settings, verdicts on ratios, and corrections for several comparisons."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_no_interval_is_inconclusive_and_a_negative_margin_is_refused() -> None:
         verdict(Estimate(2.0, None, 3), -0.05)
 
 
-def test_cells_as_precise_as_the_margin_asks_are_called_the_same() -> None:
+def test_equal_cells_with_the_precision_that_the_margin_requires_are_called_the_same() -> None:
     width = half_width_for(0.05)
     a = [100 * (1 + width * place / 4) for place in range(-4, 5)]
     assert verdict(independent_ratio(a, a, 0.99), 0.05) is Verdict.SAME
 
 
-def test_bonferroni_shares_the_error() -> None:
+def test_bonferroni_divides_the_error_between_comparisons() -> None:
     assert bonferroni(0.9, 1) == pytest.approx(0.9)
     assert bonferroni(0.9, 10) == pytest.approx(0.99)
     with pytest.raises(ValueError, match="at least one"):

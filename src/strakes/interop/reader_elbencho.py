@@ -114,7 +114,7 @@ def _blocks(block: Block) -> Iterator[_Phase]:
 
 
 def _without_services(phases: Sequence[_Phase], serviced: bool) -> Iterator[_Phase]:
-    """Yield the phases of the master: the last of consecutive ones whose total is the sum of the others."""
+    """Yield the phases of the master: the last of successive phases, if its total is the sum of the others."""
     for _, group in itertools.groupby(phases, key=lambda phase: phase.operation):
         same = list(group)
         total = sum(phase.total for phase in same[:-1])
@@ -123,7 +123,7 @@ def _without_services(phases: Sequence[_Phase], serviced: bool) -> Iterator[_Pha
 
 
 def _runs(phases: Iterable[_Phase]) -> Iterator[Foreign]:
-    """Yield the phases of each command as one run, unless none of them has a rate."""
+    """Yield the phases of each command as one run. Commands without any rate are left out."""
     runs: dict[str, list[_Phase]] = {}
     for phase in phases:
         runs.setdefault(phase.command, []).append(phase)

@@ -29,7 +29,7 @@ def render(forecasts: Sequence[FigureForecast]) -> str:
         lines.append(f"  {why}:")
         lines += [f"    {name}" for name in names]
     if not forecasts:
-        lines.append("These runs have no figure whose number of ranks is known: nothing can be forecast.")
+        lines.append("No figure of these runs has a known number of ranks, so no forecast is possible.")
     return "\n".join(lines).rstrip()
 
 

@@ -207,7 +207,7 @@ def _walk_lines(walk: Walk) -> Iterator[str]:
     if walk.told:
         yield (
             f"Counted by CephFS (ceph.dir.rentries, ceph.dir.rctime) for {counted(walk.told, 'tree')}, {read}. If "
-            "anything in such a tree changed, all of it counts as changed."
+            "anything in one of these trees changed, the whole tree counts as changed."
         )
     else:
         yield f"{read}."

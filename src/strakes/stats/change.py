@@ -1,4 +1,4 @@
-"""Detect change points of a series, value by value or at once (PELT), at a requested rate of false alarms.
+"""Detect change points of a series, online or in the whole series (PELT), at a requested rate of false alarms.
 
 At a change point, two levels fit better than one: the cost of a segment is the sum of squares about its mean. Values
 are divided by the scale of the noise and clipped to 3 scale units (Killick, Fearnhead and Eckley, J. Am. Stat. Assoc.

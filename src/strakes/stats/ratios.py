@@ -2,7 +2,7 @@
 
 All ratios use logarithms, so that a / b is exactly the inverse of b / a. The methods were chosen by simulation
 (docs/decisions/0003-ratio-intervals.md): rank-sum and signed-rank intervals are narrower only if both settings have the
-same scatter. All verdicts are correct at once with the requested confidence, because each interval has a higher one
+same scatter. All verdicts together are correct with the requested confidence, because each interval has a higher one
 (Bonferroni): for ten cells at 90 %, each interval has 99 %, which takes at least eight runs.
 """
 

@@ -108,7 +108,7 @@ def choices_of(questions: Sequence[Question], results: Results) -> list[Choice]:
 
 
 def answers_of(questions: Sequence[Question], results: Results) -> tuple[Answer, ...]:
-    """Return the graded answers in the order of the questions. Questions with too few common blocks have none."""
+    """Return graded answers in the order of the questions, except for questions with too few common blocks."""
     found = grades.grade(choices_of(questions, results))
     return tuple(
         _answer(question, answer, results)

@@ -120,7 +120,7 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
 def _felt_by_others(run: Run) -> Mapping[str, Any]:
     """Return latencies of the probe of --neighbour before and during the measurement, and how often load was reduced.
 
-    Return an empty mapping without a probe. The probe repeats operations of other users to see the disturbance.
+    Return an empty mapping without a probe. The probe is a second engine with small operations, like another user.
     """
     parts = run.events_of(NeighbourFelt)
     if not parts:

@@ -41,7 +41,7 @@ UNLIKE = 2 / 3
 def slow_servers(visits: Sequence[Visit], confidence: float) -> Mapping[str, Interval]:
     """Return the slow servers with the interval of their ratio to the others, in bytes per busy second.
 
-    Servers without both counters are left out. With ``confidence`` all intervals are correct at once (Bonferroni).
+    Servers without both counters are left out. With ``confidence``, all intervals together are correct (Bonferroni).
     """
     ratios: dict[str, list[float]] = {}
     for visit in visits:

@@ -86,7 +86,7 @@ class Session:
 def visit_cell(session: Session, cell: Cell, purpose: str, block: int, limit_s: float) -> Visit:
     """Run the plan of a cell, store its samples, and return them as a visit.
 
-    Its ``ended`` is "yielded" if it was stopped to protect other users. If a fail-over interrupted it, it is repeated.
+    Its ``ended`` is "yielded" if the plan was stopped to protect other users. After a fail-over the plan is repeated.
     Raises MeasurementError if the target failed, and StoppedForOthersError if even the smallest load disturbs others.
     """
     for _ in range(MOST_INTERRUPTED):

@@ -66,7 +66,7 @@ def _notes(figure: FigureLevels, model: Model) -> list[str]:
     ]
     if model.transient:
         notes.append(
-            "Left out: small sizes, because rates then grew faster than linearly, which caches or a warm-up explain."
+            "Left out: small sizes, because growth after them is steeper than linear, as from caches or a warm-up."
         )
     if len({level.scale for level in figure.comparable}) - len(model.transient) == 1:
         notes.append("One size does not show how this system grows, so it is assumed to grow like other file systems.")

@@ -9,7 +9,7 @@ from bench.contenders import Rates, one_after_the_other, output_of
 from bench.work import SMALL, Work
 from strakes.interop.formats import read_file
 
-# Our operation -> option of elbencho, and name of its phase in our reader.
+# Our name of an operation -> option of elbencho, and name of the phase in our reader.
 _FILES = {
     "file-create": ("-w", "write"),
     "file-stat": ("--stat", "stat"),

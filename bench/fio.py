@@ -55,8 +55,8 @@ class Fio:
     def _rate(self, arguments: list[str], directories: list[Path], *, fresh: bool = False) -> float:
         """Run fio and return operations per second.
 
-        ``fresh``: each job replaces its directory just before it begins. Otherwise, fio would look up every file
-        before, which leaves negative dentries that make creates cheaper.
+        ``fresh``: each job replaces its directory just before it begins. Otherwise, fio would first look up
+        every file, and the negative dentries that result make creates cheaper.
         """
         jobs = []
         for path in directories:

@@ -54,7 +54,7 @@ _FRACTIONS = {1: "all", 2: "half", 3: "third"}
 
 @dataclass(frozen=True)
 class Page:
-    """The content of the page."""
+    """The content of docs/performance.md."""
 
     works: Mapping[Work, str]  # with the reason for its choice
     instructions: Mapping[str, float]

@@ -108,7 +108,7 @@ def _version_of(system: str, year: int, tasks: int, submission: str) -> str | No
 
 
 def _releases(directory: Path) -> Iterator[_Submission]:
-    """Yield submissions of 2017 to 2019 by systems of which ``submissions.json`` has not several sizes."""
+    """Yield submissions of 2017 to 2019, from systems that have less than two sizes in ``submissions.json``."""
     kept = ("dm11", "qflash", "vast", "jasmin/lotus", "tigershark", "data accelerator")
     path = directory / "releases-2017-2019.csv"
     for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):

@@ -161,7 +161,7 @@ def _line(answer: Answer, rates: Mapping[str, Rates]) -> str:
 
 
 def script_result(answers: Sequence[Answer], rates: Mapping[str, Rates], script: Mapping[str, Rates]) -> str:
-    """Return how often the best median of a short script is right, of the questions that are clear by the loops."""
+    """Return a text on how often the best median of a short script is right, for questions that are clear."""
     right = wrong = missing = 0
     for answer in answers:
         measures = _measures(answer)

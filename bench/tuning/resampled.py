@@ -46,7 +46,7 @@ class Draws(Protocol):
 
 
 class Sampler:
-    """Draws measured repetitions and counts evaluations: 1 for all data, the share for a share of the data.
+    """Draws measured repetitions and counts evaluations. With a share of the data, one counts as that share.
 
     The held-out repetitions determine the quality of a setting.
     """

@@ -89,7 +89,7 @@ class Part:
         return Part(_since(self.rows, earlier.rows), {job: rows for job, rows in jobs.items() if rows}, disk)
 
     def add(self, more: Part) -> None:
-        """Add the increment ``more``."""
+        """Add the increment ``more`` to these counters."""
         _add(self.rows, more.rows)
         for job, rows in more.jobs.items():
             _add(self.jobs.setdefault(job, {}), rows)

@@ -203,7 +203,7 @@ def _shrunk(plan: Plan, bytes_share: float, items_share: float) -> Plan:
             share = min(items_share, bytes_share) if phase.file_bytes else items_share
             fitted = replace(phase, items=max(1, int(phase.items * share)))
         elif isinstance(phase, TransferPhase):
-            # Later phases on the same files get the amount of the first one.
+            # Later phases on the same files get the amount of the first phase.
             share_bytes = int(phase.segments * phase.block_bytes * bytes_share)
             fitted = _of_bytes(phase, written.get(phase.files, share_bytes))
             written.setdefault(fitted.files, fitted.segments * fitted.block_bytes)

@@ -88,7 +88,7 @@ FORMATS = (
 )
 # Exceptions of a reader if a part of the file is missing or has an unexpected type.
 _FAULTS = (BadInputError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-# A file with a zero byte among this many first bytes is sparse or binary, not a result.
+# A file with a zero byte in this many bytes at its beginning is sparse or binary, not a result.
 _BEGINNING_BYTES = 4096
 
 

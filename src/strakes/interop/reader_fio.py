@@ -93,7 +93,7 @@ def _figures(jobs: Sequence[Mapping[str, Any]], options: Sequence[Mapping[str, A
 
 
 def _rate(sides: Sequence[Mapping[str, Any]], amounts: Sequence[float], stated: Sequence[float]) -> float | None:
-    """Return the total work by the time of the slowest job, as fio's summary does, or else the sum of the rates.
+    """Return total work divided by the time of the slowest job, as fio's summary does, or else the sum of rates.
 
     The work is more precise: fio rounds rates to whole KiB/s and, before version 2.2, to whole operations per second.
     """

@@ -1,4 +1,4 @@
-"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and what the older scripts wrote."""
+"""IO500: ``result.txt`` (ini) and ``result_summary.txt`` of the C version, and the output of the older scripts."""
 
 from __future__ import annotations
 

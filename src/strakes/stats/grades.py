@@ -37,9 +37,9 @@ LOOKS = {6: 0.01, 10: 0.01}
 FINAL_ERROR = 0.03
 # A setting within this factor of the best one is good enough, because runs of one system differ as much.
 GOOD_ENOUGH = 1.1
-# Factors for the grade alike, the smallest first.
+# Factors within which settings get the grade "alike", smallest first.
 ALIKE_WITHIN = (1.05, 1.1)
-# Minimum posterior probability, and confidence of the interval, for the grade alike. In simulated surveys, 5 to 8 % of
+# Minimum posterior probability, and confidence of the interval, for "alike". In simulated surveys, 5 to 8 % of
 # these answers are wrong with a probability of 0.95 and no interval, and 1 to 3 % with both. A confidence of 0.9 halves
 # the number of these answers.
 ALIKE_PROBABILITY = 0.97
@@ -63,7 +63,7 @@ class Versus:
 class Answer:
     """The answer to a question: index of the ``chosen`` level, grade, and comparisons with the ``others``.
 
-    ``versus``: comparison with the worst level, which decides the grade. ``within``: the factor of the grade alike.
+    ``versus``: comparison with the worst level, which decides the grade. ``within``: for "alike", the factor.
     """
 
     chosen: int

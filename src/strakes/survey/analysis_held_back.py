@@ -10,7 +10,7 @@ from strakes.model.sample import Sample
 from strakes.runs.records import Visit
 from strakes.stats.interval import median
 
-# If ranks waited for a limit during a smaller share of their time, the limit is ignored.
+# A load limit is ignored if ranks waited for it during less than this share of their time.
 HELD_SHARE = 0.02
 
 

@@ -58,7 +58,7 @@ def beside_phases_s(visit: Visit) -> float:
 
 
 def faster(pilots: Sequence[Pilot]) -> Pilot:
-    """Return the highest rates of several pilots. Amounts must suffice at high rates; slow phases end by time."""
+    """Return the highest rates of several pilots. Amounts must suffice at high rates; slow phases have a time limit."""
     return Pilot(
         max(pilot.write_bytes_per_s for pilot in pilots),
         max(pilot.read_bytes_per_s for pilot in pilots),

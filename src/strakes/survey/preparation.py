@@ -37,7 +37,7 @@ FREE_SHARE = 0.8
 CHOSEN_SHARE = 0.25
 # Maximum data of a plan, as a share of the available memory, because the data are in the page cache.
 MEMORY_SHARE = 0.25
-# The same share on a file system in memory, where data take memory twice: as file and as page.
+# Maximum data of a plan, as a share of the available memory, on a file system in memory: data take memory twice there.
 MEMORY_SHARE_IN_MEMORY = 0.1
 _MOST_ITEMS = 1_000_000
 _MOST_STATED_ITEMS = 1 << 40
@@ -238,8 +238,8 @@ def why_left_out(context: Context) -> str:
 def _through_libcephfs(cell: Cell) -> Cell:
     """Return a cell of metadata operations with libcephfs instead of the mount, without its phases with fsync.
 
-    Cells that move data are returned unchanged, because the data would be in caches of clients that cannot be dropped,
-    and cells that need a phase with fsync.
+    Two kinds of cells are returned unchanged: cells that move data, because caches of libcephfs cannot be dropped, and
+    cells that need a phase with fsync.
     """
     phases = [phase for phase in cell.plan.phases if isinstance(phase, MetadataPhase) and not phase.fsync]
     names = {phase.name for phase in phases}

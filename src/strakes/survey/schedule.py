@@ -23,7 +23,7 @@ from strakes.survey.verdicts import Verdict
 _FIRST_GUESS = 2.0
 # Maximum number of runs of a cell. With 60 runs the interval of a median is a quarter as wide as with 5.
 MOST_RUNS = 60
-# The grade alike ends a question at the looks (LOOKS) and, after them, at each multiple of this number of blocks.
+# The grade "alike" ends a question at the looks (LOOKS) and, after them, at each multiple of this number of blocks.
 _LOOK_EVERY = 5
 
 
@@ -132,7 +132,7 @@ class Schedule:
         return True
 
     def runs(self, key: str) -> int:
-        """Return the number of visits of a cell that count."""
+        """Return the number of counted visits to a cell."""
         return len(self._durations_s[key])
 
     def open_cells(self) -> list[Cell]:

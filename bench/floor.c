@@ -1,6 +1,6 @@
-// The floor of the machine: a minimal program that makes the same system calls. It has one process per rank, a barrier
-// in shared memory, names relative to a directory descriptor, and loops without anything else: the clock is read twice
-// per phase. Prints one JSON object: operations per second of each phase, from the first start to the last end.
+// The floor: a minimal program that makes the same system calls as the engine. It has one process per rank, a barrier
+// in shared memory, names relative to a directory descriptor, and loops with nothing but the calls: it reads the clock
+// twice per phase. Prints one JSON object: operations per second of each phase, from the first start to the last end.
 //
 // System calls are inline. With -DTHROUGH_LIBRARY they go through the C library, as in most programs. On kernels with
 // mitigations against speculation, returning from a library function after a system call costs 0.1-0.2 us.
@@ -44,15 +44,15 @@ struct shared {
 
 struct work {
     struct shared* shared;
-    int directory;  // of all ranks
+    int directory;  // descriptor of the directory that all ranks work in
     int rank, ranks;
     uint64_t items;
-    size_t bytes;  // of a small file or of a data file
+    size_t bytes;  // size of each small file or data file
     size_t transfer;
     char* buffer;
     int direct_flag;
     uint64_t repeat_ns;
-    int subdirectories;  // of a pool
+    int subdirectories;  // number of subdirectories of a pool
     uint64_t least, most;
 };
 
@@ -61,7 +61,7 @@ static void die(const char* what) {
     exit(1);
 }
 
-// Makes a system call; returns its result, negative with errno set if it failed.
+// Makes a system call and returns its result, or a negative value, with errno set, if it failed.
 static inline __attribute__((always_inline)) long call(long which, long a, long b, long c, long d, long e) {
 #if defined(__x86_64__) && !defined(THROUGH_LIBRARY)
     long result = which;
@@ -126,7 +126,7 @@ static inline void next_name(struct name* n) {
     ++*digit;
 }
 
-// One operation on one name; returns 0 on success. A constant argument of each_name, so that it is inlined.
+// One operation on one name, which returns 0 on success. Callers of each_name pass a constant, so that it is inlined.
 typedef int (*operation)(const struct work* w, int directory, const struct name* n);
 
 static inline __attribute__((always_inline)) void each_name(const struct work* w, int phase, int directory, char letter,
@@ -288,7 +288,7 @@ static inline void remove_pooled(const struct work* w, struct pool* p, uint64_t 
     p->files[which] = p->files[--p->count];
 }
 
-// A read or an append, then a creation or a removal.
+// A transaction: a read or an append, then a creation or a removal.
 static inline void transact(const struct work* w, struct pool* p) {
     struct pooled* f = &p->files[below(p, p->count)];
     if (below(p, 100) < 50) {

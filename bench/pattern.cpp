@@ -19,7 +19,7 @@ double processor_s() {
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Repeats work for duration_s seconds of processor time, at increasing file offsets; returns bytes per second.
+// Repeats work for duration_s seconds of processor time, at increasing file offsets. Returns bytes per second.
 template <class Work>
 double bytes_per_s(std::size_t bytes, double duration_s, Work work) {
     const double start = processor_s();

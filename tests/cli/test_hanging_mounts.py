@@ -33,7 +33,6 @@ COMMANDS = (
     "knobs list {dir}",
     "knobs restore {dir}",
     "survey {dir} --budget 20s",
-    "survey {dir} --launcher slurm --batch=-N2",
     "study transfer-size {dir} --budget 20s",
     "study transfer-size /tmp --against {dir} --budget 20s",
     "study reproduce S1 {dir} --budget 20s",

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from strakes.base.errors import BadInputError
 from strakes.control.knob_journal import KnobJournal
-from strakes.runs.jobs import Jobs
 from strakes.runs.store import Store
 from strakes.runs.store_files import AppendFile, json_lines, read_json_lines, whole_length, write_json
 
@@ -113,11 +112,10 @@ def umask_of_most() -> Iterator[None]:
 
 
 def kept(root: Path) -> None:
-    """Create a run, the catalogue, a directory of a job and a journal of knobs in a store."""
+    """Create a run and a journal of knobs in a store."""
     with Store(root).create("study", "x", Path("/proc"), {"fingerprint": "f"}, {}) as writer:
         writer.finish("complete")
     Store(root).runs()
-    Jobs(root).make_directory()
     KnobJournal.begin(root, "/x", ["strakes"]).release()
 
 

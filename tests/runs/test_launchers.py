@@ -65,7 +65,7 @@ def test_outside_an_allocation_it_says_how_to_get_one(monkeypatch: pytest.Monkey
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     with pytest.raises(BadInputError) as caught:
         allocation({})
-    assert "salloc" in caught.value.remedy and "--batch" in caught.value.remedy
+    assert "salloc" in caught.value.remedy and "sbatch" in caught.value.remedy
 
 
 def test_an_allocation_says_how_many_ranks(in_a_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:

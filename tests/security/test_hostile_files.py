@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.errors import BadInputError, StrakesError
+from strakes.base.errors import StrakesError
 from strakes.base.toml_file import parse_toml, read_toml
 from strakes.control.knob_journal import read_journal
 from strakes.failover.setup import _read_texts
 from strakes.interop.command_io500 import read_configuration
 from strakes.interop.formats import read_file
 from strakes.model.plan_toml import plan_from_toml
-from strakes.runs.jobs import Jobs
 from strakes.runs.published import PublishedRun
 from strakes.runs.store_files import read_json, read_json_lines
 from strakes.tuning.accept_needs import needs_from_toml
@@ -227,14 +226,6 @@ def test_a_table_with_too_many_rows_is_refused(tmp_path: Path, monkeypatch: pyte
     read_table(path)
     path.write_text("time,value\n" + "".join(f"{row},2\n" for row in range(_NOW_S, _NOW_S + 1001)))
     assert "too large" in refuse(read_table, path).what
-
-
-@pytest.mark.parametrize("record", ["{}", '{"id": "1", "name": "x", "command": 5, "submitted": "", "output": ""}'])
-def test_an_invalid_record_of_a_job_is_refused(tmp_path: Path, record: str) -> None:
-    (tmp_path / "jobs").mkdir()
-    (tmp_path / "jobs" / "1.json").write_text(record)
-    with pytest.raises(BadInputError):
-        Jobs(tmp_path).all()
 
 
 @pytest.mark.parametrize("reader", READERS)

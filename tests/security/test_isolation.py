@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 from pathlib import Path
 
 from strakes.base.processes import python_module
-from strakes.runs.batch import script
 from strakes.runs.choice import Launch
 from strakes.runs.node_facts import starts
 
@@ -27,11 +25,6 @@ def test_a_module_in_the_current_directory_is_not_run(tmp_path: Path) -> None:
     for command in commands:
         subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=False)
     assert not (tmp_path / "planted-code-ran").exists()
-
-
-def test_a_job_starts_strakes_isolated() -> None:
-    (line,) = [line for line in script(["survey", "/x"], Path("/jobs")).splitlines() if "-m strakes" in line]
-    assert shlex.split(line)[1] == "-I"
 
 
 def test_no_file_starts_python_without_isolation() -> None:

@@ -35,7 +35,7 @@ _IO_URING_SETUP = 425  # syscalls(2) of the manual; the same on every architectu
 _TOOLS = {
     "lfs": "Lustre needs the package lustre-client of your file system's vendor",
     "ceph": "For CephFS: apt install ceph-common, or dnf install ceph-common",
-    "srun": "Batch jobs need the Slurm client of your site",
+    "srun": "--launcher slurm needs the Slurm client of your site",
 }
 
 

@@ -36,7 +36,7 @@ USAGE_STATUS = BadInputError.exit_status
 # Commands that must end even if the servers of a file system do not answer.
 _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
-    | {"doctor", "report guide", "runs jobs", "watch"}
+    | {"doctor", "report guide", "watch"}
 )
 _COMPLETION = "_STRAKES_COMPLETE"  # the variable that click reads
 
@@ -55,8 +55,7 @@ COMMANDS = {
     "report figure": "Write a figure of a run as SVG, PNG or PDF.",
     "report guide": "Write a page of advice for users of a file system.",
     "compare": "Compare two runs: faster, slower or the same, with intervals.",
-    "runs": "List runs; show batch jobs and how figures changed.",
-    "runs jobs": "List, watch and cancel measurements submitted as batch jobs.",
+    "runs": "List runs; show how figures changed.",
     "runs history": "Show how a repeated measurement changed over time.",
     "import": "Import results of IOR, mdtest, fio and other tools.",
     "export": "Export a run as JSON, CSV or OpenMetrics.",

@@ -12,9 +12,9 @@ import click
 
 from strakes.base.errors import BadInputError, InterruptedByUser
 from strakes.base.language import ENGLISH, current, english
-from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, words_of, write_json
+from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
 from strakes.cli.progress import LiveProgress
-from strakes.cli.say import say, say_sentences
+from strakes.cli.say import say_sentences
 
 if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
@@ -63,11 +63,8 @@ def request_from(
     )
 
 
-def measure(request: Request, options: Measuring, *, batch: str | None = None) -> int:
-    """Run studies and show the result, or submit the command with the sbatch options ``batch``. Return 0."""
-    if batch is not None:
-        _submit(batch, request)
-        return 0
+def measure(request: Request, options: Measuring) -> int:
+    """Run studies and show the result. Return 0."""
     try:
         run = perform(request, options)
     except BadInputError as error:
@@ -125,23 +122,6 @@ def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: 
 def typed_command() -> str:
     """Return the command line of this process, quoted for a shell."""
     return shlex.join(["strakes", *sys.argv[1:]])
-
-
-def _submit(words: str, request: Request) -> None:
-    """Submit this command as a batch job; print its number."""
-    from strakes.runs.batch import submit_job, without_batch
-    from strakes.runs.choice import offer
-    from strakes.runs.jobs import Jobs
-    from strakes.targets.calls import require_directory
-
-    launch = request.launch
-    if launch.launcher != "slurm":
-        raise BadInputError(f"--batch cannot be used with --launcher {launch.launcher}", remedy=offer(("slurm",)))
-    for place in (request.directory, *request.beside):
-        require_directory(place)
-    job = submit_job(request.name, without_batch(sys.argv[1:]), launch, words_of("--batch", words), Jobs())
-    say(f"strakes: submitted; watch it with: strakes runs jobs {job}", err=True)
-    click.echo(job)
 
 
 def analyse(run: Run) -> Portrait:

@@ -314,13 +314,6 @@ Confidence = Annotated[
     float,
     option("Confidence level of every interval.", type=NumberRange(0.5, 0.999), default=0.9, metavar="SHARE"),
 ]
-Batch = Annotated[
-    str | None,
-    option(
-        "Submit the measurement as a Slurm job with these sbatch options, such as '-N 4 -t 30', and return.",
-        metavar="WORDS",
-    ),
-]
 Like = Annotated[
     str | None,
     option("Use the plans of RUN, so that strakes compare can compare the two runs.", metavar="RUN"),

@@ -14,7 +14,7 @@ import click
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_seconds
-from strakes.cli.options import DIRECTORY, Batch, Parsed, Sampling, argument, option, takes
+from strakes.cli.options import DIRECTORY, Parsed, Sampling, argument, option, takes
 
 if TYPE_CHECKING:
     from strakes.survey.request import Request
@@ -86,7 +86,6 @@ def command(
     plan: str = argument("PLAN.toml|ior|mdtest|io500|dlio"),
     rest: tuple[str, ...] = argument("DIR...|OPTIONS...", nargs=-1, type=click.UNPROCESSED),
     sampling: Sampling,
-    batch: Batch,
     placement: Placement,
 ) -> int:
     """Run a plan on DIR repeatedly, until its figures are precise enough or the budget is spent.
@@ -109,12 +108,12 @@ def command(
         return 0
     if plan in TOOLS:
         request, sampling = _of_tool(plan, rest, sampling, placement)
-        return measure(request, sampling, batch=batch)
+        return measure(request, sampling)
     context = click.get_current_context()
     if not rest:
         raise click.UsageError("Missing argument 'DIR'.", context)
     path, *directories = (DIRECTORY.convert(word, None, context) for word in (plan, *rest))
-    return measure(_of_plan(path, directories, sampling, placement), sampling, batch=batch)
+    return measure(_of_plan(path, directories, sampling, placement), sampling)
 
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:

@@ -16,7 +16,6 @@ from strakes.cli.options import (
     DIRECTORY,
     Against,
     Amounts,
-    Batch,
     Libcephfs,
     Like,
     Output,
@@ -48,7 +47,6 @@ def command(
     libcephfs: Libcephfs,
     against: Against,
     like: Like,
-    batch: Batch,
     fault: FaultOptions,
 ) -> int:
     """Run the study NAME on DIR. "strakes study list" lists the studies.
@@ -96,7 +94,7 @@ def command(
         visit=visit,
         libcephfs=libcephfs,
     )
-    return measure(request, sampling, batch=batch)
+    return measure(request, sampling)
 
 
 def _values(knob: str | None) -> tuple[str, ...]:

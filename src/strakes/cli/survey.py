@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import click
 
-from strakes.cli.options import Amounts, Batch, Directory, Like, Sampling, like_run, takes
+from strakes.cli.options import Amounts, Directory, Like, Sampling, like_run, takes
 
 
 @click.command("survey")
@@ -16,7 +16,6 @@ def command(
     sampling: Sampling,
     amounts: Amounts,
     like: Like,
-    batch: Batch,
 ) -> int:
     """Measure the file system under DIR and say how to use it well.
 
@@ -30,4 +29,4 @@ def command(
     plans = like_run(like, amounts.data_per_rank, amounts.files, amounts.phase_s)
     request = request_from(sampling, "survey", "survey", directory, SURVEY, amounts)
     request = replace(request, like=plans, full=False)
-    return measure(request, sampling, batch=batch)
+    return measure(request, sampling)

@@ -47,7 +47,7 @@ def allocation(variables: Mapping[str, str] = os.environ) -> Allocation:
         raise BadInputError(
             "--launcher slurm works only inside an allocation",
             why="SLURM_JOB_ID is not set",
-            remedy="Get an allocation first (salloc -N 4 strakes …), or submit a job with --batch '-N 4'.",
+            remedy="Get an allocation first: salloc -N 4 strakes …, or sbatch -N 4 --wrap 'exec strakes …'",
         )
     cpus = [int(count) for count in re.findall(r"(\d+)(?:\(x\d+\))?", variables.get("SLURM_JOB_CPUS_PER_NODE", ""))]
     tasks = variables.get("SLURM_NTASKS", "")

@@ -16,7 +16,6 @@ from strakes.base.file_kinds import refuse_other_kind
 from strakes.base.files import default_root, make_directory, make_new_directory, open_directory
 from strakes.base.units import counted
 from strakes.base.version import __version__
-from strakes.runs.jobs import Jobs
 from strakes.runs.run import Run, RunSummary, summary_of
 from strakes.runs.store_files import of_another_user, store_error, write_json
 from strakes.runs.writer import RunWriter, utc_now
@@ -90,7 +89,6 @@ class Store:
         except StrakesError:
             _remove(path)
             raise
-        Jobs(self.root).take_note(path.name)
         return writer
 
     def open(self, run: str) -> Run:
@@ -123,7 +121,6 @@ class Store:
         except BaseException:
             writer.close()
             raise
-        Jobs(self.root).take_note(writer.id)
         return writer
 
     def discard(self, writer: RunWriter) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from strakes.cli.knobs import effective_text
+from strakes.control.knob import catalogue
 from strakes.control.knob_change import Reading
-from strakes.control.knob_loader import catalogue
 
 
 @pytest.mark.parametrize(

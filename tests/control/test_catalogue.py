@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strakes.base.errors import BadInputError
-from strakes.control.knob import COUNTERPARTS, Answer, Kind, Knob, Where
-from strakes.control.knob_loader import PLACEHOLDERS, catalogue, find, load
+from strakes.control.knob import COUNTERPARTS, PLACEHOLDERS, Answer, Kind, Knob, Where, catalogue, find, load
 
 GOOD = """file_systems = ["anyfs"]
 

@@ -13,6 +13,7 @@ import pytest
 from control.world import World, in_child, knobs
 from mounts import other_user
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
+from strakes.base.processes import mark_of, process_start
 from strakes.control import knob_change as change
 from strakes.control.knob_journal import JournalState, KnobJournal, directory, open_journals
 from strakes.control.knob_place import KnobPlace
@@ -170,9 +171,8 @@ def test_restore_waits_for_a_command_that_outlived_its_process(tmp_path: Path) -
     journal = KnobJournal.begin(tmp_path / "store", "/", ("test",))
     journal.will(place, "8", "16")
     journal.release()
-    orphan = subprocess.Popen(["sh", "-c", f"sleep 0.5; echo 16 > {tmp_path}/x"])
-    while not place.still_writing("16"):  # a new process has no command line yet
-        time.sleep(0.01)
+    mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
+    orphan = subprocess.Popen(["sh", "-c", f"sleep 0.5; echo 16 > {tmp_path}/x"], env=os.environ | mark)
     (done,) = restore(tmp_path / "store")
     assert done.outcome == "restored" and (tmp_path / "x").read_text() == "8\n"
     orphan.wait()
@@ -230,7 +230,7 @@ def test_no_value_is_changed_if_the_store_cannot_be_written(world: World, tmp_pa
 
 
 def test_missing_privileges_are_reported_before_anything_is_written(tmp_path: Path) -> None:
-    from strakes.control.knob_loader import catalogue
+    from strakes.control.knob import catalogue
     from strakes.targets.calls import mount_of
     from strakes.targets.local import LocalTarget
 

@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from strakes.control.knob import Knob
-from strakes.control.knob_loader import load
+from strakes.control.knob import Knob, load
 from strakes.targets.calls import mount_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
 from strakes.targets.local import LocalTarget

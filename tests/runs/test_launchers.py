@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.base.errors import BadInputError
 from strakes.cli.options import Launching
 from strakes.runs.choice import Launch, processes
 from strakes.runs.slurm import SlurmEngine, allocation
@@ -22,7 +22,7 @@ def in_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("SLURM_NTASKS", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    tool(tmp_path, "srun", r"printf 'MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\n' >&2")
+    tool(tmp_path, "srun", "")
     tool(
         tmp_path,
         "ldd",
@@ -52,13 +52,6 @@ def test_an_engine_for_another_interface_is_refused_with_the_right_flag(
     with pytest.raises(BadInputError) as caught:
         SlurmEngine(6, options=[f"--mpi={told}"], executable=Path("/engine")).command()
     assert f"set to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
-
-
-def test_a_slurm_without_the_needed_interface_is_named(in_a_job: Path) -> None:
-    tool(in_a_job, "srun", r"printf 'MPI plugin types are...\n\tnone\n\tpmi2\n' >&2")
-    with pytest.raises(EnvironmentLacksError) as caught:
-        SlurmEngine(6, executable=Path("/engine")).command()
-    assert "uses pmix" in caught.value.what and "none, pmi2" in caught.value.why
 
 
 def test_outside_an_allocation_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,8 @@ def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson)
 
     Without DIR, list all settings that strakes knows, without values.
     """
+    from strakes.control.knob import catalogue
     from strakes.control.knob_change import Reading, in_force, read
-    from strakes.control.knob_loader import catalogue
     from strakes.targets.registry import detect
 
     used: dict[str, Mapping[str, str]] = {}

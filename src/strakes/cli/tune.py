@@ -25,7 +25,7 @@ def command(
         "Try only these levels of the setting NAME. May be repeated.", default=(), metavar="NAME=LEVEL,..."
     ),
     knobs: tuple[str, ...] = option(
-        "Also vary the system setting NAME. May be repeated.", default=(), metavar="NAME[=VALUE,...]"
+        "Also vary the system setting NAME. May be repeated.", default=(), metavar="NAME=VALUE,..."
     ),
     options: Measuring,
 ) -> int:
@@ -65,12 +65,12 @@ def command(
 
 
 def _levels(option: str, words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Parse words of the form NAME=LEVEL,LEVEL, for --knobs also NAME. Raises BadInputError for any other form."""
+    """Parse words of the form NAME=LEVEL,LEVEL. Raises BadInputError for any other form."""
     chosen: dict[str, tuple[str, ...]] = {}
     for word in words:
-        name, equals, values = word.partition("=")
+        name, _, values = word.partition("=")
         levels = tuple(value.strip() for value in values.split(",") if value.strip())
-        if not name or (not levels and (equals or option != "--knobs")):
+        if not name or not levels:
             remedy = f"Write, for example, {option} transfer=64KiB,1MiB."
             raise BadInputError(f"expected NAME=LEVEL,..., not {word!r}", remedy=remedy)
         if name in chosen:

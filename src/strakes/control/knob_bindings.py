@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from functools import cache, cached_property
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.control.knob import Knob
-from strakes.control.knob_loader import PLACEHOLDERS
+from strakes.control.knob import PLACEHOLDERS, Knob
 from strakes.control.knob_place import KnobPlace
 from strakes.targets.block_device import block_device_of
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Runner

@@ -11,10 +11,9 @@ from pathlib import Path
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.files import default_root
 from strakes.control import knob_hold as hold
-from strakes.control.knob import Knob
+from strakes.control.knob import Knob, catalogue, find
 from strakes.control.knob_bindings import Bindings, knobs_of, reason, remembering
 from strakes.control.knob_journal import KnobJournal
-from strakes.control.knob_loader import catalogue, find
 from strakes.control.knob_place import KnobPlace, values_in_force
 from strakes.control.knob_restore import Restored, command_line, settle
 from strakes.targets.command import Runner

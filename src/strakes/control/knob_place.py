@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -157,19 +156,6 @@ class KnobPlace:
             if done.status != 0:
                 raise self._refusal(done, "cannot be unset" if value is None else f"is not set to {value}")
 
-    def still_writing(self, value: str | None) -> tuple[int, ...]:
-        """Return the processes that write the value; they may outlive a killed strakes."""
-        if self.file:
-            return ()
-        words = self.unset_words if value is None else self._words(value)
-        if self.host:
-            words = Servers(self.servers).argv(self.host, words)
-        # Without the first word, since a script appears with its interpreter.
-        end = b"\0" + b"\0".join(map(os.fsencode, words[1:])) + b"\0"
-        return tuple(
-            pid for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))) if _command_line(pid).endswith(end)
-        )
-
     def _words(self, value: str) -> tuple[str, ...]:
         return tuple(word.replace("{place}", self.name).replace("{value}", value) for word in self.write_words)
 
@@ -228,9 +214,3 @@ class KnobPlace:
             return BadInputError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)
         remedy = "Check that the servers answer, then try again."
         return MeasurementError(f"{self.knob} {what}", where=where, why=why, remedy=remedy)
-
-
-def _command_line(pid: int) -> bytes:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""

@@ -15,7 +15,7 @@ from pathlib import Path
 from strakes.base.errors import StrakesError
 from strakes.base.processes import commands_of
 from strakes.control.knob_hold import give_back
-from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, open_journals, sweep
+from strakes.control.knob_journal import JournalEntry, JournalState, KnobJournal, Outcome, Owner, open_journals, sweep
 from strakes.control.knob_place import KnobPlace, PlaceGoneError
 from strakes.targets.command import DEFAULT_TIMEOUT_S, CommandTimeout, Runner, run
 
@@ -91,7 +91,9 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
     if journal is None:
         return []  # another process restores it
     try:
-        _outlive_commands(state)
+        for number in _left_commands(state.owner, _COMMANDS_END_S):
+            with suppress(OSError):
+                os.kill(number, signal.SIGKILL)
         # Its process may have ended between restoring a value and removing its record.
         for place in {entry.place.key: entry.place for entry in state.entries if entry.outcome}.values():
             _give_back_closed(root, place)
@@ -100,18 +102,13 @@ def restore_journal(root: Path, state: JournalState, *, keep: bool = False, ask:
         journal.release()
 
 
-def _outlive_commands(state: JournalState) -> None:
-    """Wait for commands of a killed process, then kill them: one may still change the setting."""
-    owner, ends_s = state.owner, time.monotonic() + _COMMANDS_END_S
-    if owner.host != socket.gethostname() or not owner.this_boot:
-        return
-    while left := commands_of(owner.pid, owner.started):
-        if time.monotonic() > ends_s:
-            for number in left:
-                with suppress(OSError):
-                    os.kill(number, signal.SIGKILL)
-            return
+def _left_commands(owner: Owner, patience_s: float) -> tuple[int, ...]:
+    """Wait for the commands of a process; return those that still run, which may change a setting yet."""
+    ends_s = time.monotonic() + patience_s
+    here = owner.host == socket.gethostname() and owner.this_boot
+    while (left := commands_of(owner.pid, owner.started) if here else ()) and time.monotonic() < ends_s:
         time.sleep(_TICK_S)
+    return left
 
 
 def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner = run) -> list[Restored]:
@@ -149,8 +146,8 @@ def settle(root: Path, journal: KnobJournal, *, keep: bool = False, ask: Runner 
 
 def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, ask: Runner) -> Restored:
     place = entry.place
-    if not entry.known and (pids := _still_writing(entry)):
-        why = f"the command that changes it is still running: process {', '.join(map(str, pids))}"
+    if not entry.known and (left := _left_commands(state.owner, DEFAULT_TIMEOUT_S)):
+        why = f"a command that may change it is still running: process {', '.join(map(str, left))}"
         return _outcome(state.id, entry, "not put back", None, why)
     try:
         value = place.read(ask)
@@ -174,14 +171,6 @@ def _put_back(journal: KnobJournal, state: JournalState, entry: JournalEntry, as
         why = f"the system adjusted {_shown(entry.before)} to {_shown(now)}"
         return _outcome(journal.id, entry, "not put back", now, why)
     return _settle(journal, entry, "restored", now)
-
-
-def _still_writing(entry: JournalEntry) -> tuple[int, ...]:
-    """Return the processes that still write the place after a time-out."""
-    deadline = time.monotonic() + DEFAULT_TIMEOUT_S
-    while (pids := entry.place.still_writing(entry.wanted)) and time.monotonic() < deadline:
-        time.sleep(_TICK_S)
-    return pids
 
 
 def _keep(journal: KnobJournal, entry: JournalEntry, ask: Runner) -> Restored:

@@ -46,7 +46,7 @@ def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engi
     if launch.launcher == "slurm":
         from strakes.runs.slurm import SlurmEngine
 
-        return SlurmEngine(processes(launch), launch.hosts, launch.ranks_per_node, launch.options, log=log)
+        return SlurmEngine(processes(launch), launch.hosts, launch.ranks_per_node, log=log, options=launch.options)
     if launch.launcher == "command":
         from strakes.runs.template import TemplateEngine
 

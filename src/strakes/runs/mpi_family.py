@@ -134,36 +134,14 @@ def pmi_of_libraries(listing: str) -> Pmi | None:
     return "pmi2" if _MPICH.search(listing) else None
 
 
-def offered_pmis(listing: str) -> frozenset[str]:
-    """From what ``srun --mpi=list`` says.
-
-    >>> listed = "MPI plugin types are...\\n\\tpmix\\n\\tnone\\nspecific pmix plugin versions available: pmix_v4"
-    >>> sorted(offered_pmis(listed))
-    ['none', 'pmix', 'pmix_v4']
-    """
-    names: set[str] = set()
-    for line in listing.splitlines():
-        before, colon, after = line.rpartition(":")
-        if colon and "version" in before:
-            names.update(name.strip() for name in after.split(","))
-        elif re.fullmatch(r"\s+\w+", line):
-            names.add(line.strip())
-    return frozenset(names)
-
-
 def chosen_pmi(options: Sequence[str]) -> str:
     """Return what ``--mpi`` among srun's options says last; empty where nothing does.
 
     >>> chosen_pmi(["-p", "main", "--mpi=pmix_v4"]), chosen_pmi(["--mpi", "pmi2"]), chosen_pmi([])
     ('pmix_v4', 'pmi2', '')
     """
-    value = ""
-    for index, word in enumerate(options):
-        if word.startswith("--mpi="):
-            value = word.removeprefix("--mpi=")
-        elif word == "--mpi" and index + 1 < len(options):
-            value = options[index + 1]
-    return value
+    given = re.findall(r"(?:^| )--mpi[= ](\S+)", " ".join(options))
+    return str(given[-1]) if given else ""
 
 
 def fits_pmi(spoken: Pmi, launcher: str) -> bool:

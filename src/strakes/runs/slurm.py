@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
-from strakes.runs.mpi_family import chosen_pmi, find_mpi_engine, fits_pmi, offered_pmis, pmi_of
-from strakes.targets import command
+from strakes.runs.mpi_family import chosen_pmi, find_mpi_engine, fits_pmi, pmi_of
 
-_ASK_S = 20.0
 # srun's message about the first task that failed; for tasks that srun then killed it says "Terminated".
 _NAMED = re.compile(r"srun: error: (?P<host>[^\s:]+): tasks? (?P<rank>\d+)\S*: (?!Terminated)")
 # srun's message about a failed node of the step.
@@ -68,17 +66,7 @@ def tasks_in_allocation(hosts: Sequence[str], ranks_per_node: int | None) -> int
 class SlurmEngine(MpiEngine):
     """``options`` are further words for srun."""
 
-    def __init__(
-        self,
-        ranks: int,
-        hosts: Sequence[str] = (),
-        ranks_per_node: int | None = None,
-        options: Sequence[str] = (),
-        executable: Path | None = None,
-        log: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(ranks, hosts, ranks_per_node, executable=executable, log=log, options=options)
-        self._gone: dict[str, str | int] = {}
+    _gone: Mapping[str, str | int] = {}
 
     def command(self) -> Sequence[str]:
         """Return the srun command of all ranks.
@@ -89,14 +77,16 @@ class SlurmEngine(MpiEngine):
         srun = find_srun()
         allocation()
         engine = self._executable or find_mpi_engine()
-        language = _language(srun, engine, self._options)
+        language = _language(engine, self._options)
         start = [*placed(srun, self._ranks, self._hosts, self._ranks_per_node), *language, *self._options]
         return [*start, str(engine), "--expect-ranks", str(self._ranks)]
 
     @property
     def remedy(self) -> str:
         """Advice for when srun does not start the engine."""
-        return "Check that srun can start a program on these nodes: srun hostname"
+        spoken = pmi_of(self._executable or find_mpi_engine())
+        pmi = f" The engine's MPI needs {spoken}; srun --mpi=list shows what this Slurm supports." if spoken else ""
+        return f"Check that srun can start a program on these nodes: srun hostname.{pmi}"
 
     def _lost(self, hello: Hello | None) -> Mapping[str, str | int]:
         return self._gone or super()._lost(hello)
@@ -112,15 +102,10 @@ class SlurmEngine(MpiEngine):
 
 def find_srun() -> Path:
     """Return the path of srun. Raises EnvironmentLacksError if it is not on PATH."""
-    return slurm_tool("srun")
-
-
-def slurm_tool(name: str) -> Path:
-    """Return the path of a program of Slurm. Raises EnvironmentLacksError if it is not on PATH."""
-    found = shutil.which(name)
+    found = shutil.which("srun")
     if found is None:
         remedy = "Load the Slurm client of your site."
-        raise EnvironmentLacksError(f"{name} is missing", where="PATH", why="no program of that name", remedy=remedy)
+        raise EnvironmentLacksError("srun is missing", where="PATH", why="no program of that name", remedy=remedy)
     return Path(found)
 
 
@@ -136,11 +121,8 @@ def placed(srun: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | N
     return [*words, f"--nodes={len(hosts)}", f"--nodelist={','.join(hosts)}"] if hosts else words
 
 
-def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
-    """``--mpi`` as the engine's MPI needs it.
-
-    Raises BadInputError where another one was chosen, EnvironmentLacksError where srun lacks it.
-    """
+def _language(engine: Path, options: Sequence[str]) -> list[str]:
+    """``--mpi`` as the engine's MPI needs it. Raises BadInputError where another one was chosen."""
     spoken = pmi_of(engine)
     chosen = chosen_pmi(options)
     if spoken is None:
@@ -153,18 +135,5 @@ def _language(srun: Path, engine: Path, options: Sequence[str]) -> list[str]:
             where=str(engine),
             why="each process would run alone or fail",
             remedy=f"Use --mpi={spoken}, or leave out --mpi so that strakes chooses.",
-        )
-    try:
-        listed = command.run([str(srun), "--mpi=list"], _ASK_S)
-    except command.CommandTimeout:
-        return [f"--mpi={spoken}"]
-    there = offered_pmis(listed.stdout + listed.stderr)
-    if there and spoken not in there:
-        raise EnvironmentLacksError(
-            f"srun cannot start the engine, whose MPI uses {spoken}",
-            where=str(srun),
-            why=f"this Slurm supports {', '.join(sorted(there))} (srun --mpi=list)",
-            remedy="Use --launcher mpi inside the allocation, or build the engine for an MPI that this Slurm "
-            "supports (docs/guide/mpi.md).",
         )
     return [f"--mpi={spoken}"]

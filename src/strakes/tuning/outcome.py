@@ -15,11 +15,10 @@ from strakes.model.portrait import IntervalOf, Setting
 from strakes.runs.records import Visit
 from strakes.runs.run import Run
 from strakes.stats.interval import Estimate
-from strakes.tuning import record
 from strakes.tuning.advise_app import App, app_from_text
 from strakes.tuning.advise_choose import Choice, Chosen, What
 from strakes.tuning.advise_paste import Paste, pastes
-from strakes.tuning.trial import observed
+from strakes.tuning.trial import confirmation_of, observed, preparation_of, usual_of
 from strakes.tuning.tune_bottleneck import Bottleneck, bottlenecks
 from strakes.tuning.tune_effects import Effects, StepBack, effects
 from strakes.tuning.tune_offers import (
@@ -204,7 +203,7 @@ class TuningOutcome:
 
 def outcome_of(run: Run) -> TuningOutcome:
     """Read a search. Raises BadInputError for another kind of run, or one without a trial."""
-    preparation = record.preparation_of(run)
+    preparation = preparation_of(run)
     if run.manifest.get("kind") != "tune" or preparation is None or not run.visits:
         remedy = "strakes runs lists the runs and their kinds."
         raise BadInputError("this run is not a search with at least one trial", where=run.id, remedy=remedy)
@@ -212,8 +211,8 @@ def outcome_of(run: Run) -> TuningOutcome:
     options = run.manifest["options"]
     app = app_from_text(options["app"], str(run.manifest["name"]))
     rules = Rules(confidence=float(options["confidence"]))
-    told = observed(app, space, run.visits, record.usual_of(run))
-    search = Search(space, int(options["seed"]), rules, told, record.confirmation_of(run))
+    told = observed(app, space, run.visits, usual_of(run))
+    search = Search(space, int(options["seed"]), rules, told, confirmation_of(run))
     return TuningOutcome(run, app, search, scale)
 
 

@@ -20,10 +20,17 @@ from strakes.survey.request import ProgressDisplay
 from strakes.targets.calls import UnansweredError
 from strakes.targets.registry import detect
 from strakes.targets.target import Target
-from strakes.tuning import record
 from strakes.tuning.here import look, without_refused_layouts
 from strakes.tuning.request import KIND, TuningRequest
-from strakes.tuning.trial import Bench, knob_factors, observed
+from strakes.tuning.trial import (
+    Bench,
+    confirmation_of,
+    knob_factors,
+    observed,
+    preparation_of,
+    space_event,
+    usual_of,
+)
 from strakes.tuning.tune_offers import narrowed, offers
 from strakes.tuning.tune_plans import TrialSize, has_shares, seconds_per_byte
 from strakes.tuning.tune_search import Rules, Search, Trial
@@ -80,8 +87,8 @@ class _Session:
         # The shares of the stages are of what the look at the target left, half of the budget at least.
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
-        self.usual_s: Mapping[str, float] = record.usual_of(writer.run)
-        self.history = Search(space, request.seed, rules, confirmation=record.confirmation_of(writer.run))
+        self.usual_s: Mapping[str, float] = usual_of(writer.run)
+        self.history = Search(space, request.seed, rules, confirmation=confirmation_of(writer.run))
         self.confirmation_kept = self.history.confirmation is not None
         for observation in observed(request.app, space, self.visits, self.usual_s):
             self.history.tell(observation)
@@ -90,7 +97,7 @@ class _Session:
         """Return the space, the amounts and the rules; a resumed run has them in its records."""
         request = self.request
         rules = Rules(confidence=request.confidence)
-        stored = record.preparation_of(self.writer.run)
+        stored = preparation_of(self.writer.run)
         if stored is not None:
             space, scale = stored
             space, _ = without_refused_layouts(space, self.site.places)
@@ -108,7 +115,7 @@ class _Session:
         scale = replace(here.scale, seed=request.seed)
         facts = {key: value for key, value in here.facts.items() if key != "path"}
         self.writer.append_event(FactsFound({**facts, "path": str(here.facts["path"])}))
-        self.writer.append_event(record.space_event(space, scale, (*here.why_not, *refused, *not_given)))
+        self.writer.append_event(space_event(space, scale, (*here.why_not, *refused, *not_given)))
         return space, scale, rules
 
     def search(self) -> None:

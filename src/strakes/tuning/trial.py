@@ -1,11 +1,10 @@
-"""One trial on the target, with its knobs set, and its record in the store."""
+"""One trial on the target, with its knobs set, and the records of a search in the store."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from math import inf
+from dataclasses import asdict, dataclass, replace
 from typing import cast
 
 from strakes.base.errors import BadInputError, StrakesError
@@ -13,18 +12,18 @@ from strakes.control.knob import Knob
 from strakes.control.knob_change import changed, read
 from strakes.model.cell import Cell, Measure
 from strakes.model.portrait import Setting
-from strakes.runs.records import Visit
+from strakes.model.record import from_record
+from strakes.runs.records import ConfirmationBegun, SpaceSearched, UsualTimes, Visit
+from strakes.runs.run import Run
 from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.targets.description import Interruption
 from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
 from strakes.tuning.tune_plans import TrialSize, goodness, layout_of, phase_name, plan_of
-from strakes.tuning.tune_search import Rules, Stage, Trial, TrialResult
-from strakes.tuning.tune_space import Factor, SearchSpace
+from strakes.tuning.tune_search import Confirmation, Rules, Stage, Trial, TrialResult
+from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
 
-# Multiples of the present value that are tried if none are given.
-_TIMES = (0.25, 1, 4)
 # The level of a knob without a value.
 _NOT_SET = "not set"
 
@@ -46,7 +45,7 @@ def knob_factors(target: Target, wanted: Mapping[str, tuple[str, ...]]) -> tuple
             raise BadInputError(what, where=where, why=reading.why or why, remedy="strakes knobs list DIR")
         present = _NOT_SET if now is None else knob.canonical(now)
         values = [present]
-        for value in wanted[knob.name] or _guesses(knob, present):
+        for value in wanted[knob.name]:
             canonical = knob.parse(value)
             why = "" if canonical == present else _why_not(target, knob, canonical)
             if why:
@@ -70,17 +69,6 @@ def as_set(target: Target, settings: Mapping[str, Setting], default: Mapping[str
     }
     with changed(target, values) if values else nullcontext():
         yield
-
-
-def _guesses(knob: Knob, present: str) -> list[str]:
-    if knob.choices:
-        return list(knob.choices)
-    if knob.kind not in ("integer", "bytes") or present == _NOT_SET:
-        remedy = f"Write --knobs {knob.name}=VALUE,VALUE."
-        raise BadInputError(f"no values to try were given for {knob.name}", remedy=remedy)
-    least, most = (-inf if knob.least is None else knob.least), (inf if knob.most is None else knob.most)
-    tried = [max(1, int(int(present) * times)) for times in _TIMES]
-    return [str(value) for value in tried if least <= value <= most]
 
 
 def _why_not(target: Target, knob: Knob, value: str) -> str:
@@ -144,3 +132,39 @@ def observed(app: App, space: SearchSpace, visits: Sequence[Visit], usual_s: Map
 
 def _trial_of(visit: Visit, space: SearchSpace) -> Trial:
     return Trial(space.point(visit.settings), cast("Stage", visit.stage), visit.low)
+
+
+def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:
+    """Return the event that records the space before the first trial."""
+    amounts = asdict(scale)
+    per_node = amounts.pop("ranks_per_node")
+    factors = tuple(asdict(factor) for factor in space.factors)
+    return SpaceSearched(factors, tuple(space.points), amounts, per_node, tuple(not_tried))
+
+
+def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
+    """Return the inverse: the very space that was searched, whatever would be offered today."""
+    stored = next(iter(run.events_of(SpaceSearched)), None)
+    if stored is None:
+        return None
+    factors = tuple(from_record(Factor, factor) for factor in stored.factors)
+    names, points = [factor.name for factor in factors], set(stored.points)
+    searched = Constraint(
+        "it was not among those searched", lambda settings: tuple(settings[name] for name in names) in points
+    )
+    return SearchSpace(factors, (searched,)), TrialSize(**stored.scale, ranks_per_node=stored.ranks_per_node)
+
+
+def not_tried_of(run: Run) -> tuple[str, ...]:
+    """Return the settings that could not be tried, with the reasons."""
+    return tuple(text for event in run.events_of(SpaceSearched) for text in event.not_tried)
+
+
+def usual_of(run: Run) -> dict[str, float]:
+    """Seconds for a byte of each phase by the default; empty where phases are not weighed."""
+    return next((dict(event.seconds_per_byte) for event in run.events_of(UsualTimes)), {})
+
+
+def confirmation_of(run: Run) -> Confirmation | None:
+    """Return the planned confirmation, or None before it was fixed."""
+    return next((Confirmation(tuple(e.best.values()), e.runs) for e in run.events_of(ConfirmationBegun)), None)

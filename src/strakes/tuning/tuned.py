@@ -15,6 +15,7 @@ from strakes.stats.interval import median, median_interval
 from strakes.survey.analysis_warnings import load_before
 from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
+from strakes.tuning.trial import not_tried_of
 from strakes.tuning.tune_plans import phase_name
 from strakes.tuning.tune_words import named, shown
 
@@ -270,15 +271,13 @@ def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
 
 
 def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
-    from strakes.tuning import record
-
     warnings = []
     if not outcome.search.uses_low:
         correlation = f"{outcome.search.rank_correlation:.2f}"
         text = f"short runs with part of the data rank settings differently from full runs (correlation {correlation})"
         remedy = "The short runs were not used. Give a larger --budget instead."
         warnings.append(RunWarning("cheap-runs-misled", text, remedy))
-    not_tried = record.not_tried_of(outcome.run)
+    not_tried = not_tried_of(outcome.run)
     if not_tried:
         remedy = "strakes target DIR and strakes doctor show the available settings."
         warnings.append(RunWarning("not-tried", "; ".join(not_tried), remedy))

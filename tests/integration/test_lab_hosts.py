@@ -176,12 +176,11 @@ def test_a_study_runs_across_four_hosts(hosts: Hosts, study: str, ranks: set[int
     assert not hosts.left()
 
 
-def test_nodes_and_their_clocks_are_compared(hosts: Hosts) -> None:
+def test_nodes_are_compared(hosts: Hosts) -> None:
     done = hosts.strakes("doctor", hosts.directory, "--hosts", "n1,n2,n3,n4", "--json", "-")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     assert [node["host"] for node in document["nodes"]] == ["n1", "n2", "n3", "n4"]
-    assert all(node["clock_ahead_s"] == 0.0 for node in document["nodes"])
     assert not hosts.left()
 
 

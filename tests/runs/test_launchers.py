@@ -77,16 +77,16 @@ def test_a_command_template_is_filled_in() -> None:
     ("template", "hosts", "complaint"),
     [
         ("jsrun -n {ranks}", (), "lacks {engine}"),
-        ("jsrun -n {tasks} {engine}", (), "cannot be filled in"),
-        ("jsrun -n {ranks} {engine}", ("a",), "would have no effect"),
+        ("jsrun -n {tasks} {engine}", (), "no {tasks}"),
+        ("jsrun -n {ranks} {engine}", ("a",), "lacks {hosts}"),
         ("jsrun -r {ranks_per_node} {engine}", (), "--ranks-per-node"),
-        ("jsrun '{engine}", (), "cannot be read"),
+        ("jsrun '{engine}", (), "No closing quotation"),
     ],
 )
 def test_a_template_that_cannot_do_it_is_refused(template: str, hosts: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(BadInputError) as caught:
         TemplateEngine(template, 4, hosts, executable=Path("/engine")).command()
-    assert complaint in caught.value.what
+    assert complaint in caught.value.why
 
 
 def test_a_command_alone_chooses_its_launcher() -> None:

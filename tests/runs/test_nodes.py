@@ -1,4 +1,4 @@
-"""Facts about the nodes of a launch, and differences: versions, directories, memory and clocks."""
+"""Facts about the nodes of a launch, and differences: versions, directories and memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ NODES = [replace(USUAL, host=f"n{number}") for number in range(1, 5)]
 SEEN = {
     "file_system": "lustre",
     "source": "mgs:/work",
-    "mount_point": "/work",
     "read_only": False,
     "content": "token",
 }
@@ -53,12 +52,6 @@ def test_little_memory_is_reported_but_not_wrong() -> None:
     assert found(poor) == [("n1", "free memory 2 GiB, usual among them is 20 GiB", False)]
 
 
-def test_a_clock_offset_is_reported_with_its_size() -> None:
-    assert found(replace(NODES[3], clock_ahead_s=-2.5)) == [
-        ("n4", "its wall clock is at least 2.5 s behind this host's", False)
-    ]
-
-
 def launcher(tmp_path: Path, body: str, hosts: tuple[str, ...] = ()) -> Launch:
     """Return a launcher that runs a shell script of this body with the command line of the module."""
     script = tmp_path / "launcher"
@@ -73,7 +66,7 @@ def test_a_node_prints_its_facts_and_what_it_sees_of_the_directory(tmp_path: Pat
     (tmp_path / "token").write_text("here")
     launch = launcher(tmp_path, 'echo a banner; exec "$@" n1')
     (node,), differing = examine(launch, str(tmp_path), "token", "here")
-    assert (node.host, node.clock_ahead_s, differing) == ("n1", 0.0, []) and node.cpus >= 1
+    assert (node.host, differing) == ("n1", []) and node.cpus >= 1
     assert node.seen is not None and node.seen["content"] == "here"
     _, (other,) = examine(launch, str(tmp_path), "token", "elsewhere")
     assert other.wrong and "another directory" in other.what
@@ -81,12 +74,6 @@ def test_a_node_prints_its_facts_and_what_it_sees_of_the_directory(tmp_path: Pat
     assert absent.wrong and "cannot be reached" in absent.what
     (node,), _ = examine(launch)
     assert node.seen is None
-
-
-def test_a_clock_outside_the_time_of_the_launch_is_an_offset(tmp_path: Path) -> None:
-    launch = launcher(tmp_path, """exec "$@" n1 | sed 's/"wall_s": [0-9]*/"wall_s": 1/'""")
-    (node,), (difference,) = examine(launch)
-    assert node.clock_ahead_s < -1e9 and "behind" in difference.what and not difference.wrong
 
 
 def test_lines_of_the_launcher_itself_are_left_out(tmp_path: Path) -> None:

@@ -188,10 +188,9 @@ def _print_nodes(nodes: Iterable[CheckedNode]) -> None:
     for node in nodes:
         seen = node.seen or {"why": "not checked: no DIR given"}
         where = seen.get("why") or f"{seen['file_system']} {seen['source']}"
-        clock = f"{node.clock_ahead_s:+.1f} s" if node.clock_ahead_s else "agrees"
         memory = format_bytes(node.memory_available_bytes)
-        rows.append((node.host, node.strakes, clock, str(node.cpus), memory, str(where)))
-    print_table(("host", "strakes", "clock", "processors", "free memory", "directory"), rows)
+        rows.append((node.host, node.strakes, str(node.cpus), memory, str(where)))
+    print_table(("host", "strakes", "processors", "free memory", "directory"), rows)
     say()
 
 

@@ -50,16 +50,14 @@ class Effective:
     @property
     def remarks(self) -> tuple[str, ...]:
         """Return a line for each place or daemon whose value differs from the wanted one."""
-        lines = []
-        for name, value in self.values.items():
-            if value is None or self.knob.canonical(value) != self.wanted:
-                adjusts = f": {self.knob.adjusts}" if self.knob.adjusts else ""
-                lines.append(f"{name} is {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}{adjusts}")
-        for name, value in self.in_force.items():
-            if self.knob.canonical(value) != self.wanted:
-                cause = "its own configuration or one of its options takes precedence"
-                lines.append(f"{name} uses {self.knob.shown(value)} instead of {self.knob.shown(self.wanted)}: {cause}")
-        return tuple(lines)
+        knob, cause = self.knob, "its own configuration or one of its options takes precedence"
+        found = [(f"{name} is", value, knob.adjusts) for name, value in self.values.items()]
+        found += [(f"{name} uses", value, cause) for name, value in self.in_force.items()]
+        return tuple(
+            f"{which} {knob.shown(value)} instead of {knob.shown(self.wanted)}{f': {why}' if why else ''}"
+            for which, value, why in found
+            if value is None or knob.canonical(value) != self.wanted
+        )
 
 
 class Change(dict[str, Effective]):

@@ -56,11 +56,8 @@ class Restored:
             "changed by others": f"left at {_shown(self.value)}, not put back to {_shown(self.before)}",
             "kept": f"stays at {_shown(self.value)} (before: {_shown(self.before)})",
         }.get(self.outcome, self.outcome)
-        return (
-            f"{self.knob}: {outcome}"
-            + (f": {self.why}" if self.why else "")
-            + (f" ({self.place})" if self.place != self.knob else "")
-        )
+        where = f" ({self.place})" if self.place != self.knob else ""
+        return f"{self.knob}: {outcome}{f': {self.why}' if self.why else ''}{where}"
 
 
 def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: Runner = run) -> tuple[Restored, ...]:
@@ -75,13 +72,11 @@ def restore(root: Path, *, target: str | None = None, keep: bool = False, ask: R
         life = state.life()
         if target is not None and state.target != target:
             continue
-        if life == "elsewhere" or (life == "alive" and not state.held):
-            why = f"by {state.owner}" + (
-                ": put it back on that host" if life == "elsewhere" else ", which is still running"
-            )
-            done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
-        else:
+        if life == "dead" or (life == "alive" and state.held):
             done += restore_journal(root, state, keep=keep, ask=ask)
+            continue
+        why = f"by {state.owner}{': put it back on that host' if life == 'elsewhere' else ', which is still running'}"
+        done += [_outcome(state.id, entry, "in use", None, why) for entry in state.open_entries]
     return tuple(done)
 
 

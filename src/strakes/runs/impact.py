@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from strakes.base.errors import BadInputError
-from strakes.base.units import KIB, format_bytes, format_value, parse_bytes
+from strakes.base.units import KIB, format_value, parse_bytes
 from strakes.model.record import Record
 
 # Slowest supported file system: below this rate no amount of a study fits its time.
@@ -54,29 +54,23 @@ def parse_impact(limits: Sequence[str]) -> Impact:
     rates: dict[str, float] = {}
     for text in (part.strip() for limit in limits for part in limit.split(",")):
         form = _LIMIT.fullmatch(text)
-        if form is None:
-            raise _unreadable(text)
-        what, least, in_words = (
-            ("operations_per_s", LEAST_OPERATIONS_PER_S, "5 ops/s")
-            if form["unit"]
-            else ("bytes_per_s", LEAST_BYTES_PER_S, f"{format_bytes(LEAST_BYTES_PER_S)}/s")
-        )
+        of_operations = form is not None and form["unit"]
+        what = "operations_per_s" if of_operations else "bytes_per_s"
+        least, in_words = (LEAST_OPERATIONS_PER_S, "5 ops/s") if of_operations else (LEAST_BYTES_PER_S, "256 KiB/s")
         try:
-            rate = float(form["number"] if form["unit"] else parse_bytes(form["number"]))
+            number = form["number"] if form else text
+            rate = float(number if of_operations else parse_bytes(number)) if form else math.nan
         except (BadInputError, ValueError):
-            raise _unreadable(text) from None
+            rate = math.nan
+        if not math.isfinite(rate):
+            raise BadInputError(f"not a limit: {text!r}", remedy="Write it like 200MiB/s or 5000ops/s.")
         if what in rates:
             remedy = "Give at most one limit for bytes and one for operations."
             raise BadInputError("--impact gives the same kind of limit twice", where=text, remedy=remedy)
-        if not math.isfinite(rate):
-            raise _unreadable(text)
-        if rate < least:
-            raise BadInputError("--impact is too low to measure with", where=text, remedy=f"Give at least {in_words}.")
-        if rate > MOST_PER_S:
-            raise BadInputError("--impact is higher than any file system can do", where=text, remedy="Leave it out.")
+        if not least <= rate <= MOST_PER_S:
+            wrong = "too low to measure with" if rate < least else "higher than any file system can do"
+            raise BadInputError(
+                f"--impact is {wrong}", where=text, remedy=f"Give at least {in_words}, or leave it out."
+            )
         rates[what] = rate
     return Impact(rates.get("bytes_per_s"), rates.get("operations_per_s"))
-
-
-def _unreadable(text: str) -> BadInputError:
-    return BadInputError(f"not a limit: {text!r}", remedy="Write it like 200MiB/s or 5000ops/s.")

@@ -10,7 +10,6 @@ import os
 import platform
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,8 +32,6 @@ _LATE_S = 10
 _VERSION_S = 10.0
 # Commands that run at once: mpiexec is started once for each host, so that the host that fails is known.
 _CONCURRENT_RUNS = 64
-# Wall clocks only date records. A larger offset makes logs of several nodes hard to compare.
-_CLOCK_LIMIT_S = 0.5
 # A node with less than this share of the median memory is reported.
 _SHARE = 0.7
 _MOST_TOKEN_BYTES = 256
@@ -43,7 +40,7 @@ _UPDATE = "Install the same version of strakes on all nodes."
 
 @dataclass(frozen=True)
 class CheckedNode:
-    """One node. ``seen``: its view of the directory. ``clock_ahead_s``: least offset of its wall clock from ours."""
+    """One node. ``seen``: its view of the directory."""
 
     host: str
     strakes: str
@@ -51,7 +48,6 @@ class CheckedNode:
     kernel: str
     cpus: int
     memory_available_bytes: int
-    clock_ahead_s: float = 0.0
     seen: Mapping[str, Any] | None = None
 
 
@@ -122,19 +118,15 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
 
 def _ask(command: Sequence[str]) -> tuple[list[CheckedNode], str]:
     """Run a command; return the nodes that answered, and the last line of an error."""
-    began = time.time()
     try:
         done = run(command, _START_S)
     except StrakesError as error:
         return [], f"{error.what}: {error.why}"
-    ended = time.time()
     nodes = []
     for line in done.stdout.splitlines():
         # A launcher prints lines of its own, which may be other JSON.
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
-            facts = json.loads(line)
-            wall_s = facts.pop("wall_s")
-            nodes.append(CheckedNode(**facts, clock_ahead_s=wall_s - min(max(wall_s, began), ended)))
+        with suppress(ValueError, TypeError):
+            nodes.append(CheckedNode(**json.loads(line)))
     return nodes, next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
 
 
@@ -152,12 +144,6 @@ def differences(nodes: Sequence[CheckedNode], content: str = "") -> list[Differe
         if node.memory_available_bytes < _SHARE * usual:
             own, others = format_bytes(node.memory_available_bytes), format_bytes(usual)
             differing.append(Difference(node.host, f"free memory {own}, usual among them is {others}", wrong=False))
-    for node in nodes:
-        if abs(node.clock_ahead_s) > _CLOCK_LIMIT_S:
-            side = "ahead of" if node.clock_ahead_s > 0 else "behind"
-            what = f"its wall clock is at least {abs(node.clock_ahead_s):.1f} s {side} this host's"
-            remedy = "Phases start together anyway; set the clock (NTP) so that the logs agree."
-            differing.append(Difference(node.host, what, wrong=False, remedy=remedy))
     return differing
 
 
@@ -215,9 +201,7 @@ def main(directory: str, file: str, host: str = "") -> None:
         memory_available_bytes=memory_sizes().get("MemAvailable", 0),
         seen=_look(Path(directory), file) if directory != "-" else None,
     )
-    facts = asdict(node)
-    del facts["clock_ahead_s"]
-    sys.stdout.write(json.dumps({**facts, "wall_s": time.time()}) + "\n")
+    sys.stdout.write(json.dumps(asdict(node)) + "\n")
 
 
 def _look(directory: Path, file: str) -> dict[str, Any]:
@@ -238,7 +222,6 @@ def _look(directory: Path, file: str) -> dict[str, Any]:
     return {
         "file_system": mount.file_system,
         "source": mount.source,
-        "mount_point": mount.mount_point,
         "read_only": "ro" in mount.options,
         "content": content,
     }

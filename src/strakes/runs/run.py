@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
@@ -196,7 +196,7 @@ def summary_of(path: Path) -> RunSummary:
     try:
         manifest = run.manifest
     except (StrakesError, OSError):
-        return RunSummary(path.name, "", "", "", "", "damaged", _begun(path.name), path)
+        return RunSummary(path.name, "", "", "", "", "damaged", "", path)
     try:
         mount = run.environment.get("mount", {})
     except (StrakesError, OSError):
@@ -207,18 +207,6 @@ def summary_of(path: Path) -> RunSummary:
     file_system = str(mount.get("file_system", ""))
     texts = manifest["kind"], manifest["name"], run.directories, file_system
     return RunSummary(run.id, *texts, status, manifest["created"], path)
-
-
-def _begun(run: str) -> str:
-    """Return the start time in a run's id, or an empty text if it has none.
-
-    >>> _begun("20261121-031339-survey-1f2a"), _begun("mine")
-    ('2026-11-21T03:13:39+00:00', '')
-    """
-    try:
-        return datetime.strptime(run[: len("20261121-031339")], "%Y%m%d-%H%M%S").replace(tzinfo=UTC).isoformat()
-    except ValueError:
-        return ""
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from strakes.base.version import __version__
 from strakes.runs.run import Run, RunSummary, summary_of
 from strakes.runs.store_files import of_another_user, store_error, write_json
 from strakes.runs.writer import RunWriter, utc_now
-from strakes.targets.marker import MARKER_NAME
 from strakes.targets.removal import remove_tree
 
 _LIST_THEM = "strakes runs lists the runs."
@@ -56,7 +55,7 @@ class Store:
     ) -> RunWriter:
         """Begin a new run.
 
-        Raises BadInputError for a store inside a workspace, EnvironmentLacksError if it cannot be written.
+        Raises BadInputError for a missing target, EnvironmentLacksError if the store cannot be written.
         An imported run was measured before (``measured_at``) and perhaps on a target that is not here (``elsewhere``).
         """
         try:
@@ -65,7 +64,6 @@ class Store:
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise BadInputError("the directory to measure cannot be reached", where=str(target), why=why) from error
-        self._refuse_workspace()
         path = self._new_directory(name)
         try:
             write_json(path / "environment.json", environment)
@@ -114,7 +112,6 @@ class Store:
                 why=f"it ran: {' '.join(Run(summary.path).manifest.get('command', []))}",
                 remedy="Resume it with the same directory and options, or start a new run without --resume.",
             )
-        self._refuse_workspace()
         writer = RunWriter(summary.path)
         try:
             writer.mark_running()
@@ -188,18 +185,6 @@ class Store:
                     return path
         except OSError as error:
             raise store_error(error, self.root) from error
-
-    def _refuse_workspace(self) -> None:
-        """Refuse a store inside a workspace, which is removed when its run ends."""
-        place = Path(os.path.realpath(self.root))
-        for ancestor in (place, *place.parents):
-            if os.path.lexists(ancestor / MARKER_NAME):
-                raise BadInputError(
-                    "the store is inside a directory of a run",
-                    where=str(self.root),
-                    why=f"{ancestor} is removed when that run ends",
-                    remedy="Set STRAKES_STORE to a directory elsewhere.",
-                )
 
 
 @contextmanager

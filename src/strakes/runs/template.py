@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from strakes.base.errors import BadInputError
@@ -49,52 +49,23 @@ class TemplateEngine(MpiEngine):
 def filled(
     template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str], ranks_per_node: int | None
 ) -> list[str]:
-    """Return the command as a list of arguments. Raises BadInputError if the template lacks a requested option.
+    """Return the command as a list of arguments. Raises BadInputError if it cannot do what the options ask for.
 
     >>> filled("jsrun -n {ranks} -r{ranks_per_node} {engine}", ["/e", "--expect-ranks", "8"], 8, [], 4)
     ['jsrun', '-n', '8', '-r4', '/e', '--expect-ranks', '8']
     """
+    nodes = len(hosts) or (-(-ranks // ranks_per_node) if ranks_per_node else None)
+    values = {"ranks": ranks, "ranks_per_node": ranks_per_node, "nodes": nodes, "hosts": ",".join(hosts)}
+    lacking = [name for name, value in values.items() if value is None and f"{{{name}}}" in template]
     try:
         words = shlex.split(template)
-    except ValueError as error:
-        raise BadInputError(
-            "the launcher's command cannot be read", where=template, why=str(error), remedy=f"Write it like {_EXAMPLE}"
-        ) from error
-    if _ENGINE not in words:
-        raise BadInputError("the launcher's command lacks {engine}", where=template, remedy=f"Write it like {_EXAMPLE}")
-    if hosts and "{hosts}" not in template:
-        raise BadInputError(
-            "--hosts would have no effect",
-            where=template,
-            why="the launcher's command does not contain {hosts}",
-            remedy="Add {hosts} to it.",
-        )
-    nodes = len(hosts) or (-(-ranks // ranks_per_node) if ranks_per_node else None)
-    values: dict[str, object] = {
-        "ranks": ranks,
-        "ranks_per_node": ranks_per_node,
-        "nodes": nodes,
-        "hosts": ",".join(hosts),
-    }
-    command: list[str] = []
-    for word in words:
-        command += engine if word == _ENGINE else [_filled(word, values, template)]
-    return command
-
-
-def _filled(word: str, values: Mapping[str, object], template: str) -> str:
-    try:
-        text = word.format_map(values)
+        if lacking:
+            raise ValueError(f"{{{lacking[0]}}} needs --ranks-per-node N")
+        if _ENGINE not in words or (hosts and "{hosts}" not in template):
+            raise ValueError("it lacks {hosts}" if _ENGINE in words else "it lacks {engine}")
+        return [part for word in words for part in (engine if word == _ENGINE else [word.format_map(values)])]
     except (KeyError, ValueError, IndexError) as error:
         known = ", ".join(f"{{{name}}}" for name in ("engine", *values))
-        raise BadInputError(
-            "the launcher's command cannot be filled in",
-            where=template,
-            why=f"{word!r}: {error}",
-            remedy=f"The names are {known}.",
-        ) from error
-    for name, option in (("ranks_per_node", "--ranks-per-node N"), ("nodes", "--ranks-per-node N, or --hosts")):
-        if f"{{{name}}}" in word and values[name] is None:
-            what = f"the launcher's command needs {option}"
-            raise BadInputError(what, where=template, why=f"it has {{{name}}}", remedy=f"Add {option}.")
-    return text
+        why = f"there is no {{{error.args[0]}}}" if isinstance(error, KeyError) else str(error)
+        remedy = f"Write it like {_EXAMPLE}. It may have {known}."
+        raise BadInputError("the launcher's command cannot be used", where=template, why=why, remedy=remedy) from error

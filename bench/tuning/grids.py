@@ -46,7 +46,6 @@ class Grid:
     app: App
     able: Abilities
     only: Mapping[str, Sequence[Setting]]
-    low_share: float
     phase_s: float = 1.0
     searched: tuple[int, ...] = (308, 308, 308)
     held_out: tuple[int, ...] = (48, *(24 for _ in range(11)))
@@ -65,7 +64,6 @@ GRIDS = (
         app_from_text(_CHECKPOINT.format(files="shared", ranks=16), "checkpoint"),
         Abilities(16, 512 * KIB, interfaces=tuple(INTERFACES)),
         {},
-        0.25,
     ),
     # CephFS places objects at random. Many small objects load the data targets evenly, so that repetitions are similar.
     Grid(
@@ -80,7 +78,6 @@ GRIDS = (
             "transfer_bytes": (32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
             "interface": ("posix", "posix direct"),
         },
-        0.25,
         searched=(360, 360, 360),
         held_out=(48, *(24 for _ in range(9))),
         layout=Layout(256 * KIB, 1, object_bytes=256 * KIB),
@@ -95,7 +92,6 @@ GRIDS = (
             "transfer_bytes": (16 * KIB, 32 * KIB, 64 * KIB, 128 * KIB, 256 * KIB, 512 * KIB),
             "interface": ("posix", "posix direct", "stdio"),
         },
-        0.25,
         phase_s=0.6,
         searched=(144, 144, 144),
         held_out=(24, *(12 for _ in range(7))),

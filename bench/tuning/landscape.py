@@ -26,20 +26,19 @@ from strakes.tuning.tune_space import Point
 
 PLACE = Path(__file__).parent.parent / "landscapes"
 _LIMIT_S = 60.0
-# Number of blocks with additional cheap runs, which use ``low_share`` of the data.
-LOW_BLOCKS = 1
+# Data of a rank, as a multiple of the largest transfer; twice as many take twice as long to measure.
+_TRANSFERS_OF_A_RANK_TIMES = 4
 
 
 @dataclass
 class Landscape:
     """Values of each setting of a grid, by block, in B/s.
 
-    Searches draw from ``full`` (all data) and ``low`` (a share of the data). ``held`` are the held-out repetitions.
+    Searches draw from ``full``. ``held`` are the held-out repetitions.
     """
 
     grid: str
     full: list[dict[int, float]]
-    low: list[dict[int, float]]
     held: list[dict[int, float]]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,7 +46,7 @@ class Landscape:
 def begun(grid: Grid) -> Landscape:
     """Return an empty landscape."""
     count = len(grid.space.points)
-    return Landscape(grid.name, [{} for _ in range(count)], [{} for _ in range(count)], [{} for _ in range(count)])
+    return Landscape(grid.name, [{} for _ in range(count)], [{} for _ in range(count)])
 
 
 def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) -> bool:
@@ -63,12 +62,11 @@ def measure_block(grid: Grid, landscape: Landscape, directory: Path, seed: int) 
     started = time.monotonic()
     searched = block < len(grid.searched)
     numbers = foremost(landscape, sizes[block]) if block else list(range(len(grid.space.points)))
-    visits = [(number, False) for number in numbers] + [(number, True) for number in numbers if block < LOW_BLOCKS]
-    random.Random(f"{seed}/{block}").shuffle(visits)
+    random.Random(f"{seed}/{block}").shuffle(numbers)
     with running(grid, directory, seed) as runner:
-        for number, low in visits:
-            values = landscape.low if low else landscape.full if searched else landscape.held
-            values[number][block] = runner.value(grid.space.points[number], low=low)
+        for number in numbers:
+            values = landscape.full if searched else landscape.held
+            values[number][block] = runner.value(grid.space.points[number])
     seconds.append(round(time.monotonic() - started))
     landscape.facts = {"measured": time.strftime("%Y-%m-%d", time.gmtime()), "block_s": seconds}
     return True
@@ -97,12 +95,12 @@ class Runner:
         self, grid: Grid, places: LayoutDirectories, engine: LocalEngine, devices: Sequence[str], seed: int
     ) -> None:
         self._grid, self._places, self._engine, self._devices = grid, places, engine, devices
-        self._scale = TrialSize(grid.able.ranks, int(grid.able.data_bytes / grid.low_share), grid.phase_s, seed)
+        self._scale = TrialSize(grid.able.ranks, _TRANSFERS_OF_A_RANK_TIMES * grid.able.data_bytes, grid.phase_s, seed)
         self._runs = 0
 
-    def value(self, point: Point, *, low: bool) -> float:
+    def value(self, point: Point) -> float:
         settings = self._grid.space.settings(point)
-        plan = plan_of(self._grid.app, settings, self._scale, self._grid.low_share if low else 1.0)
+        plan = plan_of(self._grid.app, settings, self._scale)
         layout = layout_of(settings)
         for given in self._places.make([Cell("", "", {}, plan, (), layout=layout)]):
             if given.differences:
@@ -141,7 +139,6 @@ def save(landscape: Landscape, path: Path) -> None:
         "facts": dict(landscape.facts),
         "settings": [grid.space.settings(point) for point in grid.space.points],
         "full": rows(landscape.full),
-        "low": rows(landscape.low),
         "held": rows(landscape.held),
     }
     with gzip.GzipFile(path, "wb", mtime=0) as file:
@@ -170,5 +167,5 @@ def load(name: str, place: Path = PLACE) -> Landscape:
                     by_block[int(block)] = value
         return values
 
-    full, low, held = (by_setting(document[kind]) for kind in ("full", "low", "held"))
-    return Landscape(document["grid"], full, low, held, document["facts"])
+    full, held = (by_setting(document[kind]) for kind in ("full", "held"))
+    return Landscape(document["grid"], full, held, document["facts"])

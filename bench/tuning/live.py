@@ -11,7 +11,7 @@ from bench.tuning.grids import Grid
 from bench.tuning.landscape import PLACE, Runner, load, running
 from bench.tuning.worth import Worth
 from strakes.stats.ratios import paired_ratio
-from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
+from strakes.tuning.tune_search import Search, TrialResult
 
 KEPT = PLACE / "live.json"
 # Number of pairs of fresh runs: one with the setting found, one with the exhaustive search's best setting.
@@ -31,7 +31,7 @@ def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]
             for values, point in (
                 ((ours, search.best), (theirs, best)) if pair % 2 else ((theirs, best), (ours, search.best))
             ):
-                values[pair] = runner.value(point, low=False)
+                values[pair] = runner.value(point)
     ratio = paired_ratio(ours, theirs, _CONFIDENCE)
     assert ratio.interval is not None
     gain = search.gain
@@ -53,14 +53,10 @@ def live(grid: Grid, directory: Path, seed: int, share: float) -> dict[str, Any]
 
 
 def _searched(grid: Grid, runner: Runner, seed: int, budget: float) -> tuple[Search, float]:
-    search, spent = Search(grid.space, seed, Rules(low_share=grid.low_share)), 0.0
-
-    def cost(trial: Trial) -> float:
-        return (grid.low_share if trial.low else 1.0) / budget
-
-    while trials := search.next_block(spent / budget, cost):
+    search, spent = Search(grid.space, seed), 0.0
+    while trials := search.next_block(spent / budget, lambda _trial: 1 / budget):
         block = search.blocks
         for trial in trials:
-            search.tell(TrialResult(trial, block, runner.value(trial.point, low=trial.low)))
-            spent += cost(trial) * budget
+            search.tell(TrialResult(trial, block, runner.value(trial.point)))
+            spent += 1
     return search, spent

@@ -3,9 +3,7 @@
 Even seeds give additive effects: the logarithm of a value is the sum of main effects, interactions of pairs, and a
 small random term for each setting. Often a ceiling makes many settings nearly as good as the best. Odd seeds give
 costs: the time is the sum of several costs, each a function of one to three factors, with cliffs. Some settings are far
-slower, and some costs do not shrink with less data. In some landscapes caches absorb small amounts of data, so that
-good settings rank at random with less data. Repetitions scatter by 3 to 20 %, some are delayed by other load, blocks
-drift, and with less data all effects differ slightly.
+slower. Repetitions scatter by 3 to 20 %, some are delayed by other load, and blocks drift.
 """
 
 from __future__ import annotations
@@ -24,24 +22,20 @@ from strakes.tuning.tune_surrogate import Array, Numbers
 
 # Minimum and maximum number of settings of a landscape, similar to the real grids.
 _SETTINGS = (300, 420)
-# Scatter of repetitions with a quarter of the data, divided by the scatter with all data.
-_LOW_SCATTER = 1.5
 
 
 @dataclass(frozen=True)
 class MadeUp:
-    """A simulated landscape: logarithms of true values, with all data and with ``low_share`` of the data.
+    """A simulated landscape: logarithms of true values.
 
     ``scatter``, ``drift``: standard deviations of repetitions and of blocks. ``held_up``: share of delayed runs.
     """
 
     space: SearchSpace
     full: Array
-    low: Array
     scatter: float
     held_up: float
     drift: float
-    low_share: float = 0.25
 
 
 def made_up(seed: int) -> MadeUp:
@@ -55,16 +49,12 @@ def made_up(seed: int) -> MadeUp:
     )
     space = SearchSpace(tuple(factors))
     levels = np.array(space.points)
-    full, low = (_effects if seed % 2 == 0 else _costs)(chance, levels, shape, ordered)
-    for which, count in enumerate(shape):
-        low = low + 0.08 * chance.normal(size=count)[levels[:, which]]
+    full = (_effects if seed % 2 == 0 else _costs)(chance, levels, shape, ordered)
     scatter, held_up = float(chance.choice([0.03, 0.05, 0.08, 0.12, 0.2])), float(chance.choice([0, 0.05, 0.1]))
-    return MadeUp(space, full, low, scatter, held_up, float(chance.uniform(0, 0.06)))
+    return MadeUp(space, full, scatter, held_up, float(chance.uniform(0, 0.06)))
 
 
-def _effects(
-    chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]
-) -> tuple[Array, Array]:
+def _effects(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]) -> Array:
     full: Array = np.zeros(len(levels))
     for which, count in enumerate(shape):
         full += 0.25 * math.exp(chance.normal(0, 0.8)) * _one(chance, count, ordered[which])[levels[:, which]]
@@ -75,14 +65,12 @@ def _effects(
     if chance.random() < 0.6:
         ceiling, softness = np.quantile(full, chance.uniform(0.7, 0.98)), chance.uniform(0.03, 0.15)
         full = ceiling - softness * np.logaddexp(0, (ceiling - full) / softness)
-    full = full + chance.normal(size=len(full)) * chance.choice([0, 0.02, 0.05])
-    return full, full + math.log(chance.uniform(0.6, 1.2))
+    result: Array = full + chance.normal(size=len(full)) * chance.choice([0, 0.02, 0.05])
+    return result
 
 
-def _costs(
-    chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]
-) -> tuple[Array, Array]:
-    times, times_low = np.zeros(len(levels)), np.zeros(len(levels))
+def _costs(chance: np.random.Generator, levels: Numbers, shape: Sequence[int], ordered: Sequence[bool]) -> Array:
+    times: Array = np.zeros(len(levels))
     for _ in range(int(chance.integers(2, 5))):
         by = [
             int(which)
@@ -96,16 +84,12 @@ def _costs(
         for _ in range(int(chance.integers(0, 3))):
             cost = cost + _some(chance, levels, shape, ordered, 3) * chance.normal(0.2, 0.6)
         times += np.exp(cost)
-        times_low += np.exp(cost) * (1 if chance.random() < 0.25 else MadeUp.low_share)
     if chance.random() < 0.7:
         for _ in range(int(chance.integers(1, 4))):
             slow = np.where(_some(chance, levels, shape, ordered, 2), math.exp(chance.uniform(1, 4.5)), 1.0)
-            times, times_low = times * slow, times_low * slow
-    full = -np.log(times) + chance.normal(size=len(levels)) * chance.choice([0, 0.02, 0.05])
-    low = math.log(MadeUp.low_share) - np.log(times_low)
-    if chance.random() < 0.4:
-        low = low + chance.normal(size=len(levels)) * chance.uniform(0.1, 0.4)
-    return full, low
+            times = times * slow
+    result: Array = -np.log(times) + chance.normal(size=len(levels)) * chance.choice([0, 0.02, 0.05])
+    return result
 
 
 def _one(chance: np.random.Generator, count: int, ordered: bool) -> Array:
@@ -153,22 +137,19 @@ class MadeUpSampler:
         self.budget, self.spent = budget, 0.0
         self._drift, self._left = 0.0, 0
 
-    def value(self, point: Point, *, low: bool = False) -> float:
+    def value(self, point: Point) -> float:
         """Return the value of one repetition. Raises OutOfBudgetError."""
         landscape, chance = self._landscape, self._random
-        cost = landscape.low_share if low else 1.0
-        if self.spent + cost > self.budget + 1e-9:
+        if self.spent + 1 > self.budget + 1e-9:
             raise OutOfBudgetError
-        self.spent += cost
+        self.spent += 1
         if not self._left:
             self._drift, self._left = chance.gauss(0, landscape.drift), 6
         self._left -= 1
-        error = chance.gauss(0, landscape.scatter * (_LOW_SCATTER if low else 1))
+        error = chance.gauss(0, landscape.scatter)
         if chance.random() < landscape.held_up:
             error -= chance.expovariate(2)
-        return math.exp(
-            float((landscape.low if low else landscape.full)[landscape.space.numbers[point]]) + self._drift + error
-        )
+        return math.exp(float(landscape.full[landscape.space.numbers[point]]) + self._drift + error)
 
     def share(self, point: Point) -> float:
         """Return the true value of a setting as a share of the best."""

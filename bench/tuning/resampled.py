@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from bench.tuning.grids import Grid
 from bench.tuning.landscape import Landscape
 from bench.tuning.worth import Worth
-from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
+from strakes.tuning.tune_search import Search, TrialResult
 from strakes.tuning.tune_space import Point, SearchSpace
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ class Task(Protocol):
     @property
     def space(self) -> SearchSpace: ...
 
-    @property
-    def low_share(self) -> float: ...
-
 
 class Draws(Protocol):
     """A source of repetitions with a budget."""
@@ -38,7 +35,7 @@ class Draws(Protocol):
     budget: float
     spent: float
 
-    def value(self, point: Point, *, low: bool = False) -> float:
+    def value(self, point: Point) -> float:
         """Return the value of a repetition. Raises OutOfBudgetError."""
 
     def share(self, point: Point) -> float:
@@ -46,7 +43,7 @@ class Draws(Protocol):
 
 
 class Sampler:
-    """Draws measured repetitions and counts evaluations. With a share of the data, one counts as that share.
+    """Draws measured repetitions and counts evaluations.
 
     The held-out repetitions determine the quality of a setting.
     """
@@ -57,13 +54,12 @@ class Sampler:
         self._random = random.Random(seed)
         self.budget, self.spent = budget, 0.0
 
-    def value(self, point: Point, *, low: bool = False) -> float:
+    def value(self, point: Point) -> float:
         """Return a measured value, drawn at random. Raises OutOfBudgetError."""
-        cost = self._grid.low_share if low else 1.0
-        if self.spent + cost > self.budget + 1e-9:
+        if self.spent + 1 > self.budget + 1e-9:
             raise OutOfBudgetError
-        self.spent += cost
-        measured = (self._landscape.low if low else self._landscape.full)[self._grid.space.numbers[point]]
+        self.spent += 1
+        measured = self._landscape.full[self._grid.space.numbers[point]]
         return self._random.choice(list(measured.values()))
 
     def share(self, point: Point) -> float:
@@ -85,17 +81,12 @@ Method = Callable[[Task, Draws, int], Point]
 
 def tuned(grid: Task, sampler: Draws, seed: int) -> Point:
     """Search as ``strakes tune`` does. Its confirmation, which chooses nothing, also counts as evaluations."""
-    rules = Rules(low_share=grid.low_share)
-    search = Search(grid.space, seed, rules)
-
-    def cost(trial: Trial) -> float:
-        return (rules.low_share if trial.low else 1.0) / sampler.budget
-
+    search = Search(grid.space, seed)
     try:
-        while trials := search.next_block(sampler.spent / sampler.budget, cost):
+        while trials := search.next_block(sampler.spent / sampler.budget, lambda _trial: 1 / sampler.budget):
             block = search.blocks
             for trial in trials:
-                search.tell(TrialResult(trial, block, sampler.value(trial.point, low=trial.low)))
+                search.tell(TrialResult(trial, block, sampler.value(trial.point)))
     except OutOfBudgetError:
         pass
     return search.best

@@ -35,7 +35,7 @@ def test_a_scenario_is_searched_and_compared_with_the_default(name: str, mount: 
     done = strakes("tune", "--app", APPS / f"{name}.toml", mount, "--budget", "60s", "--quiet", timeout_s=900)
     assert done.returncode == 0, done.stderr
     outcome = outcome_of(Store().open("latest"))
-    assert outcome.verdict in ("better", "not-shown") and outcome.statement in done.stdout
+    assert outcome.verdict in ("better", "not-shown") and outcome.statement in " ".join(done.stdout.split())
     assert not [entry for entry in mount.iterdir() if entry.name.startswith("strakes-")]
     # Layouts are among the settings searched.
     assert {"stripe_count", "stripe_bytes"} <= set(outcome.default)

@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable, Mapping
 
 from strakes.model.portrait import Setting
-from strakes.tuning.tune_search import Rules, Search, Trial, TrialResult
+from strakes.tuning.tune_search import Rules, Search, TrialResult
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 
-# The true rate of a setting; the second argument is true for cheap trials with a share of the data.
-Truth = Callable[[Mapping[str, Setting], bool], float]
+# The true rate of a setting.
+Truth = Callable[[Mapping[str, Setting]], float]
 
 
 def space() -> SearchSpace:
@@ -26,32 +26,29 @@ def space() -> SearchSpace:
     )
 
 
-def hill(at: Mapping[str, Setting], low: bool) -> float:
+def hill(at: Mapping[str, Setting]) -> float:
     """Return a rate with its optimum at four writers, large transfers and own files; shared files want few writers."""
     writers, transfer = math.log2(int(at["writers"])), math.log2(int(at["transfer"]))
     value: float = 100 * 1.3**transfer / (1 + 0.2 * (writers - 2) ** 2)
     if at["files"] == "shared":
         value /= 1 + 0.15 * writers
-    return value * {"posix": 1.0, "mmap": 0.6, "uring": 1.1}[str(at["interface"])] * (0.8 if low else 1.0)
+    return value * {"posix": 1.0, "mmap": 0.6, "uring": 1.1}[str(at["interface"])]
 
 
-def flat(at: Mapping[str, Setting], low: bool) -> float:
+def flat(at: Mapping[str, Setting]) -> float:
     return 100.0
 
 
 def searched(search: Search, truth: Truth, budget: float, noise: float, seed: int) -> Search:
-    """Run the search to its end and return it; a full repetition costs 1, and ``budget`` is the total cost."""
+    """Run the search to its end and return it; ``budget``: the number of repetitions."""
     chance, spent = random.Random(seed), 0.0
 
-    def cost(trial: Trial) -> float:
-        return (search.rules.low_share if trial.low else 1.0) / budget
-
-    while trials := search.next_block(spent, cost):
+    while trials := search.next_block(spent, lambda _trial: 1 / budget):
         block, drift = search.blocks, chance.gauss(0, noise / 2)
         for trial in trials:
-            value = truth(search.space.settings(trial.point), trial.low) * math.exp(drift + chance.gauss(0, noise))
+            value = truth(search.space.settings(trial.point)) * math.exp(drift + chance.gauss(0, noise))
             search.tell(TrialResult(trial, block, value))
-            spent += cost(trial)
+            spent += 1 / budget
     return search
 
 

@@ -27,7 +27,7 @@ def test_a_grid_has_at_least_300_settings(grid: Grid) -> None:
 @pytest.mark.parametrize("grid", KEPT, ids=lambda grid: grid.name)
 def test_a_landscape_has_every_setting_and_is_small(grid: Grid) -> None:
     landscape = load(grid.name)
-    assert len(landscape.full) == len(grid.space.points) and all(landscape.full) and all(landscape.low)
+    assert len(landscape.full) == len(grid.space.points) and all(landscape.full)
     assert (PLACE / f"{grid.name}.json.gz").stat().st_size < 1 << 20
 
 
@@ -77,7 +77,7 @@ def test_the_worth_of_a_setting_is_unbiased_because_its_runs_are_held_out() -> N
     shares, flattered = [], []
     for _ in range(30):
         flat = Landscape(
-            "made up", [{0: run()} for _ in range(40)], [], [{block: run() for block in range(1, 9)} for _ in range(40)]
+            "made up", [{0: run()} for _ in range(40)], [{block: run() for block in range(1, 9)} for _ in range(40)]
         )
         worth = Worth(flat)
         shares.append(sum(map(worth.share, range(40))) / 40)
@@ -95,7 +95,6 @@ def test_the_slowdown_of_a_whole_block_is_removed() -> None:
     landscape = Landscape(
         "made up",
         [{0: full[0]} for full in values],
-        [],
         [{block: full[block] for block in (1, 2, 3)} for full in values],
     )
     assert [round(Worth(landscape).share(number), 6) for number in range(4)] == [0.25, 0.5, 0.75, 1.0]

@@ -24,25 +24,12 @@ def app(*phases: AppPhase) -> App:
 
 
 @pytest.mark.parametrize("phases", [(WRITE,), (WRITE, READ), (READ,), (MESH,), (WRITE, MESH)])
-@pytest.mark.parametrize("share", [1.0, pytest.param(0.25, marks=pytest.mark.more)])
-def test_every_offered_setting_gives_a_valid_plan(phases: tuple[AppPhase, ...], share: float) -> None:
+def test_every_offered_setting_gives_a_valid_plan(phases: tuple[AppPhase, ...]) -> None:
     described = app(*phases)
     space = offers(described, Abilities(8, MIB, tuple(INTERFACES)))
     for point in space.points:
-        plan = plan_of(described, space.settings(point), SCALE, share)
+        plan = plan_of(described, space.settings(point), SCALE)
         assert plan_from_json(plan.to_json()) == plan
-
-
-def test_a_share_of_the_data_reduces_only_the_data_of_a_rank_and_the_time() -> None:
-    described = app(WRITE)
-    settings = offers(described, Abilities(8, MIB, ("posix",))).settings(
-        offers(described, Abilities(8, MIB, ("posix",))).default
-    )
-    whole, part = (plan_of(described, settings, SCALE, share).phases[0] for share in (1.0, 0.25))
-    assert isinstance(whole, TransferPhase) and isinstance(part, TransferPhase)
-    assert (whole.block_bytes, part.block_bytes) == (4 * MIB, MIB)
-    assert whole.stop.seconds is not None and part.stop.seconds == whole.stop.seconds / 4
-    assert whole.transfer_bytes == part.transfer_bytes
 
 
 def test_files_that_are_only_read_are_written_first() -> None:

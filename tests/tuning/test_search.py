@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
-from strakes.model.portrait import Setting
 from strakes.tuning.tune_search import Search, TrialResult
 from tuning.landscapes import flat, hill, search_of, searched, space
 
 
 def test_the_best_setting_is_found_with_fewer_trials_than_settings() -> None:
-    best = max(hill(space().settings(point), low=False) for point in space().points)
+    best = max(hill(space().settings(point)) for point in space().points)
     shares = []
     for seed in range(8):
         search = searched(search_of(seed), hill, budget=40, noise=0.05, seed=seed)
-        shares.append(hill(search.space.settings(search.best), low=False) / best)
+        shares.append(hill(search.space.settings(search.best)) / best)
     assert sorted(shares)[1] >= 0.95
 
 
 def test_the_interval_of_the_gain_is_from_new_runs_alone() -> None:
     search = searched(search_of(1), hill, budget=60, noise=0.05, seed=1)
-    truth = hill(search.space.settings(search.best), low=False) / hill(
-        search.space.settings(search.space.default), low=False
+    truth = hill(search.space.settings(search.best)) / hill(
+        search.space.settings(search.space.default),
     )
     assert search.gain is not None and search.gain.interval is not None
     assert search.gain.interval.low > 1
@@ -35,7 +32,7 @@ def test_the_interval_of_the_gain_is_from_new_runs_alone() -> None:
 def test_if_all_settings_are_equal_a_gain_is_reported_in_at_most_8_of_100_tries() -> None:
     reported = 0
     for seed in range(100):
-        gain = searched(search_of(seed, low_share=1.0, block=8), flat, budget=32, noise=0.1, seed=seed).gain
+        gain = searched(search_of(seed, block=8), flat, budget=32, noise=0.1, seed=seed).gain
         reported += gain is not None and gain.interval is not None and gain.interval.low > 1
     assert reported <= 8
 
@@ -45,23 +42,12 @@ def test_if_all_settings_are_equal_the_largest_possible_gain_is_bounded() -> Non
     assert 1.0 <= search.most_possible(0.95) < 1.2
 
 
-def test_cheap_runs_with_a_different_ranking_are_not_used() -> None:
-    def upside_down(at: Mapping[str, Setting], low: bool) -> float:
-        return 1e4 / hill(at, low=False) if low else hill(at, low=False)
-
-    search = searched(search_of(2), upside_down, budget=50, noise=0.05, seed=2)
-    assert not search.uses_low
-    assert search.rank_correlation is not None and search.rank_correlation < 0
-    best = max(hill(space().settings(point), low=False) for point in space().points)
-    assert hill(search.space.settings(search.best), low=False) >= 0.9 * best
-
-
 def test_bad_settings_are_not_repeated() -> None:
     search = searched(search_of(4), hill, budget=60, noise=0.05, seed=4)
     runs: dict[float, int] = {}
     for result in search.told:
-        if not result.trial.low and result.trial.stage != "confirm":
-            value = hill(search.space.settings(result.trial.point), low=False)
+        if result.trial.stage != "confirm":
+            value = hill(search.space.settings(result.trial.point))
             runs[value] = runs.get(value, 0) + 1
     worse_half = sorted(runs)[: len(runs) // 2]
     assert max(runs[value] for value in worse_half) <= 3
@@ -71,8 +57,7 @@ def test_a_resumed_search_continues_exactly() -> None:
     whole = searched(search_of(5), hill, budget=30, noise=0.1, seed=5)
     cut = next(number for number, result in enumerate(whole.told) if result.block == 6)
     resumed = Search(whole.space, 5, whole.rules, told=list(whole.told[:cut]))
-    spent = sum(resumed.rules.low_share if result.trial.low else 1.0 for result in resumed.told) / 30
-    block = resumed.next_block(spent, lambda trial: (resumed.rules.low_share if trial.low else 1.0) / 30)
+    block = resumed.next_block(len(resumed.told) / 30, lambda trial: 1 / 30)
     assert block == [result.trial for result in whole.told if result.block == 6]
 
 
@@ -84,7 +69,7 @@ def test_a_failing_setting_is_avoided_and_does_not_end_the_search() -> None:
         for trial in trials:
             at = search.space.settings(trial.point)
             fails = at["interface"] == "mmap"
-            search.tell(TrialResult(trial, block, None if fails else hill(at, trial.low)))
+            search.tell(TrialResult(trial, block, None if fails else hill(at)))
             spent += 1 / 40
     assert search.space.settings(search.best)["interface"] != "mmap"
 

@@ -13,40 +13,27 @@ from strakes.tuning.tune_surrogate import Evaluation, Geometry, Surrogate, _back
 from tuning.landscapes import hill, space
 
 
-def test_noise_of_cheap_runs_is_not_attributed_to_full_runs() -> None:
-    whole, chance = space(), random.Random(1)
-    runs = []
-    for number in range(0, len(whole.points), 2):
-        at = whole.settings(whole.points[number])
-        runs.append(Evaluation(number, hill(at, low=False) * math.exp(chance.gauss(0, 0.03)), number % 7))
-        runs.append(Evaluation(number, hill(at, low=True) * math.exp(chance.gauss(0, 0.6)), number % 7, low=True))
-    scales = Surrogate(Geometry(whole), runs).scales
-    assert scales.noise < 0.1 < 0.2 < scales.noise_low
-
-
 def test_a_setting_unlike_its_neighbours_is_estimated_from_its_own_runs() -> None:
     whole, chance = space(), random.Random(2)
     odd = whole.numbers[(4, 4, "posix", "own")]
     runs = []
     for block in range(6):
         for number in {*range(block, len(whole.points), 6), odd}:
-            value = hill(whole.settings(whole.points[number]), low=False) * (0.6 if number == odd else 1.0)
+            value = hill(whole.settings(whole.points[number])) * (0.6 if number == odd else 1.0)
             runs.append(Evaluation(number, value * math.exp(chance.gauss(0, 0.05)), block))
     surrogate = Surrogate(Geometry(whole), runs)
-    truth = math.log(0.6 * hill(whole.settings(whole.points[odd]), low=False))
+    truth = math.log(0.6 * hill(whole.settings(whole.points[odd])))
     assert abs(float(surrogate.mean(np.array([odd]))[0]) - truth) < 0.1
 
 
 def test_a_single_slow_outlier_hardly_changes_the_estimate() -> None:
     whole, chance = space(), random.Random(3)
-    best = max(range(len(whole.points)), key=lambda number: hill(whole.settings(whole.points[number]), low=False))
+    best = max(range(len(whole.points)), key=lambda number: hill(whole.settings(whole.points[number])))
     runs = []
     for block in range(3):
         tried = {*range(block, len(whole.points), 3), best}
         runs += [
-            Evaluation(
-                point, hill(whole.settings(whole.points[point]), low=False) * math.exp(chance.gauss(0, 0.05)), block
-            )
+            Evaluation(point, hill(whole.settings(whole.points[point])) * math.exp(chance.gauss(0, 0.05)), block)
             for point in tried
         ]
     held_up = [
@@ -60,7 +47,7 @@ def test_a_single_slow_outlier_hardly_changes_the_estimate() -> None:
 
 def test_very_bad_settings_do_not_hide_which_good_setting_is_best() -> None:
     whole, chance = space(), random.Random(4)
-    truth = np.log([hill(whole.settings(point), low=False) for point in whole.points])
+    truth = np.log([hill(whole.settings(point)) for point in whole.points])
     bad = np.array([whole.settings(point)["interface"] != "posix" for point in whole.points])
     truth = np.where(bad, truth - 6, truth)
     tried = chance.sample(range(len(whole.points)), len(whole.points) // 2)

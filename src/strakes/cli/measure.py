@@ -78,10 +78,11 @@ def measure(request: Request, options: Measuring) -> int:
     return 0
 
 
-def conclude(run: Run, report: Report, compare_with: str | None = None) -> None:
+def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
     """Store and print the findings of a run before its report, so that a failing report loses nothing.
 
-    ``compare_with``: a list of published systems. Raises BadInputError if it cannot be read.
+    ``compare_with``: a list of published systems. Return False if standard output is for JSON. Raises BadInputError if
+    the list cannot be read.
     """
     from strakes.report.findings import to_document
     from strakes.report.other_systems import render_comparison, systems
@@ -92,7 +93,8 @@ def conclude(run: Run, report: Report, compare_with: str | None = None) -> None:
         with english():  # what programs read
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
-        if write_json(report.json, to_document(in_english), report.html):
+        printed = write_json(report.json, to_document(in_english), report.html)
+        if printed:
             _print_summary(portrait, run, report.html)
             if others is not None:
                 say_sentences(f"\n{render_comparison(portrait, *others)}")
@@ -100,6 +102,7 @@ def conclude(run: Run, report: Report, compare_with: str | None = None) -> None:
     except KeyboardInterrupt:
         remedy = f"The run is complete; write its report with: strakes report {run.id}"
         raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
+    return printed
 
 
 def perform(request: Request, options: Measuring) -> Run:

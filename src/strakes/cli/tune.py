@@ -9,7 +9,8 @@ import click
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import english
-from strakes.cli.options import PATH, Directory, Measuring, option, takes, write_json
+from strakes.cli.options import PATH, Directory, Measuring, option, takes
+from strakes.cli.say import say_lines
 
 
 @click.command("tune")
@@ -35,10 +36,9 @@ def command(
     system settings, which are put back after every trial. At the end, the present and the best settings are measured
     again, alternately. The result is the gain with its interval, or an upper limit of the gain of any setting.
     """
-    from strakes.cli.measure import analyse, carry_out, report_path, typed_command, write_report
-    from strakes.report.findings import to_document
+    from strakes.cli.measure import carry_out, conclude, typed_command
     from strakes.tuning.advise_app import read_app
-    from strakes.tuning.outcome import outcome_of, render
+    from strakes.tuning.outcome import outcome_of
     from strakes.tuning.request import TuningRequest
     from strakes.tuning.run import perform
 
@@ -57,10 +57,9 @@ def command(
         knobs=_levels("--knobs", knobs),
     )
     run = carry_out(perform, request, options)
-    portrait = analyse(run)
-    if write_json(options.json, to_document(portrait), options.html):
-        click.echo(render(outcome_of(run), report_path(run, options.html)))
-    write_report(portrait, run, options.html)
+    if conclude(run, options):
+        for paste in outcome_of(run).pastes:
+            say_lines(f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}\n")
     return 0
 
 

@@ -24,7 +24,7 @@ class Visit(Record):
     ``client_s``: duration of a fixed amount of work on the client. ``servers``: their counters during the visit, except
     those in ``servers_disturbed``. ``interruptions``: when servers were unavailable; ``ended`` is then "interrupted" if
     the visit can be repeated. ``given``: the placements of its directories. ``kept``: the directory shared by visits.
-    ``neighbour``: latencies of the probe. ``stage``, ``low`` and ``settings`` are set for trials of a search.
+    ``neighbour``: latencies of the probe. ``stage`` and ``settings`` are set for trials of a search.
     """
 
     ALWAYS = ("visit", "block", "purpose", "cell", "ended", "elapsed_s", "samples", "errors")
@@ -48,7 +48,6 @@ class Visit(Record):
     impact: Impact = UNLIMITED
     neighbour: Mapping[str, float] = field(default_factory=dict)
     stage: str = ""
-    low: bool = False
     settings: Mapping[str, Setting] = field(default_factory=dict)
 
     @property

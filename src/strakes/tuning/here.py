@@ -34,6 +34,8 @@ _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
+# The largest transfer is this part of a rank's data; with half as many calls, one call would be half of a trial.
+_LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 # A phase ends after this multiple of its planned time.
 _PATIENCE_TIMES = 3.0
@@ -57,7 +59,7 @@ def team(app: App, launch: Launch) -> tuple[int, int | None]:
     return launch.ranks or min(app.ranks_per_node, _PROCESSOR_RANKS * len(os.sched_getaffinity(0))), None
 
 
-def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float, share: float) -> Here:
+def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float) -> Here:
     """Try every interface once, and choose amounts so that a search fits the budget."""
     target, engine, workspace = site.target, site.engine, site.workspace.path
     ranks, per_node = team(app, launch)
@@ -81,7 +83,7 @@ def look(app: App, site: Site, hello: Hello, launch: Launch, budget_s: float, sh
     working, why_not = _interfaces(engine, workspace, hello, target)
     layout = target.layout(workspace)
     pools = target.describe().pools if layout is not None and layout.pool else ()
-    able = Abilities(ranks, int(data * share), working, striping, layout, pools)
+    able = Abilities(ranks, data // _LEAST_CALLS, working, striping, layout, pools)
     scale = TrialSize(ranks, data, _PATIENCE_TIMES * phase_s, ranks_per_node=per_node)
     return Here(able, scale, {**facts, "ranks": ranks, "data_bytes": data, "phase_s": phase_s}, why_not)
 

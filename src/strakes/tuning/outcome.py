@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
-from strakes.base.units import counted, format_bytes
 from strakes.model.portrait import IntervalOf, Setting
+from strakes.report.numbers import level_of
 from strakes.runs.records import Visit
 from strakes.runs.run import Run
 from strakes.stats.interval import Estimate
@@ -20,7 +19,7 @@ from strakes.tuning.advise_choose import Choice, Chosen, What
 from strakes.tuning.advise_paste import Paste, pastes
 from strakes.tuning.trial import confirmation_of, observed, preparation_of, usual_of
 from strakes.tuning.tune_bottleneck import Bottleneck, bottlenecks
-from strakes.tuning.tune_effects import Effects, StepBack, effects
+from strakes.tuning.tune_effects import Effects, effects
 from strakes.tuning.tune_offers import (
     FILES,
     LAYOUT,
@@ -34,7 +33,7 @@ from strakes.tuning.tune_offers import (
 from strakes.tuning.tune_plans import TrialSize
 from strakes.tuning.tune_search import Rules, Search
 from strakes.tuning.tune_space import Point
-from strakes.tuning.tune_words import KNOB, named, shown, to_do, typed
+from strakes.tuning.tune_words import KNOB, named, to_do
 
 _WHAT: Mapping[str, What] = {
     TRANSFER: "transfer size",
@@ -44,8 +43,6 @@ _WHAT: Mapping[str, What] = {
     FILES: "files",
 }
 
-# An interaction of settings below this share of the variance is not printed.
-_SHOWN_SHARE = 0.02
 # If a gain above this ratio cannot be ruled out, the runs are too noisy for a statement.
 _LOOSE_TIMES = 1.5
 
@@ -121,15 +118,10 @@ class TuningOutcome:
         """Return the facts about the file system and this machine."""
         return self.run.facts
 
-    @cached_property
-    def evaluations(self) -> float:
-        """Repetitions, those with a share of the data counted as that share."""
-        return sum(self.search.rules.low_share if result.trial.low else 1.0 for result in self.search.told)
-
     def visits_of(self, point: Point) -> list[Visit]:
-        """With all data; the fresh ones where there are any."""
+        """Return the visits of a setting; the fresh ones where there are any."""
         settings = self.search.space.settings(point)
-        own = [visit for visit in self.run.visits if visit.settings == settings and not visit.low and visit.ended_well]
+        own = [visit for visit in self.run.visits if visit.settings == settings and visit.ended_well]
         return [visit for visit in own if not visit.is_measurement] or own
 
     @property
@@ -144,7 +136,7 @@ class TuningOutcome:
                 return gettext(
                     "{changes}: {ratio:.2f} times as fast as the default [{low:.2f} - {high:.2f}, {confidence} "
                     "interval, {runs} fresh alternating runs of each].",
-                    changes=", ".join(f"{named(name)} {shown(name, level)}" for name, level in self.changes.items()),
+                    changes=", ".join(f"{named(name)} {level_of(name, level)}" for name, level in self.changes.items()),
                     ratio=gain.median,
                     runs=gain.runs,
                     **ends,
@@ -181,7 +173,7 @@ class TuningOutcome:
         plain = kind == PLAIN_LAYOUT
         choices = [
             Choice(
-                phase.name, _WHAT[name], level, shown(name, level), "found by strakes tune", (self.run.id,), interval
+                phase.name, _WHAT[name], level, level_of(name, level), "found by strakes tune", (self.run.id,), interval
             )
             for phase in self.app.phases
             for name, level in self.best.items()
@@ -214,53 +206,3 @@ def outcome_of(run: Run) -> TuningOutcome:
     told = observed(app, space, run.visits, usual_of(run))
     search = Search(space, int(options["seed"]), rules, told, confirmation_of(run))
     return TuningOutcome(run, app, search, scale)
-
-
-def render(outcome: TuningOutcome, report: Path) -> str:
-    """Return the end of a search on one screen."""
-    search = outcome.search
-    system = outcome.facts.get("file_system", "this file system")
-    searched = (
-        f"{counted(len(search.space.points), 'setting')}, {counted(len(search.told), 'run')}, "
-        f"{outcome.evaluations:.0f} evaluations (full runs)"
-    )
-    lines = [
-        f"{outcome.app.title} on {system}: {searched}",
-        f"measured with {counted(outcome.scale.ranks, 'rank')}, {format_bytes(outcome.scale.data_bytes)} each",
-        "",
-        f"Result      {outcome.statement}",
-        f"Default     {typed(outcome.default)}",
-    ]
-    if search.best != search.space.default:
-        lines.append(f"{'Best' if outcome.verdict == 'better' else 'Winner':<12}{typed(outcome.best)}")
-    parts = {part.factors[0]: part.share for part in outcome.effects.parts}
-    mattered = [f"{named(name)}: {parts[name]:.0%} of the variance between settings" for name in outcome.effects.matter]
-    if mattered and outcome.effects.pairs and outcome.effects.pairs[0].share > _SHOWN_SHARE:
-        pair = outcome.effects.pairs[0]
-        mattered.append(f"{' and '.join(map(named, pair.factors))}: {pair.share:.0%} only together")
-    lines += _under("Mattered", mattered)
-    rest = [named(name) for name in parts if name not in outcome.effects.matter]
-    if rest:
-        lines.append(f"Not shown   to matter: {', '.join(rest)}")
-    lines += _under("Each gives", [_step(step) for step in outcome.effects.steps])
-    for which, limits in outcome.limits.items():
-        lines += [f"Limited     {which}: {limit.what}: {limit.evidence}" for limit in limits]
-    correlation = search.rank_correlation
-    if correlation is not None:
-        used = "used" if search.uses_low else "too different to be used"
-        lines.append(
-            f"Cheap runs  {search.rules.low_share:.0%} of the data; correlation with the ranks of full runs "
-            f"{correlation:.2f}: {used}"
-        )
-    pastes = [f"\n--- {paste.title} ({paste.where})\n{paste.text.rstrip()}" for paste in outcome.pastes]
-    return "\n".join([*lines, f"Report      {report}", *pastes])
-
-
-def _step(step: StepBack) -> str:
-    change = f"{named(step.factor)} {shown(step.factor, step.level)} instead of {shown(step.factor, step.default)}"
-    return f"{change}: {step.ratio:.2f} times [{step.low:.2f} - {step.high:.2f}], by the model"
-
-
-def _under(title: str, lines: list[str]) -> list[str]:
-    """Put the title before the first line."""
-    return [f"{title if number == 0 else '':<12}{line}" for number, line in enumerate(lines)]

@@ -102,7 +102,7 @@ class _Session:
             space, scale = stored
             space, _ = without_refused_layouts(space, self.site.places)
             return space, scale, rules
-        here = look(request.app, self.site, self.hello, request.launch, request.budget_s, rules.low_share)
+        here = look(request.app, self.site, self.hello, request.launch, request.budget_s)
         factors, refused = knob_factors(self.site.target, request.knobs)
         offered = offers(request.app, here.able)
         space = SearchSpace((*offered.factors, *factors), offered.constraints)
@@ -125,7 +125,7 @@ class _Session:
             block = self.history.blocks
             if not self.usual_s and has_shares(self.request.app):
                 # The default is measured first; its times weight the phases.
-                trials = [Trial(self.bench.space.default, "screen", trials[0].low), *trials]
+                trials = [Trial(self.bench.space.default, "screen"), *trials]
             for trial in trials:
                 self._say(trial)
                 self._keep(self.bench.run(trial, len(self.visits), block), trial)
@@ -154,16 +154,14 @@ class _Session:
         return (self.spent_before_s + time.monotonic() - self.began) / self.budget_s
 
     def _cost(self, trial: Trial) -> float:
-        """Return the share of the budget it is expected to take: as its own runs did, or all of its kind."""
+        """Return the share of the budget it is expected to take: as its own runs did, or all runs."""
         point = self.bench.space.settings(trial.point)
-        of_kind = [visit for visit in self.visits if visit.low == trial.low]
-        alike = [visit for visit in of_kind if visit.settings == point] or of_kind
-        guess = self.bench.scale.limit_s * (self.bench.rules.low_share if trial.low else 1.0)
-        return (median(visit.elapsed_s for visit in alike) if alike else guess) / self.budget_s
+        alike = [visit for visit in self.visits if visit.settings == point] or self.visits
+        return (median(visit.elapsed_s for visit in alike) if alike else self.bench.scale.limit_s) / self.budget_s
 
     def _say(self, trial: Trial) -> None:
         stages = {"screen": "looking around", "explore": "exploring", "race": "racing", "confirm": "confirming"}
         settings = self.bench.space.settings
-        measured = any(result.value is not None and not result.trial.low for result in self.history.told)
+        measured = any(result.value is not None for result in self.history.told)
         best = f"best so far: {typed(settings(self.history.best))}" if measured else ""
         self.progress.update(f"{stages[trial.stage]}: {typed(settings(trial.point))}", self._spent(), best)

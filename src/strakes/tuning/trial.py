@@ -97,7 +97,7 @@ class Bench:
         """Make a visit. Raises MeasurementError when the target failed, KeyboardInterrupt when it was cancelled."""
         settings, default = self.space.settings(trial.point), self.space.settings(self.space.default)
         purpose = "confirm" if trial.stage == "confirm" else "measure"
-        planned = Visit(number, block, purpose, stage=trial.stage, low=trial.low, settings=settings)
+        planned = Visit(number, block, purpose, stage=trial.stage, settings=settings)
         limit_s = _LIMIT_S + _LIMIT_FACTOR * self.scale.limit_s
         interruptions: list[Interruption] = []
         for _ in range(MOST_INTERRUPTED):
@@ -112,17 +112,16 @@ class Bench:
     def cell(self, trial: Trial) -> Cell:
         """Return the trial's setting as a cell of the store."""
         settings = self.space.settings(trial.point)
-        share = self.rules.low_share if trial.low else 1.0
         names = ((phase_name(phase), {"operation": phase.operation}) for phase in self.app.phases)
         measures = tuple(Measure(name, "bytes_per_s", where) for name, where in names)
-        plan = plan_of(self.app, settings, self.scale, share)
-        shown = {"ranks": self.scale.ranks, **settings, **({"share_of_data": share} if trial.low else {})}
+        plan = plan_of(self.app, settings, self.scale)
+        shown = {"ranks": self.scale.ranks, **settings}
         return Cell("tune", key_of(self.space, trial), shown, plan, measures, layout=layout_of(settings))
 
 
 def key_of(space: SearchSpace, trial: Trial) -> str:
-    """Return the id of a setting, and of it with a share of the data."""
-    return f"tune/{space.numbers[trial.point]}{'-low' if trial.low else ''}"
+    """Return the id of a setting."""
+    return f"tune/{space.numbers[trial.point]}"
 
 
 def observed(app: App, space: SearchSpace, visits: Sequence[Visit], usual_s: Mapping[str, float]) -> list[TrialResult]:
@@ -131,7 +130,7 @@ def observed(app: App, space: SearchSpace, visits: Sequence[Visit], usual_s: Map
 
 
 def _trial_of(visit: Visit, space: SearchSpace) -> Trial:
-    return Trial(space.point(visit.settings), cast("Stage", visit.stage), visit.low)
+    return Trial(space.point(visit.settings), cast("Stage", visit.stage))
 
 
 def space_event(space: SearchSpace, scale: TrialSize, not_tried: Iterable[str]) -> SpaceSearched:

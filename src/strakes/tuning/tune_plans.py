@@ -38,9 +38,9 @@ class TrialSize:
         return self.ranks_per_node or self.ranks
 
 
-def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize, share: float = 1.0) -> Plan:
-    """Return the plan of one trial with a share of the data and of the time."""
-    data = max(int(settings[offers.TRANSFER]), int(scale.data_bytes * share))
+def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize) -> Plan:
+    """Return the plan of one trial."""
+    data = max(int(settings[offers.TRANSFER]), scale.data_bytes)
     phases: list[Phase] = []
     made: set[str] = set()
     for phase in app.phases:
@@ -50,7 +50,7 @@ def plan_of(app: App, settings: Mapping[str, Setting], scale: TrialSize, share: 
             made.add(kind)
         if phase.operation == "write":
             made.add(kind)
-        phases.append(_phase(phase, settings, scale.limit_s * share, scale, data))
+        phases.append(_phase(phase, settings, scale.limit_s, scale, data))
     return Plan(scale.ranks, tuple(phases), scale.seed, ranks_per_node=scale.ranks_per_node)
 
 

@@ -2,8 +2,7 @@
 
 Pure; the same history and seed give the same blocks.
 
-The stages share the budget. **Screen**: space-filling settings with a share of the data (low fidelity); some are also
-measured with all data, and if the ranks disagree, low fidelity is dropped. **Explore**: blocks with the highest joint
+The stages share the budget. **Screen**: space-filling settings. **Explore**: blocks with the highest joint
 expected improvement (Ginsbourger, Le Riche and Carraro, Kriging is well-suited to parallelize optimization, 2010), by
 posterior samples. **Race**: the best candidates are repeated in blocks, and losers are dropped. **Confirm**: the winner
 and the default alternate in fresh runs, whose number is fixed in advance.
@@ -28,11 +27,10 @@ Stage = Literal["screen", "explore", "race", "confirm"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One planned repetition; ``low``: with the smaller share of the data."""
+    """One planned repetition."""
 
     point: Point
     stage: Stage
-    low: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,10 +47,9 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Rules:
-    """The shares of the budget. ``low_share``: the share of the data in low-fidelity runs; 1 disables them."""
+    """The shares of the budget at which stages end, the trials of a block, and limits of the last stages."""
 
     confidence: float = 0.9
-    low_share: float = 0.25
     screen_until: float = 0.2
     explore_until: float = 0.7
     race_until: float = 0.85
@@ -69,17 +66,11 @@ class Confirmation:
     runs: int
 
 
-# Least rank correlation of low-fidelity runs with full runs (Spearman, American Journal of Psychology 15, 1904).
-LEAST_RANK_CORRELATION = 0.5
-# Settings with runs of both kinds before the ranks are compared; twice as many take twice as much of the budget.
-_CHECKED = 6
-# The share of the screening budget for low-fidelity runs; the rest is for the check.
-_SPREAD_SHARE = 0.6
 # Weights in the choice of screening settings: usage of their levels, and chance, relative to the distance from others.
 _USED, _CHANCE = 0.5, 0.3
 # A finalist stays in the race while it is the best in this share of the posterior samples.
 _STAYS_SHARE = 0.02
-# Posterior samples: a share of them has a standard error of at most 2.5 %.
+# Posterior samples: a share of them has a standard error of at most 2.5 %; twice as many take twice as long.
 _DRAWS = 400
 # Of more settings a subset is drawn: samples of twice as many take eight times as long.
 _MOST_DRAWN = 700
@@ -128,31 +119,9 @@ class Search:
         return self.told[-1].block + 1 if self.told else 0
 
     @property
-    def uses_low(self) -> bool:
-        """Return whether low-fidelity runs are used: until their ranks disagree with full runs."""
-        if self.rules.low_share >= 1:
-            return False
-        correlation = self.rank_correlation
-        return correlation is None or correlation >= LEAST_RANK_CORRELATION
-
-    @property
-    def rank_correlation(self) -> float | None:
-        """Return the rank correlation of low-fidelity and full runs, or None while too few settings have both."""
-        low, full = self._medians(low=True), self._medians(low=False)
-        both = [point for point in low if point in full]
-        if len(both) < _CHECKED:
-            return None
-        from scipy.stats import spearmanr
-
-        of_low, of_full = ([medians[point] for point in both] for medians in (low, full))
-        # A constant list has no ranks.
-        constant = len(set(of_low)) == 1 or len(set(of_full)) == 1
-        return 0.0 if constant else float(spearmanr(of_low, of_full).statistic)
-
-    @property
     def surrogate(self) -> Surrogate:
         """Return the model of all settings, from the runs before the confirmation."""
-        before = [result for result in self._usable() if result.trial.stage != "confirm"]
+        before = [result for result in self.told if result.trial.stage != "confirm"]
         if self._fitted is None or self._fitted[0] != len(before):
             # Fitted from scratch, so that the proposals depend on the history alone.
             self._fitted = len(before), Surrogate(self._geometry, self._runs(before))
@@ -163,7 +132,7 @@ class Search:
         """Return the measured setting with the best posterior mean."""
         if self.confirmation is not None:
             return self.confirmation.best
-        measured = list(self._medians(low=False)) or list(self._medians(low=True))
+        measured = self._measured()
         if not measured:
             return self.space.default
         means = self.surrogate.mean(np.array([self.space.numbers[point] for point in measured]))
@@ -190,7 +159,7 @@ class Search:
 
     def most_possible(self, confidence: float) -> float:
         """Return the upper bound of the best setting's ratio to the default, by the model of all runs."""
-        numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self._usable())))
+        numbers, drawn = self.drawn(_DRAWS, Surrogate(self._geometry, self._runs(self.told)))
         default = numbers.index(self.space.numbers[self.space.default])
         return float(np.exp(np.quantile((drawn - drawn[:, [default]]).max(axis=1), confidence)))
 
@@ -210,18 +179,12 @@ class Search:
         return "screen"
 
     def _screen(self, cost: Callable[[Trial], float]) -> list[Trial]:
-        """Return the default, then space-filling settings, then the check of low fidelity against full runs."""
-        low = self.rules.low_share < 1
-        share = self.rules.screen_until * (_SPREAD_SHARE if low else 1.0)
-        affordable = int(share / max(1e-9, cost(Trial(self.space.default, "screen", low))))
+        """Return the default, then space-filling settings."""
+        affordable = int(self.rules.screen_until / max(1e-9, cost(Trial(self.space.default, "screen"))))
         wanted = max(2 * self.rules.block, min(len(self.space.points) // 3, affordable))
         seen = [result.trial.point for result in self.told if result.trial.stage == "screen"]
         rest = [point for point in self._spread_out(wanted) if point not in seen]
-        if rest:
-            return [Trial(point, "screen", low) for point in rest[: self.rules.block]]
-        if low and not self._medians(low=False):
-            return [Trial(point, "screen") for point in self._to_check()]
-        return []
+        return [Trial(point, "screen") for point in rest[: self.rules.block]]
 
     def _spread_out(self, count: int) -> list[Point]:
         """Return the default, then greedily settings far from the others with rarely used levels."""
@@ -243,15 +206,6 @@ class Search:
             chosen.append(int(np.argmax(score)))
         return [self.space.points[number] for number in chosen]
 
-    def _to_check(self) -> list[Point]:
-        """Return the default and settings of the better half of the low-fidelity runs."""
-        low = self._medians(low=True)
-        order = sorted(low, key=lambda point: -low[point])
-        half = order[: max(_CHECKED, len(order) // 2)]
-        if len(half) > _CHECKED:
-            half = [half[round(place * (len(half) - 1) / (_CHECKED - 1))] for place in range(_CHECKED)]
-        return list(dict.fromkeys([self.space.default, *half, *order]))[: _CHECKED + 1]
-
     def _explore(self, generator: np.random.Generator) -> list[Trial]:
         """Return the best setting, and greedily those with the highest expected improvement; empty if none improves."""
         best = self.space.numbers[self.best]
@@ -268,7 +222,7 @@ class Search:
     def _race(self, generator: np.random.Generator) -> list[Trial]:
         """Return the settings that may still be the best; empty if one is left."""
         raced = [result.trial.point for result in self.told if result.trial.stage == "race"]
-        candidates = list(dict.fromkeys(raced)) or list(self._medians(low=False)) or list(self._medians(low=True))
+        candidates = list(dict.fromkeys(raced)) or self._measured()
         numbers = np.array([self.space.numbers[point] for point in candidates])
         drawn = self.surrogate.samples(numbers, _DRAWS, generator)
         share = np.bincount(drawn.argmax(axis=1), minlength=len(numbers)) / _DRAWS
@@ -304,22 +258,14 @@ class Search:
                 self.space.numbers[result.trial.point],
                 worst / 2 if result.value is None else result.value,
                 result.block,
-                result.trial.low,
             )
             for result in observations
         ]
 
-    def _usable(self) -> list[TrialResult]:
-        uses_low = self.uses_low
-        return [result for result in self.told if uses_low or not result.trial.low]
-
     def _any_value(self) -> bool:
         return any(result.value is not None for result in self.told)
 
-    def _medians(self, *, low: bool) -> dict[Point, float]:
-        """Return the median value of each measured setting."""
-        values: dict[Point, list[float]] = {}
-        for result in self.told:
-            if result.trial.low == low and result.trial.stage != "confirm" and result.value is not None:
-                values.setdefault(result.trial.point, []).append(result.value)
-        return {point: sorted(values_at)[len(values_at) // 2] for point, values_at in values.items()}
+    def _measured(self) -> list[Point]:
+        """Return the settings with a value before the confirmation."""
+        chosen = [each for each in self.told if each.trial.stage != "confirm" and each.value is not None]
+        return list(dict.fromkeys(each.trial.point for each in chosen))

@@ -2,10 +2,9 @@
 
 The covariance of two settings has an additive part (main effects), a product part (interactions) and an independent
 part; every factor has a length scale (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, 5.1;
-Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which removes drift. A
-low-fidelity run has a smooth bias and another noise (Kennedy and O'Hagan, Biometrika 87 (2000) 1). Errors are
-Student's t, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Rates far below the good
-settings are compressed before the fit, because the size of a bad rate does not help to find the best setting.
+Duvenaud et al., Additive Gaussian Processes, 2011). Runs of one block share an error, which removes drift.
+Errors are Student's t, so that outliers count less (Lange, Little and Taylor, JASA 84 (1989) 881). Rates far below the
+good settings are compressed before the fit, because the size of a bad rate does not help to find the best setting.
 """
 
 from __future__ import annotations
@@ -41,15 +40,11 @@ _JITTER = 1e-9
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One repetition: the number of its setting, its value (larger is better) and its block.
-
-    ``low``: with a share of the data.
-    """
+    """One repetition: the number of its setting, its value (larger is better) and its block."""
 
     setting: int
     value: float
     block: int
-    low: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,18 +60,14 @@ class _Scales:
     own: float = 0.08
     noise: float = 0.1
     block: float = 0.05
-    low: float = 0.15
-    noise_low: float = 0.15
 
     def logarithms(self) -> Array:
-        return np.log(
-            [*self.lengths, self.main, self.joint, self.own, self.noise, self.block, self.low, self.noise_low]
-        )
+        return np.log([*self.lengths, self.main, self.joint, self.own, self.noise, self.block])
 
     @classmethod
     def of(cls, logarithms: Array) -> _Scales:
         values = [float(value) for value in np.exp(logarithms)]
-        return cls(tuple(values[:-7]), *values[-7:])
+        return cls(tuple(values[:-5]), *values[-5:])
 
 
 class Geometry:
@@ -124,23 +115,15 @@ class Surrogate:
             raise ValueError("a surrogate needs runs, and positive values")
         self._geometry = geometry
         self._settings: Numbers = np.array([run.setting for run in runs], dtype=np.int64)
-        low = np.array([run.low for run in runs])
         logs: Array = np.log([run.value for run in runs])
-        self._good = float(np.quantile(logs if low.all() else logs[~low], _GOOD))
-        self._worst = float(logs.min())
-        # A share of the data may be slower or faster as a whole.
-        good = np.where(low, np.quantile(logs[low], _GOOD), self._good) if low.any() else self._good
-        nearer = _nearer(logs - good)
-        full = nearer[~low]
-        self._centre = float(np.median(full if len(full) else nearer))
-        shift = float(np.median(nearer[low])) - self._centre if len(full) and low.any() else 0.0
+        self._good, self._worst = float(np.quantile(logs, _GOOD)), float(logs.min())
+        nearer = _nearer(logs - self._good)
+        self._centre = float(np.median(nearer))
         pairs = _Pairs.of(geometry.apart(self._settings, self._settings), runs)
-        self.scales, self._inverse, self._weights = _fitted(
-            pairs, nearer - self._centre - shift * low, geometry.start()
-        )
+        self.scales, self._inverse, self._weights = _fitted(pairs, nearer - self._centre, geometry.start())
 
     def mean(self, settings: Numbers | None = None) -> Array:
-        """Return the logarithm of the value at full fidelity that is expected in the middle, for each setting."""
+        """Return the expected logarithm of the value of each setting."""
         chosen = self._all if settings is None else settings
         return self._told(self._cross(chosen) @ self._weights)
 
@@ -177,42 +160,37 @@ def _back(nearer: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairwise comparisons of runs: distance in each factor, same setting, same block, both low-fidelity."""
+    """Pairwise comparisons of runs: distance in each factor, same setting, same block."""
 
     apart: Sequence[Array]
     setting: Array
     block: Array
-    both_low: Array
-    low: npt.NDArray[np.bool_]
 
     @classmethod
     def of(cls, apart: Sequence[Array], runs: Sequence[Evaluation]) -> _Pairs:
-        settings, blocks, low = (
-            np.array(values) for values in zip(*((run.setting, run.block, run.low) for run in runs), strict=True)
-        )
-        setting, block = ((labels[:, None] == labels[None, :]).astype(np.float64) for labels in (settings, blocks))
-        return cls(apart, setting, block, np.outer(low, low).astype(np.float64), low)
+        labels = (np.array([run.setting for run in runs]), np.array([run.block for run in runs]))
+        setting, block = ((label[:, None] == label[None, :]).astype(np.float64) for label in labels)
+        return cls(apart, setting, block)
 
     def noise(self, scales: _Scales, counts: Array) -> Array:
-        """Return the noise variance of each run; low-fidelity runs have a separate one, outliers a larger one."""
-        result: Array = np.where(self.low, scales.noise_low, scales.noise) ** 2 / counts + _JITTER
+        """Return the noise variance of each run; outliers have a larger one."""
+        result: Array = scales.noise**2 / counts + _JITTER
         return result
 
     def inverse(self, scales: _Scales, counts: Array) -> tuple[Array, list[Array], list[Array]]:
         """Return the inverse covariance, its additive parts, and the parts that depend on each length."""
         singles = [np.exp(-distance / length) for distance, length in zip(self.apart, scales.lengths, strict=True)]
         product: Array = np.prod(singles, axis=0)
-        together, cheap = scales.joint**2 * product, scales.low**2 * self.both_low * product
+        together = scales.joint**2 * product
         main = [scales.main**2 / len(singles) * single for single in singles]
         parts: list[Array] = [
             np.sum(main, axis=0),
             together,
             scales.own**2 * self.setting,
             scales.block**2 * self.block,
-            cheap,
         ]
         inverse = np.asarray(np.linalg.inv(np.sum(parts, axis=0) + np.diag(self.noise(scales, counts))), np.float64)
-        return inverse, parts, [single + together + cheap for single in main]
+        return inverse, parts, [single + together for single in main]
 
 
 def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array, Array]:
@@ -228,13 +206,13 @@ def _fitted(pairs: _Pairs, logs: Array, usual: _Scales) -> tuple[_Scales, Array,
         inverse, parts, of_lengths = pairs.inverse(scales, counts)
         weights = inverse @ logs
         inner = np.outer(weights, weights) - inverse
-        main, joint, own, block, low = (float((inner * part).sum()) for part in parts)
+        main, joint, own, block = (float((inner * part).sum()) for part in parts)
         noise = inner.diagonal() * pairs.noise(scales, counts)
         lengths = [
             float((inner * part * distance).sum()) / (2 * length)
             for part, distance, length in zip(of_lengths, pairs.apart, scales.lengths, strict=True)
         ]
-        steep = [*lengths, main, joint, own, float(noise[~pairs.low].sum()), block, low, float(noise[pairs.low].sum())]
+        steep = [*lengths, main, joint, own, float(noise.sum()), block]
         result: Array = np.array(steep) - (place - start) / _SPREAD**2
         return result
 

@@ -25,15 +25,6 @@ def named(factor: str) -> str:
     return "stripe size" if factor == "stripe_bytes" else label_of(factor)
 
 
-def shown(factor: str, level: Setting) -> str:
-    """Return a level for people.
-
-    >>> shown("transfer_bytes", 65536), shown("writers", 8)
-    ('64 KiB', '8')
-    """
-    return level_of(factor, level)
-
-
 def to_do(factor: str, level: Setting) -> str:
     """Return the change to an application for a level, or "" if the level is set elsewhere.
 
@@ -48,7 +39,7 @@ def to_do(factor: str, level: Setting) -> str:
         over = "the others pass their data to" if factor == WRITERS else "the others receive the data (MPI_Bcast) from"
         return f"of each node {who}; {over} {'it' if level == 1 else 'them'}"
     if factor == TRANSFER:
-        return f"calls of {shown(factor, level)}"
+        return f"calls of {level_of(factor, level)}"
     if factor == FILES:
         return "one shared file" if level == "shared" else "one file per writing process"
     if factor == INTERFACE:
@@ -74,16 +65,16 @@ def levels_from(space: SearchSpace, only: Mapping[str, Sequence[str]]) -> dict[s
 
 def typed(settings: Mapping[str, Setting]) -> str:
     """Return a whole setting on one line."""
-    return ", ".join(f"{named(name)} {shown(name, level)}" for name, level in settings.items())
+    return ", ".join(f"{named(name)} {level_of(name, level)}" for name, level in settings.items())
 
 
 def _level(name: str, levels: Sequence[Setting], text: str) -> Setting:
     for level in levels:
-        if text in (str(level), shown(name, level)):
+        if text in (str(level), level_of(name, level)):
             return level
     if name.endswith("_bytes"):
         size = parse_bytes(text)
         if size in levels:
             return size
-    valid = ", ".join(shown(name, level) for level in levels)
+    valid = ", ".join(level_of(name, level) for level in levels)
     raise BadInputError(f"{named(name)} cannot be {text!r} here", remedy=f"Valid levels are: {valid}.")

@@ -9,6 +9,7 @@ from dataclasses import replace
 from strakes.base.units import counted, format_bytes
 from strakes.model.answers import Answer, Comparison
 from strakes.model.portrait import CellEstimate, Figure, Finding, Headline, Point, Portrait, RunWarning, Series, Setting
+from strakes.report.numbers import level_of
 from strakes.runs.run import Run
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, grade
 from strakes.stats.interval import median, median_interval
@@ -17,7 +18,7 @@ from strakes.tuning.outcome import TuningOutcome, outcome_of
 from strakes.tuning.request import KIND
 from strakes.tuning.trial import not_tried_of
 from strakes.tuning.tune_plans import phase_name
-from strakes.tuning.tune_words import named, shown
+from strakes.tuning.tune_words import named
 
 _MOST_PAIRS = 2  # pairs of settings with a figure; doubled, most figures show no interaction
 _LEAST_PAIR_SHARE = 0.02
@@ -38,7 +39,7 @@ def tuned_portrait(run: Run) -> Portrait:
             for key in ("id", "kind", "name", "created", "status", "command", "options")
             if key in run.manifest
         }
-        | {"visits": len(run.visits), "evaluations": outcome.evaluations},
+        | {"visits": len(run.visits)},
         target=outcome.facts,
         environment=environment,
         scope=_scope(outcome),
@@ -108,7 +109,7 @@ def _levels(outcome: TuningOutcome) -> list[CellEstimate]:
     return [
         _by_model(
             f"effect/{effect.factor}/{effect.level}",
-            {"setting": named(effect.factor), "level": shown(effect.factor, effect.level)},
+            {"setting": named(effect.factor), "level": level_of(effect.factor, effect.level)},
             effect.ratio,
             confidence,
             max(1, effect.runs),
@@ -150,7 +151,7 @@ def _joint(outcome: TuningOutcome) -> list[tuple[tuple[str, str], list[CellEstim
         cells = [
             _by_model(
                 f"pair/{names[a]}/{first}/{names[b]}/{second}",
-                {named(names[a]): shown(names[a], first), named(names[b]): shown(names[b], second)},
+                {named(names[a]): level_of(names[a], first), named(names[b]): level_of(names[b], second)},
                 median(values),
                 search.rules.confidence,
                 len(values),
@@ -272,11 +273,6 @@ def _answers(confirmed: Sequence[CellEstimate]) -> tuple[Answer, ...]:
 
 def _warnings(outcome: TuningOutcome) -> tuple[RunWarning, ...]:
     warnings = []
-    if not outcome.search.uses_low:
-        correlation = f"{outcome.search.rank_correlation:.2f}"
-        text = f"short runs with part of the data rank settings differently from full runs (correlation {correlation})"
-        remedy = "The short runs were not used. Give a larger --budget instead."
-        warnings.append(RunWarning("cheap-runs-misled", text, remedy))
     not_tried = not_tried_of(outcome.run)
     if not_tried:
         remedy = "strakes target DIR and strakes doctor show the available settings."

@@ -23,8 +23,8 @@ from strakes.cli.options import (
     Sampling,
     takes,
 )
-from strakes.runs.choice import Launch
 from strakes.runs.impact import Impact
+from strakes.runs.launch import Launch
 from strakes.targets.command import Servers
 from strakes.targets.target import Target
 

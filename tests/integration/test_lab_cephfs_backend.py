@@ -16,8 +16,9 @@ from runs.test_mpi import needs_mpi
 from strakes.base.errors import BadInputError
 from strakes.model.phases import MetadataPhase, ProbePhase, TransferPhase
 from strakes.model.plan import Plan
-from strakes.runs.choice import LOCAL, Launch, engine_for
+from strakes.runs.choice import engine_for
 from strakes.runs.engine import LocalEngine
+from strakes.runs.launch import LOCAL, Launch
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 

@@ -61,9 +61,7 @@ def test_every_command_of_the_guide_exists_on_the_command_line(page: Path) -> No
             if match is None or re.match(r"run\b.* (ior|mdtest)\b|lab exec\b", match[1]):
                 continue
             words = shlex.split(
-                re.split(r"[>|]| --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", match[1]))[0].replace(
-                    ")", ""
-                )
+                re.split(r"[>|]| --launcher-options ", re.sub(r"\$\([^)]*\)", "DIR", match[1]))[0].replace(")", "")
             )
             assert _unknown(words) == [], command
 

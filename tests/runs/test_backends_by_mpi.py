@@ -19,6 +19,7 @@ from strakes.base.errors import EnvironmentLacksError
 from strakes.model.phases import ProbePhase, Stop, TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
+from strakes.runs.launch import Launch
 from strakes.runs.messages import PlanResult, Progress
 from strakes.runs.mpi import MpiEngine, find_mpiexec
 from strakes.runs.mpi_family import find_mpi_engine
@@ -94,7 +95,7 @@ def new_engine(way: Way, log: Callable[[str], None] | None = None) -> MpiEngine:
         find_mpi_engine(mpiexec)
     except EnvironmentLacksError as error:
         pytest.skip(f"{error.what}: {error.why}")
-    return MpiEngine(RANKS, mpiexec=mpiexec, log=log)
+    return MpiEngine(Launch("mpi", RANKS, mpiexec=mpiexec), log=log)
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: f"{way[0]}-{'openmpi' if 'openmpi' in way[1] else 'mpich'}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.runs.choice import offer, with_launcher
+from strakes.runs.choice import with_launcher
 from strakes.runs.mpi import find_mpiexec
 from strakes.runs.mpi_family import GET_MPI
 
@@ -40,8 +40,8 @@ def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def test_launchers_that_are_missing_are_not_offered_without_how_to_get_them(bare: Path) -> None:
-    told = offer(("mpi", "slurm", "command"))
-    assert told.startswith("Add --launcher command. This machine lacks what --launcher mpi needs: ")
+    told = with_launcher("Add --launcher mpi or slurm or command.")
+    assert told.startswith("Add --launcher mpi or slurm or command. This machine lacks what --launcher mpi needs: ")
     assert GET_MPI in told
     assert "This machine lacks what --launcher slurm needs: Load the Slurm client" in told
     assert with_launcher("Start the ranks as processes: --launcher mpi.").endswith(GET_MPI)

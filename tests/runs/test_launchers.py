@@ -8,7 +8,8 @@ import pytest
 
 from strakes.base.errors import BadInputError
 from strakes.cli.options import Launching
-from strakes.runs.choice import Launch, processes
+from strakes.runs.choice import processes
+from strakes.runs.launch import Launch
 from strakes.runs.slurm import SlurmEngine, allocation
 from strakes.runs.template import TemplateEngine, filled
 
@@ -37,7 +38,7 @@ def tool(directory: Path, name: str, body: str) -> None:
 
 
 def test_srun_gets_the_process_manager_interface_of_the_engines_mpi(in_a_job: Path) -> None:
-    words = SlurmEngine(6, ranks_per_node=2, executable=Path("/engine")).command()
+    words = SlurmEngine(Launch("slurm", 6, ranks_per_node=2), Path("/engine")).command()
     options = ["--input=0", "--kill-on-bad-exit=1", "--ntasks=6", "--ntasks-per-node=2", "--mpi=pmix"]
     assert words[1:] == [*options, "/engine", "--expect-ranks", "6"]
 
@@ -50,7 +51,7 @@ def test_an_engine_for_another_interface_is_refused_with_the_right_flag(
 ) -> None:
     tool(in_a_job, "ldd", f"echo '{speaks} => /usr/lib/{speaks}'")
     with pytest.raises(BadInputError) as caught:
-        SlurmEngine(6, options=[f"--mpi={told}"], executable=Path("/engine")).command()
+        SlurmEngine(Launch("slurm", 6, options=(f"--mpi={told}",)), Path("/engine")).command()
     assert f"set to use {told}" in caught.value.what and f"Use --mpi={right}" in caught.value.remedy
 
 
@@ -69,7 +70,9 @@ def test_an_allocation_says_how_many_ranks(in_a_job: Path, monkeypatch: pytest.M
 
 
 def test_a_command_template_is_filled_in() -> None:
-    words = filled("run -N {nodes} -n {ranks} -w {hosts} {engine}", ["/e", "x"], 4, ["a", "b"], 2)
+    words = filled(
+        Launch("command", 4, ("a", "b"), 2, command="run -N {nodes} -n {ranks} -w {hosts} {engine}"), ["/e", "x"]
+    )
     assert words == ["run", "-N", "2", "-n", "4", "-w", "a,b", "/e", "x"]
 
 
@@ -85,7 +88,7 @@ def test_a_command_template_is_filled_in() -> None:
 )
 def test_a_template_that_cannot_do_it_is_refused(template: str, hosts: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(BadInputError) as caught:
-        TemplateEngine(template, 4, hosts, executable=Path("/engine")).command()
+        TemplateEngine(Launch("command", 4, hosts, command=template), Path("/engine")).command()
     assert complaint in caught.value.why
 
 

@@ -24,6 +24,7 @@ from strakes.model.phases import MetadataPhase, MixedPhase, Part, ProbePhase, St
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
 from strakes.runs.impact import UNLIMITED, Impact
+from strakes.runs.launch import Launch
 from strakes.runs.messages import Progress
 from strakes.runs.mpi import MpiEngine, find_mpiexec
 from strakes.runs.mpi_family import find_mpi_engine
@@ -56,7 +57,7 @@ needs_mpi = pytest.mark.skipif(not has_mpi(), reason="the engine is not built fo
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[MpiEngine]:
-    with MpiEngine(ranks=4) as engine:
+    with MpiEngine(Launch("mpi", 4)) as engine:
         yield engine
 
 
@@ -137,7 +138,7 @@ def test_a_cancelled_plan_ends_in_order(engine: MpiEngine, workspace: Workspace)
 def test_a_killed_or_stopped_rank_is_named_and_the_run_ends_in_order(
     workspace: Workspace, victim: int, how: signal.Signals
 ) -> None:
-    with MpiEngine(ranks=4) as engine:
+    with MpiEngine(Launch("mpi", 4)) as engine:
         host = engine.start().host
         pid = pid_of(engine, victim)
         struck: list[float] = []
@@ -163,7 +164,7 @@ def test_the_first_process_may_be_silent_as_long_as_is_set_and_the_file_system_i
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STRAKES_SILENCE_S", "3")
-    with MpiEngine(ranks=4) as engine:
+    with MpiEngine(Launch("mpi", 4)) as engine:
         engine.start()
         pid = pid_of(engine, 0)
         result = engine.run(ENDLESS, workspace.path, "s", 3600, when_running(lambda: os.kill(pid, signal.SIGSTOP)))
@@ -188,7 +189,7 @@ def test_an_unsupervised_engine_ends_when_its_first_process_is_silent_and_names_
         "plan": plan.to_json(),
     }
     with subprocess.Popen(
-        MpiEngine(ranks=started).command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        MpiEngine(Launch("mpi", started)).command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as launcher:
         assert launcher.stdin is not None and launcher.stdout is not None
         late = threading.Timer(30, launcher.kill)
@@ -245,7 +246,7 @@ def test_nothing_is_touched_while_a_rank_waits_for_a_file_system_that_does_not_a
     monkeypatch.setattr("strakes.runs.engine.sweep", sweep)
     write = TransferPhase("w", "write", "file-per-process", "segmented", KIB, 4 * KIB, stop=Stop("seconds", 60.0))
     with loop_mounted("ext4") as place, Workspace.create(place, "20260101-000000-test-0000") as workspace:
-        with MpiEngine(ranks=2) as engine:
+        with MpiEngine(Launch("mpi", 2)) as engine:
             pids = [pid_of(engine, rank) for rank in (0, 1)]
             with frozen(place) as freeze:
                 result = engine.run(Plan(2, (write,)), workspace.path, "f", 2, when_running(freeze))
@@ -270,7 +271,7 @@ def two_nodes(tmp_path: Path) -> Iterator[MpiEngine]:
     wrapper.chmod(0o755)
     if os.geteuid() != 0:
         pytest.skip("another host name needs root")
-    with MpiEngine(ranks=4, executable=wrapper) as engine:
+    with MpiEngine(Launch("mpi", 4), wrapper) as engine:
         yield engine
 
 
@@ -365,6 +366,9 @@ def test_another_number_of_ranks_than_launched_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_missing_mpiexec_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentLacksError) as caught, MpiEngine(ranks=2, mpiexec=tmp_path / "none") as engine:
+    with (
+        pytest.raises(EnvironmentLacksError) as caught,
+        MpiEngine(Launch("mpi", 2, mpiexec=tmp_path / "none")) as engine,
+    ):
         engine.start()
     assert caught.value.where == str(tmp_path / "none")

@@ -12,6 +12,7 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.runs import mpi_family
 from strakes.runs.engine import find_engine
+from strakes.runs.launch import Launch
 from strakes.runs.mpi import MpiEngine, find_mpiexec, placed
 from strakes.runs.mpi_family import family_of_engine, family_of_mpiexec, find_mpi_engine, mpi_engines
 from strakes.targets.workspace import Workspace
@@ -56,7 +57,7 @@ def test_an_mpiexec_gets_the_engine_of_its_family(
 ) -> None:
     mpiexec = says(tmp_path / "other" / "mpiexec", version)
     assert find_mpi_engine(mpiexec) == both[engine]
-    assert ("--oversubscribe" in placed(mpiexec, 4, (), None)) == (engine == 1)
+    assert ("--oversubscribe" in placed(mpiexec, Launch("mpi", 4))) == (engine == 1)
 
 
 def test_a_sites_own_mpich_is_taken_before_the_standard_abi(tmp_path: Path, both: tuple[Path, Path]) -> None:
@@ -98,7 +99,7 @@ needs_open_mpi = pytest.mark.skipif(not has_open_mpi(), reason="no Open MPI, or 
 def test_the_sites_open_mpi_runs_a_plan_of_four_ranks(workspace: Workspace) -> None:
     mpiexec = find_mpiexec(Path("mpiexec.openmpi"))
     assert find_mpi_engine(mpiexec) == find_engine().with_name("strakes-engine-mpi-site")
-    with MpiEngine(ranks=4, mpiexec=mpiexec) as engine:
+    with MpiEngine(Launch("mpi", 4, mpiexec=mpiexec)) as engine:
         hello = engine.start()
         result = engine.run(SHORT, workspace.path, "c1", 60)
     assert ("Open MPI" in hello.mpi, dict(hello.nodes)) == (True, {hello.host: 4})

@@ -11,7 +11,7 @@ import pytest
 from strakes.base.errors import EnvironmentLacksError
 from strakes.base.units import GIB
 from strakes.runs import mpi, slurm
-from strakes.runs.choice import Launch
+from strakes.runs.launch import Launch
 from strakes.runs.node_facts import CheckedNode, differences, examine, starts
 
 USUAL = CheckedNode("n1", "0.1.0", "0.1.0", "6.1", 8, 20 * GIB)
@@ -109,12 +109,16 @@ def test_a_launcher_that_cannot_be_started_is_named(tmp_path: Path) -> None:
 
 def test_mpi_starts_the_nodes_one_by_one_and_slurm_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mpi, "find_mpiexec", lambda given: Path("/mpiexec"))
-    monkeypatch.setattr(mpi, "placed", lambda mpiexec, ranks, hosts, per: [str(mpiexec), str(ranks), *hosts, str(per)])
+    monkeypatch.setattr(
+        mpi, "placed", lambda mpiexec, one: [str(mpiexec), str(one.ranks), *one.hosts, str(one.ranks_per_node)]
+    )
     commands = starts(Launch("mpi", hosts=("a", "b"), options=("-x",)), "/d", "f")
     assert [hosts for _, hosts in commands] == [["a"], ["b"]]
     assert all(words[:5] == ["/mpiexec", "1", host, "1", "-x"] and words[-1] == host for words, (host,) in commands)
     monkeypatch.setattr(slurm, "find_srun", lambda: Path("/srun"))
-    monkeypatch.setattr(slurm, "placed", lambda srun, ranks, hosts, per: [str(srun), str(ranks), *hosts, str(per)])
+    monkeypatch.setattr(
+        slurm, "placed", lambda srun, all_: [str(srun), str(all_.ranks), *all_.hosts, str(all_.ranks_per_node)]
+    )
     ((words, hosts),) = starts(Launch("slurm", hosts=("a", "b")), "/d", "f")
     assert words[:6] == ["/srun", "2", "a", "b", "1", "--nodes=2"] and hosts == ["a", "b"]
     assert "--wait=10" in words and words[-2:] == ["/d", "f"]

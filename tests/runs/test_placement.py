@@ -14,6 +14,7 @@ from strakes.base.units import KIB
 from strakes.model.phases import TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import Engine
+from strakes.runs.launch import Launch
 from strakes.runs.mpi import MpiEngine
 from strakes.targets.workspace import Workspace
 
@@ -42,7 +43,7 @@ def places(engine: Engine, plan: Plan, folder: Path, told: Path) -> list[str]:
 @needs_mpi
 def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: Path) -> None:
     ends = [str(HERE[0]), str(HERE[-1])]
-    with MpiEngine(ranks=2) as engine:
+    with MpiEngine(Launch("mpi", 2)) as engine:
         before = places(engine, PLAN, tmp_path, told)
         assert places(engine, replace(PLAN, processors=",".join(ends)), tmp_path, told) == sorted(ends)
         assert places(engine, PLAN, tmp_path, told) == before
@@ -50,7 +51,7 @@ def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: P
 
 @needs_mpi
 def test_a_missing_processor_is_refused_by_every_process(tmp_path: Path) -> None:
-    with MpiEngine(ranks=2) as engine, Workspace.create(tmp_path, "placed") as workspace:
+    with MpiEngine(Launch("mpi", 2)) as engine, Workspace.create(tmp_path, "placed") as workspace:
         result = engine.run(replace(PLAN, processors="0,16383"), workspace.path, "p", limit_s=60)
         assert result.ended == "refused"
         assert {error.where["key"] for error in result.errors} == {"team.processors"}

@@ -14,6 +14,7 @@ from runs.test_mpi import needs_mpi
 from strakes.model.phases import Backend, MetadataPhase, StagePhase, TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
+from strakes.runs.launch import Launch
 from strakes.runs.mpi import MpiEngine
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -76,7 +77,7 @@ def test_ranks_with_a_processor_each_do_not_sleep_while_they_gather(
     monkeypatch.setenv("LD_PRELOAD", str(library))
     monkeypatch.setenv("PRELOADED_COUNTS", str(counts))
     write = TransferPhase("write", "write", "shared-file", "segmented", 4 * MIB, 32 * MIB, writers=1, grouping="global")
-    with MpiEngine(ranks=2) as engine:
+    with MpiEngine(Launch("mpi", 2)) as engine:
         result = engine.run(Plan(2, (write,)), place, "p1", 60)
     assert (result.ended, result.samples[0].bytes) == ("ok", 64 * MIB)
     naps = [int(line.split()[4]) for line in counts.read_text().splitlines()]
@@ -95,7 +96,7 @@ def test_a_call_of_mpi_that_fails_ends_the_run_and_names_rank_and_call(
         3, (TransferPhase("write", "write", "shared-file", "segmented", KIB, 64 * KIB, writers=1, grouping="global"),)
     )
     began = time.monotonic()
-    with MpiEngine(ranks=3) as engine:
+    with MpiEngine(Launch("mpi", 3)) as engine:
         result = engine.run(plan, place, "p1", 120)
     assert time.monotonic() - began < 60
     assert result.ended != "ok"
@@ -120,7 +121,7 @@ def test_a_plan_that_one_node_refuses_is_refused_and_the_node_is_named(
             StagePhase("stage", KIB, cache="drop-system"),
         ),
     )
-    with MpiEngine(ranks=3) as engine:
+    with MpiEngine(Launch("mpi", 3)) as engine:
         result = engine.run(plan, place, "p1", 60)
         assert result.ended == "refused"
         assert [error.where["rank"] for error in result.errors] == [2]

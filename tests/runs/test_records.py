@@ -16,7 +16,7 @@ from strakes.runs.impact import UNLIMITED
 from strakes.runs.records import Visit, event_from_record, event_to_record
 from strakes.runs.store import Store
 
-RUNS = sorted(Path(__file__).with_name("runs").glob("*.json.gz"))
+RUNS = sorted(Path(__file__).with_name("stored").glob("*.json.gz"))
 
 
 def test_unknown_fields_are_ignored() -> None:

@@ -28,6 +28,7 @@ from strakes.model.phases import (
 )
 from strakes.model.plan import Phase, Plan
 from strakes.runs.engine import Engine, LocalEngine
+from strakes.runs.launch import Launch
 from strakes.runs.mpi import MpiEngine
 
 MOST_RANKS = 4
@@ -85,7 +86,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
         engines = Traced(place, trace, local)
         local.start()
         for ranks in range(1, MOST_RANKS + 1):
-            engines.processes[ranks] = MpiEngine(ranks)
+            engines.processes[ranks] = MpiEngine(Launch("mpi", ranks))
             engines.processes[ranks].start()
         try:
             yield engines

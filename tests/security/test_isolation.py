@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from strakes.base.processes import python_module
-from strakes.runs.choice import Launch
+from strakes.runs.launch import Launch
 from strakes.runs.node_facts import starts
 
 ROOT = Path(__file__).parents[2]

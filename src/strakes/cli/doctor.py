@@ -21,7 +21,8 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesErr
 from strakes.base.units import GIB, counted, format_bytes
 from strakes.cli.options import DIRECTORY, Json, Launching, Output, argument, takes, write_json
 from strakes.cli.say import print_table, say, say_sentence
-from strakes.runs.choice import Launch, with_launcher
+from strakes.runs.choice import with_launcher
+from strakes.runs.launch import Launch
 
 if TYPE_CHECKING:
     from strakes.runs.messages import Hello

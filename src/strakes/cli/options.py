@@ -20,8 +20,9 @@ from click.shell_completion import CompletionItem
 from strakes.base.errors import BadInputError, MeasurementError
 from strakes.base.files import write_whole
 from strakes.base.units import parse_bytes, parse_seconds
-from strakes.runs.choice import LAUNCHERS, Launch, Launcher, offer
+from strakes.runs.choice import with_launcher
 from strakes.runs.impact import Impact, parse_impact
+from strakes.runs.launch import LAUNCHERS, Launch, Launcher
 from strakes.targets.command import Servers
 
 if TYPE_CHECKING:
@@ -404,7 +405,8 @@ class Launching:
         )
         for name, value, where in wrong:
             if value is not None and launcher not in where:
-                raise BadInputError(f"{name} cannot be used with --launcher {launcher}", remedy=offer(where))
+                remedy = with_launcher(f"Add --launcher {' or '.join(where)}.")
+                raise BadInputError(f"{name} cannot be used with --launcher {launcher}", remedy=remedy)
         if launcher == "command" and self.launcher_command is None:
             remedy = "Add --launcher-command 'jsrun -n {ranks} {engine}'."
             raise BadInputError("--launcher command was given without a command", remedy=remedy)

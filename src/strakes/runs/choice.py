@@ -1,59 +1,31 @@
-"""Which launcher, with how many ranks, and where: what the command line says, as a value."""
+"""The registry of launchers, and how to get the missing ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from strakes.base.errors import EnvironmentLacksError
+from strakes.runs.launch import LAUNCHERS, Launch, Launcher
 
 if TYPE_CHECKING:
     from strakes.runs.engine import Engine
 
-Launcher = Literal["local", "mpi", "slurm", "command"]
-LAUNCHERS: tuple[Launcher, ...] = ("local", "mpi", "slurm", "command")
-
-
-@dataclass(frozen=True)
-class Launch:
-    """The way to start engines.
-
-    ``ranks``: largest number of ranks of a plan; None: no limit under ``local``, otherwise the value of ``processes``.
-    ``options``: further arguments for mpiexec or srun. ``command``: the template of another launcher.
-    """
-
-    launcher: Launcher = "local"
-    ranks: int | None = None
-    hosts: tuple[str, ...] = ()
-    ranks_per_node: int | None = None
-    mpiexec: Path | None = None
-    options: tuple[str, ...] = ()
-    command: str = ""
-
-
-LOCAL = Launch()
-
 
 def engine_for(launch: Launch, log: Callable[[str], None] | None = None) -> Engine:
-    """Make an engine that is not started yet. The registry of launchers."""
-    if launch.launcher == "mpi":
-        from strakes.runs.mpi import MpiEngine
-
-        team = processes(launch), launch.hosts, launch.ranks_per_node
-        return MpiEngine(*team, launch.mpiexec, log=log, options=launch.options)
-    if launch.launcher == "slurm":
-        from strakes.runs.slurm import SlurmEngine
-
-        return SlurmEngine(processes(launch), launch.hosts, launch.ranks_per_node, log=log, options=launch.options)
-    if launch.launcher == "command":
-        from strakes.runs.template import TemplateEngine
-
-        return TemplateEngine(launch.command, processes(launch), launch.hosts, launch.ranks_per_node, log=log)
+    """Make an engine that is not started yet."""
     from strakes.runs.engine import LocalEngine
+    from strakes.runs.mpi import MpiEngine
+    from strakes.runs.slurm import SlurmEngine
+    from strakes.runs.template import TemplateEngine
 
-    return LocalEngine(log=log)
+    if launch.launcher == "local":
+        return LocalEngine(log=log)
+    engines = {"mpi": MpiEngine, "slurm": SlurmEngine, "command": TemplateEngine}
+    return engines[launch.launcher](replace(launch, ranks=processes(launch)), log=log)
 
 
 def how_to_get(launcher: Launcher) -> str:
@@ -72,21 +44,11 @@ def how_to_get(launcher: Launcher) -> str:
     return ""
 
 
-def offer(launchers: Sequence[Launcher]) -> str:
-    """Return the remedy to use one of the launchers, with instructions to install missing ones."""
-    ways = {launcher: how_to_get(launcher) for launcher in launchers}
-    there = [launcher for launcher, way in ways.items() if not way]
-    return _and_missing([f"Add --launcher {' or '.join(there)}."] if there else [], ways)
-
-
 def with_launcher(remedy: str) -> str:
-    """Return an engine's remedy; where it names a launcher that this machine lacks, also how to get that."""
-    return _and_missing([remedy], {each: how_to_get(each) for each in LAUNCHERS if f"--launcher {each}" in remedy})
-
-
-def _and_missing(sentences: Sequence[str], ways: Mapping[Launcher, str]) -> str:
-    lacking = [f"This machine lacks what --launcher {each} needs: {way}" for each, way in ways.items() if way]
-    return " ".join([*sentences, *lacking])
+    """Return a remedy; where it names launchers that this machine lacks, also how to get them."""
+    named = re.findall(r"\w+", remedy.partition("--launcher ")[2])
+    ways = {each: way for each in LAUNCHERS if each in named and (way := how_to_get(each))}
+    return " ".join([remedy, *(f"This machine lacks what --launcher {each} needs: {ways[each]}" for each in ways)])
 
 
 def processes(launch: Launch) -> int:
@@ -95,8 +57,6 @@ def processes(launch: Launch) -> int:
     >>> processes(Launch("mpi", hosts=("a", "b"), ranks_per_node=3)), processes(Launch("mpi", ranks=5))
     (6, 5)
     """
-    import os
-
     if launch.ranks is not None:
         return launch.ranks
     if launch.launcher == "slurm":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
 from strakes.runs.engine import Engine
+from strakes.runs.launch import Launch
 from strakes.runs.messages import Hello, PlanResult
 from strakes.runs.mpi_family import GET_MPI, family_of_mpiexec, find_mpi_engine
 from strakes.runs.process import EngineProcess
@@ -62,38 +63,22 @@ def _silence_s(chosen: str) -> float:
 
 
 class MpiEngine(Engine):
-    """One process for each rank. ``ranks`` is how many are started; a plan may use fewer.
-
-    ``hosts`` empty: this one. ``options``: further words for mpiexec. ``log`` as Engine's.
-    """
+    """One process for each rank; ``launch.ranks`` are started, a plan may use fewer. ``log`` as Engine's."""
 
     def __init__(
-        self,
-        ranks: int,
-        hosts: Sequence[str] = (),
-        ranks_per_node: int | None = None,
-        mpiexec: Path | None = None,
-        executable: Path | None = None,
-        log: Callable[[str], None] | None = None,
-        options: Sequence[str] = (),
+        self, launch: Launch, executable: Path | None = None, log: Callable[[str], None] | None = None
     ) -> None:
         super().__init__(self._hear_launcher)
         self._tell = log or (lambda _: None)
         self._named: list[tuple[str, str]] = []
-        self._ranks = ranks
-        self._hosts = tuple(hosts)
-        self._ranks_per_node = ranks_per_node
-        self._mpiexec = mpiexec
-        self._executable = executable
-        self._options = tuple(options)
+        self._launch, self._ranks, self._executable = launch, launch.ranks or 1, executable
 
     def command(self) -> Sequence[str]:
         """Return the mpiexec command of all ranks. Raises EnvironmentLacksError without mpiexec or its engine."""
         self._named = []
-        mpiexec = find_mpiexec(self._mpiexec)
+        mpiexec = find_mpiexec(self._launch.mpiexec)
         engine = self._executable or find_mpi_engine(mpiexec)
-        start = [*placed(mpiexec, self._ranks, self._hosts, self._ranks_per_node), *self._options]
-        return [*start, str(engine), "--expect-ranks", str(self._ranks)]
+        return [*placed(mpiexec, self._launch), *self._launch.options, str(engine), "--expect-ranks", str(self._ranks)]
 
     def patience_s(self) -> float:
         """Longest time in seconds until it says hello; it grows with the number of ranks."""
@@ -161,12 +146,13 @@ def _is_rank(pid: int) -> bool:
     return name == _PROCESS_NAME and state not in "ZX"
 
 
-def placed(mpiexec: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
+def placed(mpiexec: Path, launch: Launch) -> list[str]:
     """Return mpiexec with its options. Hydra (MPICH, Intel MPI) and Open MPI spell some of them differently.
 
-    >>> placed(Path("/x/mpiexec"), 4, ["a", "b"], 2)
+    >>> placed(Path("/x/mpiexec"), Launch("mpi", 4, ("a", "b"), 2))
     ['/x/mpiexec', '-hosts', 'a,b', '-ppn', '2', '-n', '4']
     """
+    ranks, hosts, ranks_per_node = launch.ranks or 1, launch.hosts, launch.ranks_per_node
     if family_of_mpiexec(mpiexec) == "openmpi":
         command = [str(mpiexec), "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
         # Processes on other hosts get no variables unless they are named.

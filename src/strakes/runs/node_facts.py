@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 from strakes.base.errors import EnvironmentLacksError, StrakesError
 from strakes.base.processes import python_module
 from strakes.base.units import counted, format_bytes
-from strakes.runs.choice import Launch
+from strakes.runs.launch import Launch
 from strakes.targets.command import run
 
 # Seconds for Python to start: all nodes read its files from a shared file system at once.
@@ -101,18 +101,25 @@ def starts(launch: Launch, directory: str, file: str) -> list[tuple[list[str], l
         from strakes.runs.mpi import find_mpiexec, placed
 
         mpiexec = find_mpiexec(launch.mpiexec)
-        return [([*placed(mpiexec, 1, [host], 1), *launch.options, *module, host], [host]) for host in launch.hosts]
+        return [
+            ([*placed(mpiexec, Launch("mpi", 1, (host,), 1)), *launch.options, *module, host], [host])
+            for host in launch.hosts
+        ]
     if launch.launcher == "slurm":
         from strakes.runs import slurm
 
         nodes = len(launch.hosts) or slurm.allocation().nodes
-        once = [*slurm.placed(slurm.find_srun(), nodes, launch.hosts, 1), f"--nodes={nodes}", *launch.options]
+        once = [
+            *slurm.placed(slurm.find_srun(), replace(launch, ranks=nodes, ranks_per_node=1)),
+            f"--nodes={nodes}",
+            *launch.options,
+        ]
         command = [*once, "--mpi=none", "--overlap", f"--wait={_LATE_S}", *module]
     else:
         from strakes.runs.template import filled
 
         nodes = len(launch.hosts) or -(-(launch.ranks or 1) // (launch.ranks_per_node or 1))
-        command = filled(launch.command, module, nodes, launch.hosts, 1)
+        command = filled(replace(launch, ranks=nodes, ranks_per_node=1), module)
     return [(command, list(launch.hosts) or [""] * nodes)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
+from strakes.runs.launch import Launch
 from strakes.runs.messages import Hello
 from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import chosen_pmi, find_mpi_engine, fits_pmi, pmi_of
@@ -77,8 +78,8 @@ class SlurmEngine(MpiEngine):
         srun = find_srun()
         allocation()
         engine = self._executable or find_mpi_engine()
-        language = _language(engine, self._options)
-        start = [*placed(srun, self._ranks, self._hosts, self._ranks_per_node), *language, *self._options]
+        options = self._launch.options
+        start = [*placed(srun, self._launch), *_language(engine, options), *options]
         return [*start, str(engine), "--expect-ranks", str(self._ranks)]
 
     @property
@@ -109,15 +110,16 @@ def find_srun() -> Path:
     return Path(found)
 
 
-def placed(srun: Path, ranks: int, hosts: Sequence[str], ranks_per_node: int | None) -> list[str]:
+def placed(srun: Path, launch: Launch) -> list[str]:
     """Return srun with its options: only the first task hears us, and all end with the first that fails.
 
-    >>> " ".join(placed(Path("srun"), 8, ["n1", "n2"], 4))
+    >>> " ".join(placed(Path("srun"), Launch("slurm", 8, ("n1", "n2"), 4)))
     'srun --input=0 --kill-on-bad-exit=1 --ntasks=8 --ntasks-per-node=4 --nodes=2 --nodelist=n1,n2'
     """
-    words = [str(srun), "--input=0", "--kill-on-bad-exit=1", f"--ntasks={ranks}"]
-    if ranks_per_node is not None:
-        words.append(f"--ntasks-per-node={ranks_per_node}")
+    words = [str(srun), "--input=0", "--kill-on-bad-exit=1", f"--ntasks={launch.ranks or 1}"]
+    if launch.ranks_per_node is not None:
+        words.append(f"--ntasks-per-node={launch.ranks_per_node}")
+    hosts = launch.hosts
     return [*words, f"--nodes={len(hosts)}", f"--nodelist={','.join(hosts)}"] if hosts else words
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from strakes.base.errors import BadInputError
+from strakes.runs.launch import Launch
 from strakes.runs.mpi import MpiEngine
 from strakes.runs.mpi_family import find_mpi_engine, pmi_of
 
@@ -15,28 +15,13 @@ _EXAMPLE = "--launcher-command 'jsrun -n {ranks} {engine}'"
 
 
 class TemplateEngine(MpiEngine):
-    """A launcher that a command line describes.
-
-    ``template`` has ``{engine}``, and ``{ranks}``, ``{ranks_per_node}``, ``{nodes}``, ``{hosts}`` as far as wanted.
-    """
-
-    def __init__(
-        self,
-        template: str,
-        ranks: int,
-        hosts: Sequence[str] = (),
-        ranks_per_node: int | None = None,
-        executable: Path | None = None,
-        log: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(ranks, hosts, ranks_per_node, executable=executable, log=log)
-        self._template = template
+    """A launcher that ``launch.command`` describes, with ``{engine}`` and the names of other values in it."""
 
     def command(self) -> Sequence[str]:
         """Return the user's command with the engine filled in. Raises EnvironmentLacksError without the engine."""
         self._named = []
         engine = [str(self._executable or find_mpi_engine()), "--expect-ranks", str(self._ranks)]
-        return filled(self._template, engine, self._ranks, self._hosts, self._ranks_per_node)
+        return filled(self._launch, engine)
 
     @property
     def remedy(self) -> str:
@@ -46,14 +31,14 @@ class TemplateEngine(MpiEngine):
         return f"Try the launcher's command without strakes.{speak}"
 
 
-def filled(
-    template: str, engine: Sequence[str], ranks: int, hosts: Sequence[str], ranks_per_node: int | None
-) -> list[str]:
+def filled(launch: Launch, engine: Sequence[str]) -> list[str]:
     """Return the command as a list of arguments. Raises BadInputError if it cannot do what the options ask for.
 
-    >>> filled("jsrun -n {ranks} -r{ranks_per_node} {engine}", ["/e", "--expect-ranks", "8"], 8, [], 4)
+    >>> jsrun = Launch("command", 8, ranks_per_node=4, command="jsrun -n {ranks} -r{ranks_per_node} {engine}")
+    >>> filled(jsrun, ["/e", "--expect-ranks", "8"])
     ['jsrun', '-n', '8', '-r4', '/e', '--expect-ranks', '8']
     """
+    template, ranks, hosts, ranks_per_node = launch.command, launch.ranks or 1, launch.hosts, launch.ranks_per_node
     nodes = len(hosts) or (-(-ranks // ranks_per_node) if ranks_per_node else None)
     values = {"ranks": ranks, "ranks_per_node": ranks_per_node, "nodes": nodes, "hosts": ",".join(hosts)}
     lacking = [name for name, value in values.items() if value is None and f"{{{name}}}" in template]

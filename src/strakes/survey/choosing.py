@@ -14,7 +14,8 @@ from strakes.base.units import counted
 from strakes.model.cell import Cell
 from strakes.model.place import Place
 from strakes.model.portrait import SkippedCell
-from strakes.runs.choice import Launch, with_launcher
+from strakes.runs.choice import with_launcher
+from strakes.runs.launch import Launch
 from strakes.runs.records import AmountsChosen, CellSkipped, FactsFound, TargetDescribed, Visit
 from strakes.runs.run import Run
 from strakes.studies.study import Pilot

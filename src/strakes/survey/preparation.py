@@ -12,7 +12,8 @@ from strakes.base.units import GIB, KIB, counted, format_bytes, format_seconds
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
 from strakes.model.portrait import SkippedCell
-from strakes.runs.choice import Launch, processes
+from strakes.runs.choice import processes
+from strakes.runs.launch import Launch
 from strakes.studies.study import Context, Pilot
 from strakes.survey.amounts import (
     LONG_ENOUGH_MEMORY_S,

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from strakes.model.record import to_record
-from strakes.runs.choice import LOCAL, Launch
 from strakes.runs.impact import UNLIMITED, Impact
+from strakes.runs.launch import LOCAL, Launch
 from strakes.runs.run import Run
 from strakes.studies.measure_visit import RunPlan
 from strakes.studies.study import Study

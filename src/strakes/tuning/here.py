@@ -13,8 +13,9 @@ from strakes.model.cell import Cell
 from strakes.model.phases import TransferPhase
 from strakes.model.plan import Plan
 from strakes.model.portrait import Setting
-from strakes.runs.choice import Launch, processes
+from strakes.runs.choice import processes
 from strakes.runs.engine import Engine
+from strakes.runs.launch import Launch
 from strakes.runs.messages import Hello
 from strakes.studies.measure_directories import LayoutDirectories
 from strakes.studies.measure_visit import Site, failure
@@ -34,7 +35,7 @@ _TRIALS, _OVERHEAD = 100, 1.6
 _SHORTEST_PHASE_S, _LONGEST_PHASE_S = 0.4, 20.0
 _PILOT_S, _TRIAL_LIMIT_S = 0.3, 30.0
 _LEAST_BYTES = 256 * KIB
-# The largest transfer is this part of a rank's data; with half as many calls, one call would be half of a trial.
+# The largest transfer is this part of a rank's data; halved, one call would be half of a trial.
 _LEAST_CALLS = 4
 _TRIED_BYTES = 64 * KIB
 # A phase ends after this multiple of its planned time.

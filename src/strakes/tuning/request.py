@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from strakes.runs.choice import LOCAL, Launch
+from strakes.runs.launch import LOCAL, Launch
 from strakes.targets.command import Servers
 from strakes.tuning.advise_app import App, to_toml
 

@@ -27,7 +27,7 @@ def test_ranks_on_one_mount_are_one_client() -> None:
 
 def test_every_rank_without_a_mount_is_a_client() -> None:
     text = scope_of([cell(1, "cephfs"), cell(12, "cephfs")], [1, 12], HERE)
-    assert text.startswith("1 to 12 clients measured (each rank is one, through libcephfs) on node n1;")
+    assert text.startswith("1 to 12 clients measured (each rank is a client, through libcephfs) on node n1;")
     assert "one client" not in text
 
 

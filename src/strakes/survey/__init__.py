@@ -2,5 +2,6 @@
 
 The result of a survey is a portrait with graded answers. ``analysis_*.py``, ``compare_*.py`` and ``history_*.py``
 work on stored runs. A *cell* is one combination of settings, a *visit* one run of a cell's plan, and a *block* a series
-of visits, one to each cell. First files to read: ``runner.py`` and ``analysis_build.py``.
+of visits, one to each cell. A *question* asks which level of a setting is best; a *claim* is a published statement that
+a run tests. First files to read: ``runner.py`` and ``analysis_build.py``.
 """

@@ -1,4 +1,7 @@
-"""Choose the length of phases and the cells to measure, so that enough blocks fit into the budget. Pure."""
+"""Choose the length of phases and the cells to measure, so that enough blocks fit into the budget.
+
+All functions are pure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts of work in phases, and warnings on amounts that are too small. Pure."""
+"""Amounts of work in phases, and warnings on amounts that are too small. All functions are pure."""
 
 from __future__ import annotations
 

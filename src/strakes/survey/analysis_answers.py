@@ -1,4 +1,4 @@
-"""Answer the questions of a run with grades, and judge its claims. Pure."""
+"""Answer the questions of a run with grades, and judge its claims. All functions are pure."""
 
 from __future__ import annotations
 

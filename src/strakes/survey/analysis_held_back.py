@@ -1,4 +1,4 @@
-"""Effect of limits of the load: which runs may be pooled, and which rates only show a limit. Pure."""
+"""Effect of limits of the load: which runs may be pooled, and which rates only show a limit. All functions are pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scope of a run: numbers of clients (as the file system counts clients), ranks and nodes. Pure."""
+"""Scope of a run: numbers of clients (as the file system counts clients), ranks and nodes. All functions are pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def scope_of(cells: Sequence[Cell], measured_ranks: Sequence[int], environment: 
         limits = gettext("this says nothing about more clients or about the limits of the servers")
         return f"{measured}; {limits}"
     inside = gettext(
-        "{clients} measured (each rank is one, through libcephfs) on {where}",
+        "{clients} measured (each rank is a client, through libcephfs) on {where}",
         clients=_span(sessions, "client"),
         where=where,
     )

@@ -43,7 +43,8 @@ TEXTS: Mapping[str, str] = {
     "gave-way": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced load.",
     "stopped-for-others": "To protect other users: {yielded} runs were stopped and repeated, {slowed} ran at reduced "
     "load, and in the end everything was stopped.",
-    "left-out": "{runs} runs were made under other limits ({limits}); only those under one limit are shown ({kept}).",
+    "left-out": "{runs} runs were made under other load limits ({limits}). Only runs under one limit are shown "
+    "({kept}).",
     "other-measurement": "Another measurement worked in the same directory at the same time: {who}.",
     "names-from-memory": "{operation} was answered from the names and attributes that this node's kernel has kept in "
     "memory since it created the files, not by the file system.",
@@ -93,8 +94,9 @@ REMEDIES: Mapping[str, str] = {
     "short-phases": "Give --phase 1s with a larger --budget, or measure one study alone: strakes study NAME DIR "
     "--phase 1s. More files: --files 100000.",
     "fits-servers-memory": "strakes study data-per-process DIR --data-per-rank {each} moves twice the memory of this "
-    "node. Give more where servers have more memory, and give the budget that it then asks for.",
-    "other-measurement": "These figures show a shared system. For others, measure one after the other.",
+    "node. If servers have more memory, give more data, and the budget that strakes then requests.",
+    "other-measurement": "These figures show a shared system. To measure it alone, run one measurement after the "
+    "other.",
 }
 
 

@@ -48,7 +48,7 @@ def measure_in_blocks(session: Session, cells: list[Cell], phase_s: float, facts
     left = [index for index, verdict in enumerate(verdicts) if not missing.isdisjoint(verdict.cells)]
     options = larger_budgets(verdicts, budgets, left)
     for cell in put_off:
-        session.writer.append_event(CellDropped(cell.key, f"the next comparison takes {options[cell.study]}", 0))
+        session.writer.append_event(CellDropped(cell.key, f"the next comparison needs {options[cell.study]}", 0))
 
 
 def _measure(session: Session, schedule: Schedule, facts: Mapping[str, Any]) -> None:

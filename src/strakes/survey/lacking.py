@@ -70,7 +70,7 @@ def _absent_backend(phase: Phase, absent: Absent) -> str:
 
 
 def _sets(phase: Phase) -> dict[tuple[str, str], bool]:
-    """Return the sets of files that a phase uses, and whether it creates them."""
+    """Return the sets of files that a phase uses, each with whether the phase creates the files."""
     bodies = [part.phase for part in phase.parts] if isinstance(phase, MixedPhase) else [phase]
     return {
         (_space(body.kind), body.files): (getattr(body, "mode", "") or body.operation) in _CREATIONS for body in bodies

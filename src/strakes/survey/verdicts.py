@@ -1,4 +1,4 @@
-"""Plan a study by its verdicts: the cells of each verdict, their order, and the expected time of a visit. Pure."""
+"""Plan a study by its verdicts: cells of each verdict, their order, time of a visit. All functions are pure."""
 
 from __future__ import annotations
 

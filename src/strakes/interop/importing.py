@@ -82,6 +82,6 @@ def _ranks(foreign: Foreign) -> int:
 
 
 def _launched(foreign: Foreign) -> str:
-    """Return the command line with mpiexec in front, because the tools print only their own part of it."""
+    """Return the command line of a test, with mpiexec in front, which the tools do not print."""
     command, ranks = for_shell(foreign.command), _ranks(foreign)
     return f"mpiexec -n {ranks} {command}" if command and foreign.tool in _RUNNABLE and ranks > 1 else command

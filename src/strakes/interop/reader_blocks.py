@@ -88,7 +88,7 @@ class Printed:
 
 
 def cut(text: str, tools: Iterable[Printed]) -> Iterator[tuple[Printed | None, Block]]:
-    """Yield each tool with a block of its output. Other lines are a block without a tool (None) if one has a rate."""
+    """Yield blocks of output, each with its tool. Lines of unknown tools (None) are yielded if one has a rate."""
     known, lines = tuple(tools), text.split("\n")
     starts: list[tuple[int, Printed | None]] = [(0, None)]
     only_opened = True
@@ -148,7 +148,7 @@ def without(text: str, blocks: Iterable[Block]) -> str:
 
 
 def csv_rows(block: Block) -> Iterator[dict[str, str] | Unread]:
-    """Yield the rows of a CSV with a header, also rows that were cut off. Skip headers that appending repeated.
+    """Yield the rows of a CSV with a header, and records of rows that were cut off. Skip repeated headers.
 
     The last column may be missing, or contain commas without quotation marks.
     """

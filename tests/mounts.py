@@ -12,8 +12,11 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+
+from strakes.targets import calls
 
 
 @contextmanager
@@ -177,13 +180,19 @@ def unmount(place: Path) -> None:
 
 @contextmanager
 def other_user(uid: int = 65534) -> Iterator[None]:
-    """Run the block with the effective user and group id ``uid``."""
+    """Run the block with the effective user and group id ``uid``, with children in an interpreter that this user has."""
     if os.geteuid() != 0:
         pytest.skip("becoming somebody else needs root")
     os.setegid(uid)
     os.seteuid(uid)
     try:
-        yield
+        own = os.access(sys.executable, os.X_OK, effective_ids=True)
+        interpreter = sys.executable if own else "/usr/bin/python3"
+        with (
+            patch.object(sys, "executable", interpreter),
+            patch.object(calls, "CHILD", (interpreter, *calls.CHILD[1:])),
+        ):
+            yield
     finally:
         os.seteuid(0)
         os.setegid(0)

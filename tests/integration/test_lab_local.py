@@ -85,6 +85,6 @@ def test_a_slow_device_stays_within_its_operations_per_second(labs: Labs) -> Non
     labs.down("xfs")
     assert not [
         line
-        for line in (hierarchy.root / "blkio.throttle.write_iops_device").read_text().splitlines()
+        for line in (hierarchy.path / "blkio.throttle.write_iops_device").read_text().splitlines()
         if line.endswith(" 50")
     ]

@@ -16,12 +16,12 @@ from conftest import ROOT
 from lab.running import Labs
 from lab.user_mode import run_in_machine
 from strakes.base.errors import EnvironmentLacksError
+from strakes.lab.manager import undo
 from strakes.lab.network import make_network
 from strakes.lab.nfs import SERVER_PACKAGES, NfsLab, NfsOptions, start_server
 from strakes.lab.packages import missing
 from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal
-from strakes.lab.undo import undo
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 
@@ -70,7 +70,7 @@ def test_the_server_serves_files_through_its_own_network(tmp_path: Path) -> None
     place.mkdir()
     exported.mkdir()
     journal, lab_id = LabJournal.create(place, "nfs", "served", NfsOptions().document())
-    site = LabSite(place, "served", lab_id, journal, lambda _text: None)
+    site = LabSite(place, lab_id, journal, lambda _text: None)
     try:
         source = start_server(site, make_network(site), exported)
         (exported / "export/file").write_text("served\n")

@@ -44,6 +44,7 @@ class Labs:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        root.mkdir(exist_ok=True)
         self.environment = {**os.environ, "PYTHONPATH": str(SOURCES), "XDG_STATE_HOME": str(root)}
 
     def run(self, *words: str | Path, timeout_s: float = _SHORT_S) -> subprocess.CompletedProcess[str]:
@@ -111,7 +112,7 @@ class Labs:
 
     def remains(self, *footprints: Footprint) -> list[str]:
         """Return a line for each file, mount, device, process, control group and interface left by labs."""
-        found = [str(path) for path in (self.root, *self.root.glob("strakes/lab/*")) if os.path.lexists(path)]
+        found = [str(path) for pattern in ("*", "strakes/lab/*") for path in self.root.glob(pattern)]
         found += [f"mounted: {one.mount_point}" for one in read_mounts() if one.mount_point.startswith(str(self.root))]
         for backing in Path("/sys/block").glob("loop*/loop/backing_file"):
             with suppress(OSError):

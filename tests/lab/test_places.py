@@ -8,8 +8,7 @@ import pytest
 
 from mounts import other_user
 from strakes.base.errors import BadInputError
-from strakes.lab.lab_directory import (
-    ROOT_MARKER,
+from strakes.lab.state import (
     all_directories,
     directory_of,
     is_being_worked_in,
@@ -50,26 +49,16 @@ def test_a_name_that_could_be_a_path_is_refused(name: str) -> None:
         directory_of(name)
 
 
-def test_directories_made_for_a_lab_are_removed_and_existing_ones_stay(root: Path, tmp_path: Path) -> None:
-    (tmp_path / "state").mkdir()
-    with working_in(directory_of("ceph"), make=True) as there:
-        assert there
-        (root / "ceph").rmdir()
-        remove_root()
-    assert (tmp_path / "state").is_dir()
-    assert not list((tmp_path / "state").iterdir())
-
-
-def test_the_directory_of_labs_stays_while_it_contains_another_lab(root: Path, ceph: Path) -> None:
+def test_the_directory_of_labs_is_removed_with_the_last_lab_and_its_parent_stays(root: Path, ceph: Path) -> None:
     with working_in(directory_of("other"), make=True):
         pass
     assert all_directories() == (ceph, root / "other")
     ceph.rmdir()
     remove_root()
-    assert sorted(os.listdir(root)) == [ROOT_MARKER, "other"]
+    assert os.listdir(root) == ["other"]
     (root / "other").rmdir()
     remove_root()
-    assert not root.exists() and all_directories() == ()
+    assert os.listdir(root.parents[1]) == [] and all_directories() == ()
 
 
 def test_only_one_command_works_in_a_lab(ceph: Path) -> None:
@@ -84,7 +73,7 @@ def test_only_one_command_works_in_a_lab(ceph: Path) -> None:
 def test_a_reader_does_not_block_a_command(ceph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looking = os.open(ceph, os.O_RDONLY)
     fcntl.flock(looking, fcntl.LOCK_SH)
-    monkeypatch.setattr("strakes.lab.lab_directory.time.sleep", lambda _seconds: fcntl.flock(looking, fcntl.LOCK_UN))
+    monkeypatch.setattr("strakes.lab.state.time.sleep", lambda _seconds: fcntl.flock(looking, fcntl.LOCK_UN))
     with working_in(ceph, make=False) as there:
         assert there
     os.close(looking)

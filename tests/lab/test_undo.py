@@ -8,8 +8,8 @@ import pytest
 
 from strakes.base.errors import BadInputError
 from strakes.base.processes import process_start
+from strakes.lab.manager import undo
 from strakes.lab.state import JOURNAL, LabJournal, ProcessRecord
-from strakes.lab.undo import undo
 
 
 def test_process_ids_recorded_before_a_reboot_are_ignored(tmp_path: Path) -> None:

@@ -139,7 +139,6 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("drill_journal.py", "writers_by_path"): "a descriptor that files.py opened",
     ("ha_journal.py", "writers_by_path"): "runs on the lab's own machines",
     ("ha_receiver.py", "writers_by_path"): "runs on the lab's own machines",
-    ("lab_directory.py", "writers_by_path"): "a marker by its name, below a directory that was checked",
     ("measure.py", "lines_past_the_filter"): "a path that the user gave",
 }
 

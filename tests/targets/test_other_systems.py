@@ -1,4 +1,4 @@
-"""GlusterFS and MooseFS with recorded answers, NFS and BeeGFS with documented ones, and limits of other systems."""
+"""GlusterFS and MooseFS with recorded answers, NFS with documented ones, and limits of other systems."""
 
 from __future__ import annotations
 
@@ -9,21 +9,13 @@ from xml.etree import ElementTree
 import pytest
 
 from strakes.base.errors import EnvironmentLacksError, MeasurementError
-from strakes.base.units import KIB, MIB
 from strakes.targets import gluster, moosefs, nfs
-from strakes.targets.beegfs import BeeGfsTarget, read_pattern
 from strakes.targets.command import DEFAULT_TIMEOUT_S, Completed
-from strakes.targets.description import (
-    Layout,
-    Placement,
-    Striping,
-    difference,
-    lost_between,
-)
+from strakes.targets.description import Layout, difference, lost_between
 from strakes.targets.knowledge import unlike_targets
 from strakes.targets.mountinfo import Mount, parse_mountinfo
 from strakes.targets.registry import TARGETS
-from strakes.targets.remote import GpfsTarget, StorNextTarget
+from strakes.targets.remote import BeeGfsTarget, GpfsTarget, StorNextTarget
 from strakes.targets.target import Target, UnsupportedError
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -33,19 +25,6 @@ master info:|total space|4160749568
 CHUNKSERVERS = """chunk servers:|10.75.198.90|9501|1|-|3.0.117|0|maintenance_off|1|182743040|2080374784|-|0|0|0
 chunk servers:|10.75.198.90|9502|2|-|3.0.117|0|maintenance_on|1|182743040|2080374784|-|0|0|0
 chunk servers:|10.75.198.91|9503|3|-|-|-|-|-|-|-|-|-|-|-
-"""
-ENTRY = """EntryID: 0-5C8A-1
-Metadata node: meta01 [ID: 1]
-Stripe pattern details:
-+ Type: RAID0
-+ Chunksize: 512K
-+ Number of storage targets: desired: 4
-+ Storage Pool: 1 (Default)
-"""
-TARGETS_OF_BEEGFS = """TargetID     Reachability  Consistency   NodeID
-========     ============  ===========   ======
-     101           Online         Good        1
-     201          Offline  Needs-resync        2
 """
 MOUNTSTATS = """device tmpfs mounted on /mnt with fstype tmpfs
 device filer:/export mounted on /mnt/nfs with fstype nfs4 statvers=1.1
@@ -170,19 +149,6 @@ def test_an_nfs_client_counts_its_own_mount_only() -> None:
         "10.0.0.9",
         "1048576",
     )
-
-
-def test_layouts_of_beegfs_are_set_with_its_tool() -> None:
-    tool = Answering({"--getentryinfo": ENTRY, "--listtargets": TARGETS_OF_BEEGFS, "--setpattern": ""})
-    target = BeeGfsTarget(Path("/mnt/there"), mount("beegfs", "beegfs_nodev"), runner=tool)
-    assert target.layout(Path("/mnt/there/d")) == Layout(512 * KIB, 4, pool="1 (Default)", pattern="raid0")
-    assert target.striping() == Striping(2, 64 * KIB)
-    assert [one.state for one in target.describe().data_targets] == ["online", "offline, needs-resync"]
-    assert target.placement(Path("/mnt/there/d")) == Placement("inherit", (1,))
-    target.set_layout(Path("/mnt/there/d"), Layout(MIB, 4))
-    assert "beegfs-ctl --setpattern --numtargets=4 --chunksize=1048576 --mount=/mnt/there /mnt/there/d" in tool.asked
-    with pytest.raises(MeasurementError):
-        read_pattern(Completed(("beegfs-ctl",), 0, "nothing of the kind", ""))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesErr
 from strakes.control.drill_undo import MountTargets, RunCommand
 from strakes.control.fault import Ask, OneCommand, each_of
 from strakes.targets.command import Runner, run
-from strakes.targets.lustre_lfs import list_nids
+from strakes.targets.lustre_lfs import LIST_NIDS
 from strakes.targets.lustre_servers import THIS_NODE, host_of
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import is_target_of
@@ -228,7 +228,7 @@ class CutClient(_LustreFault):
     def _own_networks(self) -> list[str]:
         """Return the networks in which this client has an address; empty if lctl does not list them."""
         try:
-            own = list_nids().ask(self._run)
+            own = LIST_NIDS.ask(self._run)
         except StrakesError:
             return []
         return _networks(own)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from strakes.base.errors import BadInputError
 from strakes.base.files import write_kept
-from strakes.base.units import MIB
 from strakes.lab.network import LOOPBACK, is_listening
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
@@ -85,16 +84,15 @@ def check(options: CephOptions) -> None:
             f"{options.pool_size} copies need {options.pool_size} object stores or more",
             remedy=f"Give --osds {options.pool_size}, or fewer copies.",
         )
-    stores = [number for number, _ in options.slow_osd]
-    for number in stores:
-        if number >= options.osds or stores.count(number) > 1:
-            why = f"the stores are 0 to {options.osds - 1}" if number >= options.osds else "it is given twice"
-            raise BadInputError(f"--slow-osd {number} is not possible", why=why)
-    ranks = [rank for rank, _ in options.slow_mds]
-    for rank in ranks:
-        if rank >= options.mds or ranks.count(rank) > 1:
-            why = f"the ranks are 0 to {options.mds - 1}" if rank >= options.mds else "it is given twice"
-            raise BadInputError(f"--slow-mds {rank} is not possible", why=why)
+    for name, slow, number in (
+        ("--slow-osd", options.slow_osd, options.osds),
+        ("--slow-mds", options.slow_mds, options.mds),
+    ):
+        asked = [one for one, _ in slow]
+        for one in asked:
+            if one >= number or asked.count(one) > 1:
+                why = f"they are 0 to {number - 1}" if one >= number else "it is given twice"
+                raise BadInputError(f"{name} {one} is not possible", why=why)
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
     # Monitors forgive a silence that they may have caused themselves; with less between the two they forgive all.
@@ -109,120 +107,121 @@ def check(options: CephOptions) -> None:
 
 # Its name in the lab's directory.
 CONFIG = "ceph.conf"
-# The least that Ceph takes (minimum of osd_memory_target in its options); the cache below decides.
-_LEAST_MEMORY_TARGET_BYTES = 939_524_096
+# ms_bind_port: the servers' own ports. osd_memory_target: the least that Ceph takes; the cache decides.
+# paxos: by default every change of a map (a new file system, a fail-over) waits for up to a second.
+# mds_beacon_mon_down_grace: with the default of 60 s a dead metadata server is kept that long after a start.
+# mds_reconnect_timeout: for the default of 45 s a client that died before a fail-over blocks the others.
+# mds_bal_interval: pins decide where metadata goes. osd_max_object_name: names fit into ext4's attributes.
+# The monitors and the metadata servers must agree on mds_beacon.
+_SECTIONS = """[global]
+fsid = {fsid}
+mon_host = [v2:{loopback}:{port}/0]
+public_addr = {loopback}
+cluster_addr = {loopback}
+ms_bind_port_min = 12000
+ms_bind_port_max = 19999
+auth_cluster_required = none
+auth_service_required = none
+auth_client_required = none
+keyring = {lab}/keyring
+run_dir = {lab}/run
+admin_socket = {lab}/run/$name.asok
+log_file = {lab}/log/$name.log
+mon_cluster_log_file = {lab}/log/cluster.log
+crash_dir = {lab}/log
+log_flush_on_exit = false
+ms_async_op_threads = 1
+osd_pool_default_size = {options.pool_size}
+osd_pool_default_min_size = 1
+osd_pool_default_pg_autoscale_mode = off
+osd_crush_chooseleaf_type = 0
+mon_max_pg_per_osd = 1000
+mds_beacon_interval = {options.beacon_interval}
+mds_beacon_grace = {options.beacon_grace}
+
+[mon]
+mon_data = {lab}/mon/$id
+mon_allow_pool_size_one = true
+mon_allow_pool_delete = true
+mon_warn_on_pool_no_redundancy = false
+mon_warn_on_insecure_global_id_reclaim_allowed = false
+mon_warn_on_insecure_global_id_reclaim = false
+mon_data_avail_warn = 2
+mon_data_avail_crit = 1
+paxos_propose_interval = 0.05
+paxos_min_wait = 0.02
+mon_tick_interval = {tick_s}
+mds_beacon_mon_down_grace = 1
+
+[osd]
+osd_data = {lab}/osd/$id
+osd_objectstore = {options.store}
+memstore_device_bytes = {options.osd_size}
+bluestore_block_size = {options.osd_size}
+bluestore_fsck_on_mount = false
+bluestore_cache_autotune = false
+bluestore_cache_size = 67108864
+osd_memory_target = 939524096
+osd_op_num_shards = 2
+osd_op_num_threads_per_shard = 1
+osd_max_object_name_len = 460
+osd_max_object_namespace_len = 64
+
+[mds]
+mds_data = {lab}/mds/$id
+mds_tick_interval = 1
+mds_reconnect_timeout = 5
+mds_root_ino_uid = {uid}
+mds_root_ino_gid = {gid}
+mds_cache_memory_limit = 268435456
+mds_bal_interval = 0
+
+[mgr]
+mgr_data = {lab}/mgr
+mgr_module_path = {lab}/mgr-modules
+
+[client]
+client_mount_timeout = 30
+client_die_on_failed_remount = false
+admin_socket = {lab}/run/$name.$pid.asok
+fuse_allow_other = {others}
+"""
+# ms_mon_client_mode: encryption towards the monitors needs keys. rgw_gc: by default deleted objects take space for
+# two hours.
+_GATEWAY_SECTION = """
+[client.rgw.a]
+ms_mon_client_mode = crc
+rgw_data = {lab}/rgw
+rgw_frontends = beast endpoint={loopback}:{port}
+rgw_thread_pool_size = 32
+rgw_run_sync_thread = false
+rgw_dynamic_resharding = false
+rgw_enable_ops_log = false
+rgw_gc_obj_min_wait = 5
+rgw_gc_processor_period = 5
+rgw_gc_processor_max_time = 5
+"""
 
 
 def config_text(
     directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]
 ) -> str:
     """Return the whole file. ``ports`` by server; ``devices``: the block devices of stores without a file."""
-    sections: dict[str, dict[str, object]] = {
-        "global": _everybody(directory, fsid, ports, options),
-        "mon": _MONITOR | {"mon_data": f"{directory}/mon/$id"},
-        "osd": _object_store(directory, options),
-        "mds": _metadata_server(directory),
-        "mgr": {"mgr_data": f"{directory}/mgr", "mgr_module_path": f"{directory}/mgr-modules"},
-        "client": _client(directory),
-    }
-    if options.s3:
-        sections[GATEWAY] = gateway_section(directory, ports[GATEWAY])
-    for number, device in devices.items():
-        sections[f"osd.{number}"] = {"bluestore_block_path": device}
-    return "\n".join(
-        f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in section.items())
-        for name, section in sections.items()
-    )
-
-
-def _everybody(directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions) -> dict[str, object]:
-    return {
-        "fsid": fsid,
-        "mon_host": f"[v2:{LOOPBACK}:{ports[MONITOR]}/0]",
-        "public_addr": LOOPBACK,
-        "cluster_addr": LOOPBACK,
-        "ms_bind_port_min": 12_000,
-        "ms_bind_port_max": 19_999,
-        "auth_cluster_required": "none",
-        "auth_service_required": "none",
-        "auth_client_required": "none",
-        "keyring": f"{directory}/keyring",
-        "run_dir": f"{directory}/run",
-        "admin_socket": f"{directory}/run/$name.asok",
-        "log_file": f"{directory}/log/$name.log",
-        "mon_cluster_log_file": f"{directory}/log/cluster.log",
-        "crash_dir": f"{directory}/log",
-        "log_flush_on_exit": "false",
-        "ms_async_op_threads": 1,
-        "osd_pool_default_size": options.pool_size,
-        "osd_pool_default_min_size": 1,
-        "osd_pool_default_pg_autoscale_mode": "off",
-        # Copies may be on the same host: there is only one.
-        "osd_crush_chooseleaf_type": 0,
-        "mon_max_pg_per_osd": 1000,
-        # The monitors and the metadata servers must agree on these two.
-        "mds_beacon_interval": options.beacon_interval,
-        "mds_beacon_grace": options.beacon_grace,
-    }
-
-
-_MONITOR: dict[str, object] = {
-    "mon_allow_pool_size_one": "true",
-    "mon_allow_pool_delete": "true",
-    "mon_warn_on_pool_no_redundancy": "false",
-    "mon_warn_on_insecure_global_id_reclaim_allowed": "false",
-    "mon_warn_on_insecure_global_id_reclaim": "false",
-    "mon_data_avail_warn": 2,
-    "mon_data_avail_crit": 1,
-    # The defaults 1, 0.05 and 5 make every change of a map (a new file system, a fail-over) wait.
-    "paxos_propose_interval": 0.05,
-    "paxos_min_wait": 0.02,
-    "mon_tick_interval": int(MONITOR_TICK_S),
-    # While the quorum is younger than this (default 60) a dead metadata server is kept that long, whatever the grace.
-    "mds_beacon_mon_down_grace": 1,
-}
-
-
-def _object_store(directory: Path, options: CephOptions) -> dict[str, object]:
-    return {
-        "osd_data": f"{directory}/osd/$id",
-        "osd_objectstore": options.store,
-        "memstore_device_bytes": options.osd_size,
-        "bluestore_block_size": options.osd_size,
-        "bluestore_fsck_on_mount": "false",
-        "bluestore_cache_autotune": "false",
-        "bluestore_cache_size": 64 * MIB,
-        "osd_memory_target": _LEAST_MEMORY_TARGET_BYTES,
-        "osd_op_num_shards": 2,
-        "osd_op_num_threads_per_shard": 1,
-        # Objects' names fit into ext4's attributes.
-        "osd_max_object_name_len": 460,
-        "osd_max_object_namespace_len": 64,
-    }
-
-
-def _metadata_server(directory: Path) -> dict[str, object]:
-    return {
-        "mds_data": f"{directory}/mds/$id",
-        "mds_tick_interval": 1,
-        # Default 45 s: for this time a client that died before a fail-over blocks the others.
-        "mds_reconnect_timeout": 5,
-        "mds_root_ino_uid": os.getuid(),
-        "mds_root_ino_gid": os.getgid(),
-        "mds_cache_memory_limit": 256 * MIB,
-        # Where metadata goes is for pins to say.
-        "mds_bal_interval": 0,
-    }
-
-
-def _client(directory: Path) -> dict[str, object]:
-    return {
-        "client_mount_timeout": 30,
-        "client_die_on_failed_remount": "false",
-        "admin_socket": f"{directory}/run/$name.$pid.asok",
+    text = _SECTIONS.format(
+        lab=directory,
+        fsid=fsid,
+        loopback=LOOPBACK,
+        port=ports[MONITOR],
+        options=options,
+        tick_s=int(MONITOR_TICK_S),
+        uid=os.getuid(),
+        gid=os.getgid(),
         # Only root may open a mount to others without asking /etc/fuse.conf.
-        "fuse_allow_other": "true" if os.geteuid() == 0 else "false",
-    }
+        others="true" if os.geteuid() == 0 else "false",
+    )
+    if options.s3:
+        text += _GATEWAY_SECTION.format(lab=directory, loopback=LOOPBACK, port=ports[GATEWAY])
+    return text + "".join(f"\n[osd.{number}]\nbluestore_block_path = {device}\n" for number, device in devices.items())
 
 
 GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
@@ -233,24 +232,6 @@ GATEWAY_PACKAGES = (Package("radosgw", "radosgw"), Package("radosgw", "radosgw-a
 _SIGNED = f"""aws-sigv4 = "aws:amz:{REGION}:s3"
 header = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """
-
-
-def gateway_section(directory: Path, port: int) -> dict[str, object]:
-    """Return what its section of the configuration holds."""
-    return {
-        # It insists on encryption towards the monitors, which needs keys.
-        "ms_mon_client_mode": "crc",
-        "rgw_data": f"{directory}/rgw",
-        "rgw_frontends": f"beast endpoint={LOOPBACK}:{port}",
-        "rgw_thread_pool_size": 32,
-        "rgw_run_sync_thread": "false",
-        "rgw_dynamic_resharding": "false",
-        "rgw_enable_ops_log": "false",
-        # By default deleted objects take space for two hours.
-        "rgw_gc_obj_min_wait": 5,
-        "rgw_gc_processor_period": 5,
-        "rgw_gc_processor_max_time": 5,
-    }
 
 
 def start_gateway(site: LabSite, config: Path, port: int) -> None:

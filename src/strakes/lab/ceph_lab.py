@@ -26,12 +26,11 @@ from strakes.lab.ceph_config import (
 from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
-from strakes.lab.kind import CLIENT, Lab
-from strakes.lab.lab_directory import refuse_long_path, working_in
+from strakes.lab.kind import Lab
 from strakes.lab.packages import Package, require_packages
 from strakes.lab.process import is_alive
 from strakes.lab.site import LabSite
-from strakes.lab.state import LabJournal, read_state
+from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_in
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
@@ -63,7 +62,6 @@ class CephLab(Lab[CephOptions]):
         listening = (MONITOR, *([GATEWAY] if options.s3 else []))
         self._ports = dict(zip(listening, network.free_ports(len(listening)), strict=True))
         self._devices: dict[int, Device] = {}
-        self._device_groups: dict[int, Group | None] = {}
         self._cpu_groups: dict[str, Group] = {}
 
     @classmethod
@@ -91,10 +89,7 @@ class CephLab(Lab[CephOptions]):
         self._make_file_system()
         if self.options.s3:
             start_gateway(self.site, self._config, self._ports[GATEWAY])
-        self._mount()
-
-    def ready(self) -> str:
-        return self._lacking_until_space("the free space is not known yet")
+        self.start_client("ceph-fuse", "-c", self._config, "-n", "client.admin", "-f", self.site.mount_point)
 
     def slow_down(self) -> None:
         slow = self._slow_servers()
@@ -102,8 +97,8 @@ class CephLab(Lab[CephOptions]):
             limit = slow.get(name, self.options.mds_cpu)
             if limit is not None:
                 limit_cpu(group, limit)
-        for number, device in self._devices.items():
-            device.slow_down(self._device_groups[number])
+        for device in self._devices.values():
+            device.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
         return {
@@ -121,14 +116,14 @@ class CephLab(Lab[CephOptions]):
         }
 
     def _prepare(self) -> None:
-        for name in ("run", "log", "mgr", "mgr-modules", "mnt"):
+        for name in ("run", "log", "mgr", "mgr-modules"):
             self.site.make_directory(name)
         for source in (_MANAGER_MODULES / _MODULE, *_MANAGER_MODULES.glob("*.py")):
             (self.site.directory / "mgr-modules" / source.name).symlink_to(source)
         for number, iops in self.options.slow_osd:
             self.site.step(f"a slow device for osd.{number}")
             image = make_file(self.site.directory / f"osd.{number}.image", self.options.osd_size)
-            self._devices[number] = attach(self.site, image, iops)
+            self._devices[number] = attach(self.site, image, iops, device_group(self.site.id, f"osd.{number}"))
         self.site.write("keyring", "")
         paths = {number: device.path for number, device in self._devices.items()}
         self.site.write(
@@ -162,20 +157,16 @@ class CephLab(Lab[CephOptions]):
 
     def _start_servers(self) -> None:
         self.site.step(f"{self.options.mds} metadata server(s), {self.options.standby} standby")
-        slow = dict(self.options.slow_osd)
         for number in range(self.options.osds):
-            join: list[Path] = []
-            if number in slow:
-                self._device_groups[number], procs = device_group(self.site.id, f"osd.{number}")
-                join.append(procs)
+            join = self._devices[number].join if number in self._devices else ()
             self.site.start(f"osd.{number}", *self._daemon("ceph-osd", str(number)), "-f", join=join)
+        # Any of them may get the slow rank.
+        if self.options.mds_cpu or self.options.slow_mds:
+            names = self.options.metadata_servers
+            self._cpu_groups = {name: make_group("cpu", self.site.id, f"mds.{name}") for name in names}
         for name in self.options.metadata_servers:
             self.site.make_directory("mds", name)
-            join = []
-            # Any of them may get the slow rank.
-            if self.options.mds_cpu or self.options.slow_mds:
-                self._cpu_groups[name] = make_group("cpu", self.site.id, f"mds.{name}")
-                join.append(self._cpu_groups[name].procs)
+            join = (self._cpu_groups[name].procs,) if name in self._cpu_groups else ()
             self.site.start(f"mds.{name}", *self._daemon("ceph-mds", name), "-f", join=join)
         self.site.start("mgr.x", *self._daemon("ceph-mgr", "x"), "-f")
 
@@ -234,10 +225,6 @@ class CephLab(Lab[CephOptions]):
         wanted = min(self.options.mds, self.options.standby) if self.options.standby_replay else 0
         return "" if following >= wanted else f"{following} of {wanted} standbys follow the journal"
 
-    def _mount(self) -> None:
-        self.site.step("client")
-        self.site.start(CLIENT, "ceph-fuse", "-c", self._config, "-n", "client.admin", "-f", self.mount_point)
-
     def _daemon(self, program: str, name: str) -> tuple[str | Path, ...]:
         return (program, "-c", self._config, "-i", name)
 
@@ -249,12 +236,9 @@ def _pool_of(number: int) -> str:
 
 def _unclean(monitors: Monitors) -> str:
     groups = monitors.command("status")["pgmap"]
+    number = groups["num_pgs"]
     clean = sum(state["count"] for state in groups["pgs_by_state"] if state["state_name"] == "active+clean")
-    return (
-        ""
-        if groups["num_pgs"] and clean == groups["num_pgs"]
-        else f"{clean} of {groups['num_pgs']} placement groups are clean"
-    )
+    return "" if number and clean == number else f"{clean} of {number} placement groups are clean"
 
 
 def start_metadata_server(directory: Path, name: str) -> None:
@@ -266,9 +250,9 @@ def start_metadata_server(directory: Path, name: str) -> None:
         role = f"mds.{name}"
         if not there or any(process.role == role and is_alive(process) for process in state.processes):
             return
-        journal = LabJournal.reopen(directory)
+        journal = LabJournal(directory)
         try:
-            site = LabSite(directory, state.name, state.id, journal, lambda _text: None)
+            site = LabSite(directory, state.id, journal, lambda _text: None)
             join = [make_group("cpu", state.id, role).procs] if state.options.get("mds_cpu") else []
             site.start(role, "ceph-mds", "-c", directory / CONFIG, "-i", name, "-f", join=join)
         finally:

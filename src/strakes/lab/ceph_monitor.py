@@ -26,9 +26,8 @@ class Monitors:
         self._cluster = ctypes.c_void_p()
         self._check(self._rados.rados_create(ctypes.byref(self._cluster), b"admin"), "rados_create")
         try:
-            self._check(
-                self._rados.rados_conf_read_file(self._cluster, os.fsencode(config)), "reading the configuration"
-            )
+            done = self._rados.rados_conf_read_file(self._cluster, os.fsencode(config))
+            self._check(done, "reading the configuration")
             for name in (b"client_mount_timeout", b"rados_mon_op_timeout"):
                 self._rados.rados_conf_set(self._cluster, name, str(_LIMIT_S).encode())
             self._check(self._rados.rados_connect(self._cluster), "connecting")
@@ -39,20 +38,11 @@ class Monitors:
     def command(self, prefix: str, **arguments: object) -> Any:
         """Return the answer, parsed. Raises EnvironmentLacksError with the monitors' message if they refuse."""
         text = json.dumps({"prefix": prefix, "format": "json", **arguments}).encode()
-        commands = (ctypes.c_char_p * 1)(text)
+        command = (self._cluster, (ctypes.c_char_p * 1)(text), ctypes.c_size_t(1), b"", ctypes.c_size_t(0))
         output, status = ctypes.c_void_p(), ctypes.c_void_p()
         output_length, status_length = ctypes.c_size_t(), ctypes.c_size_t()
-        result = self._rados.rados_mon_command(
-            self._cluster,
-            commands,
-            ctypes.c_size_t(1),
-            b"",
-            ctypes.c_size_t(0),
-            ctypes.byref(output),
-            ctypes.byref(output_length),
-            ctypes.byref(status),
-            ctypes.byref(status_length),
-        )
+        buffers = map(ctypes.byref, (output, output_length, status, status_length))
+        result = self._rados.rados_mon_command(*command, *buffers)
         answer, words = self._take(output, output_length), self._take(status, status_length)
         if result < 0:
             raise EnvironmentLacksError(

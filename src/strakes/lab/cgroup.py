@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from strakes.base.files import write_kernel_file
 from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
+_NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
 # Short periods, so that a server with a small share is slow rather than stopped for long; no quota may be below 1 ms.
 _PERIOD_US = 20_000
 _LEAST_QUOTA_US = 1_000
@@ -24,16 +26,8 @@ _PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True)
-class Hierarchy:
-    """The root of a controller's hierarchy, and its version."""
-
-    root: Path
-    version: int
-
-
-@dataclass(frozen=True)
 class Group:
-    """A group of one lab; ``procs`` is where a process joins it."""
+    """A group of one lab, or the root of a hierarchy; ``procs`` is where a process joins it."""
 
     path: Path
     version: int
@@ -43,21 +37,21 @@ class Group:
         return self.path / "cgroup.procs"
 
 
-def hierarchy_of(controller: str) -> Hierarchy | None:
-    """Return the hierarchy of "cpu" or "blkio" ("io" in version 2), or None if this machine has none."""
+def hierarchy_of(controller: str) -> Group | None:
+    """Return the root group of "cpu" or "blkio", or None if this machine has none that is writable."""
     for mount in read_mounts():
         root = Path(mount.mount_point)
-        if mount.file_system == "cgroup" and controller in mount.super_options and os.access(root, os.W_OK):
-            return Hierarchy(root, 1)
-        if mount.file_system == "cgroup2" and os.access(root, os.W_OK):
-            with suppress(OSError):
-                name = "io" if controller == "blkio" else controller
-                if name in (root / "cgroup.controllers").read_text().split():
-                    return Hierarchy(root, 2)
+        if not mount.file_system.startswith("cgroup") or not os.access(root, os.W_OK):
+            continue
+        if mount.file_system == "cgroup" and controller in mount.super_options:
+            return Group(root, 1)
+        with suppress(OSError):
+            if _NAMES_V2[controller] in (root / "cgroup.controllers").read_text().split():
+                return Group(root, 2)
     return None
 
 
-def require(controller: str, wanted: str) -> Hierarchy:
+def require(controller: str, wanted: str) -> Group:
     """Return the hierarchy. Raises EnvironmentLacksError naming the option ``wanted`` if it is missing."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
@@ -73,11 +67,10 @@ def require(controller: str, wanted: str) -> Hierarchy:
 def make_group(controller: str, lab_id: str, role: str) -> Group:
     """Make a group for one server of a lab."""
     hierarchy = require(controller, f"a control group for {role}")
-    path = hierarchy.root / f"{_PREFIX}-{lab_id}.{role}"
+    path = hierarchy.path / f"{_PREFIX}-{lab_id}.{role}"
     try:
         if hierarchy.version == 2:
-            name = "io" if controller == "blkio" else controller
-            write_kernel_file(hierarchy.root / "cgroup.subtree_control", f"+{name}")
+            write_kernel_file(hierarchy.path / "cgroup.subtree_control", f"+{_NAMES_V2[controller]}")
         path.mkdir(exist_ok=True)
     except OSError as error:
         raise EnvironmentLacksError(
@@ -86,13 +79,10 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
     return Group(path, hierarchy.version)
 
 
-def device_group(lab_id: str, role: str) -> tuple[Group | None, Path]:
-    """Return the group to limit for a slow device (None: root group, with version 1), and where its server joins."""
+def device_group(lab_id: str, role: str) -> Group:
+    """Return the group to limit for a slow device, which its server joins: with version 1 the root group."""
     hierarchy = require("blkio", f"a slow device for {role}")
-    if hierarchy.version == 1:
-        return None, hierarchy.root / "cgroup.procs"
-    group = make_group("blkio", lab_id, role)
-    return group, group.procs
+    return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 
 
 def limit_cpu(group: Group, percent: int) -> None:
@@ -106,42 +96,39 @@ def limit_cpu(group: Group, percent: int) -> None:
     write_kernel_file(group.path / "cpu.cfs_quota_us", str(quota))
 
 
-def limit_iops(device: str, operations: int, group: Group | None) -> None:
-    """Limit reads and writes a second of ``device`` (major:minor; 0: any): of the group with version 2, else of all."""
-    if group is not None and group.version == 2:
-        limit = operations or "max"
-        write_kernel_file(group.path / "io.max", f"{device} riops={limit} wiops={limit}")
-        return
-    hierarchy = hierarchy_of("blkio")
-    if hierarchy is None or hierarchy.version != 1:
+def limit_iops(device: str, operations: int, group: Group) -> None:
+    """Limit reads and writes a second of ``device`` (major:minor) in a group."""
+    if group.version == 2:
+        write_kernel_file(group.path / "io.max", f"{device} riops={operations} wiops={operations}")
         return
     # The root group also covers the journal and the write-back of other processes.
     for direction in ("read", "write"):
-        write_kernel_file(hierarchy.root / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
+        write_kernel_file(group.path / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
 
-def throttled_devices() -> dict[str, int]:
-    """Return the limits in the root group of version 1: major:minor -> writes per second."""
-    hierarchy = hierarchy_of("blkio")
-    if hierarchy is None or hierarchy.version != 1:
-        return {}
-    lines = (hierarchy.root / "blkio.throttle.write_iops_device").read_text().splitlines()
-    return {line.split()[0]: int(line.split()[1]) for line in lines if line.strip()}
+def release_devices(devices: Collection[str]) -> None:
+    """Lift the limits of devices (major:minor) in the root group of version 1, so that pending requests end."""
+    root = hierarchy_of("blkio")
+    if root is None or root.version != 1:
+        return
+    for line in (root.path / "blkio.throttle.write_iops_device").read_text().splitlines():
+        with suppress(OSError):
+            if line.split()[0] in devices:
+                limit_iops(line.split()[0], 0, root)
 
 
 def groups_of(lab_id: str) -> tuple[Path, ...]:
     """Every group of a lab."""
-    roots = {hierarchy.root for controller in ("cpu", "blkio") if (hierarchy := hierarchy_of(controller))}
+    roots = {root.path for controller in _NAMES_V2 if (root := hierarchy_of(controller))}
     return tuple(path for root in sorted(roots) for path in sorted(root.glob(f"{_PREFIX}-{lab_id}.*")))
 
 
 def release_groups(lab_id: str) -> None:
     """Lift every limit of a lab's groups, so that its processes end sooner."""
     for group in groups_of(lab_id):
-        with suppress(OSError):
-            write_kernel_file(group / "cpu.cfs_quota_us", "-1")
-        with suppress(OSError):
-            write_kernel_file(group / "cpu.max", "max")
+        for name, unlimited in (("cpu.cfs_quota_us", "-1"), ("cpu.max", "max")):
+            with suppress(OSError):
+                write_kernel_file(group / name, unlimited)
         with suppress(OSError):
             for line in (group / "io.max").read_text().splitlines():
                 write_kernel_file(group / "io.max", f"{line.split()[0]} riops=max wiops=max")
@@ -149,19 +136,15 @@ def release_groups(lab_id: str) -> None:
 
 def remove_groups(lab_id: str) -> tuple[str, ...]:
     """Remove the groups of a lab whose processes have ended; return the failures."""
-    left = []
     deadline = time.monotonic() + _PATIENCE_S
-    for group in groups_of(lab_id):
-        while True:
+    while True:
+        left = []
+        for group in groups_of(lab_id):
             try:
                 group.rmdir()
-            except FileNotFoundError:
-                break
             except OSError as error:
-                # The last process leaves its group a little after it has died.
-                if time.monotonic() < deadline:
-                    time.sleep(0.02)
-                    continue
                 left.append(f"{group}: {error.strerror}")
-            break
-    return tuple(left)
+        # The last process leaves its group a little after it has died.
+        if not left or time.monotonic() > deadline:
+            return tuple(left)
+        time.sleep(0.02)

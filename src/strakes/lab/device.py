@@ -1,4 +1,7 @@
-"""Devices of a lab: loop devices on sparse files in its directory, with a file system, slow on request."""
+"""Devices of a lab: loop devices on sparse files in its directory, with a file system, slow on request.
+
+Servers that have one each, called bricks, run in a private network.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import open_kept
 from strakes.base.units import format_bytes
-from strakes.lab.cgroup import Group, device_group, limit_iops, require, throttled_devices
+from strakes.lab.cgroup import Group, device_group, limit_iops, release_devices, require
+from strakes.lab.kind import Lab, OptionsT
+from strakes.lab.network import LabNetwork, make_network
 from strakes.lab.packages import Package
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
@@ -26,15 +32,24 @@ _SOON_S = 1.0
 
 @dataclass(frozen=True)
 class Device:
-    """``path`` is what to use; a limit is put on ``lower`` (major:minor), so that ``path`` is seen to be busy."""
+    """``path`` is what to use; a limit is put on ``lower`` (major:minor), so that ``path`` is seen to be busy.
+
+    ``group``: control group whose processes are limited to ``iops`` reads and writes a second.
+    """
 
     path: Path
     lower: str
     iops: int = 0
+    group: Group | None = None
 
-    def slow_down(self, group: Group | None) -> None:
-        if self.iops:
-            limit_iops(self.lower, self.iops, group)
+    def slow_down(self) -> None:
+        if self.iops and self.group:
+            limit_iops(self.lower, self.iops, self.group)
+
+    @property
+    def join(self) -> tuple[Path, ...]:
+        """Return the files of control groups that its server must be written to."""
+        return (self.group.procs,) if self.group else ()
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
@@ -61,12 +76,12 @@ def make_file(path: Path, size: int) -> Path:
     return path
 
 
-def attach(site: LabSite, file: Path, iops: int = 0) -> Device:
+def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
     """Attach a loop device to ``file``. A slow one is two: requests that wait for the limited one show above it."""
     path = _attach(site, file)
-    if not iops:
-        return Device(path, _number_of(path))
-    return Device(_attach(site, path), _number_of(path), iops)
+    number = os.stat(path).st_rdev
+    lower = f"{os.major(number)}:{os.minor(number)}"
+    return Device(_attach(site, path) if iops else path, lower, iops, group)
 
 
 def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -> None:
@@ -86,12 +101,11 @@ def loops_below(directory: Path) -> tuple[str, ...]:
 
 def release_limits(directory: Path) -> None:
     """Lift the limits of the lab's devices, so that pending requests end."""
-    limited = throttled_devices()
+    numbers = set()
     for loop in loops_below(directory):
         with suppress(OSError):
-            number = Path(f"/sys/block/{loop}/dev").read_text().strip()
-            if number in limited:
-                limit_iops(number, 0, None)
+            numbers.add(Path(f"/sys/block/{loop}/dev").read_text().strip())
+    release_devices(numbers)
 
 
 def detach_below(directory: Path) -> tuple[str, ...]:
@@ -101,12 +115,11 @@ def detach_below(directory: Path) -> tuple[str, ...]:
     while loops := loops_below(directory):
         for loop in loops:
             _detach(loop)
-        if not loops_below(directory):
-            break
         # A device that is busy goes when its last user has closed it.
-        if time.monotonic() - began > _DETACH_S:
+        busy_s = time.monotonic() - began
+        if busy_s > _DETACH_S:
             return loops_below(directory)
-        if not looked and time.monotonic() - began > _SOON_S:
+        if not looked and busy_s > _SOON_S:
             looked = True
             _unmount_elsewhere(loops_below(directory))
         time.sleep(0.05)
@@ -166,25 +179,15 @@ def _detach(loop: str) -> None:
     run(["losetup", "--detach", f"/dev/{loop}"], limit_s=_COMMAND_S)
 
 
-def _number_of(device: Path) -> str:
-    number = os.stat(device).st_rdev
-    return f"{os.major(number)}:{os.minor(number)}"
-
-
 PACKAGES = (Package("xfsprogs", "mkfs.xfs"), Package("mount", "losetup"), Package("iproute2", "ip"))
 
 
 @dataclass(frozen=True)
 class Brick:
-    """One server's storage: an empty XFS at ``path``; ``join`` are the control groups its server must be in."""
+    """One server's storage: an empty XFS at ``path``."""
 
     path: Path
     device: Device
-    group: Group | None
-    join: tuple[Path, ...]
-
-    def slow_down(self) -> None:
-        self.device.slow_down(self.group)
 
 
 def check_bricks(directory: Path, number: int, size: int, slow: Mapping[int, int], option: str) -> None:
@@ -197,16 +200,28 @@ def check_bricks(directory: Path, number: int, size: int, slow: Mapping[int, int
     require_space(directory, number * size, "--size")
 
 
-def make_bricks(site: LabSite, what: str, number: int, size: int, slow: Mapping[int, int]) -> dict[int, Brick]:
-    """Return new bricks by number (from 1), in ``directory/what/number``."""
-    site.step(f"{number} device(s)")
-    site.make_directory(what)
-    bricks = {}
-    for brick in range(1, number + 1):
-        image = make_file(site.directory / what / f"{brick}.image", size)
-        device = attach(site, image, slow.get(brick, 0))
-        path = site.directory / what / str(brick)
-        mount_device(site, device, "xfs", path)
-        group, procs = device_group(site.id, f"{what}.{brick}") if brick in slow else (None, None)
-        bricks[brick] = Brick(path, device, group, (procs,) if procs else ())
-    return bricks
+class BrickLab(Lab[OptionsT]):
+    """A lab with bricks in a private network."""
+
+    _network: LabNetwork
+    _bricks: Mapping[int, Brick]
+
+    def _make_bricks(self, what: str, number: int, size: int, slow: Mapping[int, int]) -> None:
+        """Make the network, and bricks by number (from 1) in ``directory/what/number``."""
+        site = self.site
+        self._network = make_network(site)
+        site.step(f"{number} device(s)")
+        site.make_directory(what)
+        bricks = {}
+        for brick in range(1, number + 1):
+            group = device_group(site.id, f"{what}.{brick}") if brick in slow else None
+            device = attach(site, make_file(site.directory / what / f"{brick}.image", size), slow.get(brick, 0), group)
+            bricks[brick] = Brick(site.directory / what / str(brick), device)
+            mount_device(site, device, "xfs", bricks[brick].path)
+        self._bricks = bricks
+
+    def facts(self) -> Mapping[str, Any]:
+        return {
+            "network_namespace": str(self._network.namespace),
+            "devices": {str(number): str(brick.device.path) for number, brick in self._bricks.items()},
+        }

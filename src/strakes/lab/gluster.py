@@ -10,16 +10,26 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.base.files import write_kernel_file
 from strakes.base.processes import process_start
-from strakes.lab.device import PACKAGES, Brick, check_bricks, make_bricks
-from strakes.lab.kind import CLIENT, Lab
-from strakes.lab.lab_directory import refuse_long_path
-from strakes.lab.network import LabNetwork, make_network
+from strakes.lab.device import PACKAGES, Brick, BrickLab, check_bricks
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
+from strakes.lab.state import refuse_long_path
 
 VOLUME = "strakes"
 # Compiled into the programs: within the daemons' own mounts these are directories of the lab.
 _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
+_VOLFILE = """volume management
+    type mgmt/glusterd
+    option working-directory /var/lib/glusterd
+    option glusterd-sockfile {socket}
+    option transport-type socket
+    option transport.socket.bind-address {server}
+    option transport.socket.listen-port 24007
+    option ping-timeout 0
+    option event-threads 1
+    option max-port 60999
+end-volume
+"""
 
 
 @dataclass(frozen=True)
@@ -40,7 +50,7 @@ class GlusterOptions(LabOptions):
     )
 
 
-class GlusterLab(Lab[GlusterOptions]):
+class GlusterLab(BrickLab[GlusterOptions]):
     """Bricks refuse the loopback address, hence the network; the command line finds its daemon by a socket."""
 
     options_type = GlusterOptions
@@ -50,8 +60,6 @@ class GlusterLab(Lab[GlusterOptions]):
         Package("glusterfs-cli", "gluster"),
         Package("glusterfs-client", "glusterfs"),
     )
-    _network: LabNetwork
-    _bricks: Mapping[int, Brick]
 
     @classmethod
     def check(cls, options: GlusterOptions, directory: Path) -> None:
@@ -64,36 +72,26 @@ class GlusterLab(Lab[GlusterOptions]):
         check_bricks(directory, options.bricks, options.size, dict(options.slow_brick), "--slow-brick")
 
     def up(self) -> None:
-        self._network = make_network(self.site)
-        self._bricks = make_bricks(
-            self.site, "brick", self.options.bricks, self.options.size, dict(self.options.slow_brick)
-        )
+        self._make_bricks("brick", self.options.bricks, self.options.size, dict(self.options.slow_brick))
         self._start_daemon()
         self._make_volume()
-        self.site.step("client")
-        self.site.make_directory("mnt")
         log = self.site.directory / "log/client.log"
-        where = ("-s", self._network.server, f"--volfile-id={VOLUME}", self.mount_point)
-        self.site.start(CLIENT, "glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
-
-    def ready(self) -> str:
-        return self._lacking_until_space("the bricks are not connected yet")
+        where = ("-s", self._network.server, f"--volfile-id={VOLUME}", self.site.mount_point)
+        self.start_client("glusterfs", "--no-daemon", "-l", log, "-L", "WARNING", *where)
 
     def slow_down(self) -> None:
         for brick in self._bricks.values():
-            if brick.device.iops:
-                for procs in brick.join:
-                    write_kernel_file(procs, str(self._pid_of(brick)))
-                brick.slow_down()
+            for procs in brick.device.join:
+                write_kernel_file(procs, str(self._pid_of(brick)))
+            brick.device.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
         return {
+            **super().facts(),
             "volume": VOLUME,
             "server": self._network.server,
-            "network_namespace": str(self._network.namespace),
             "commands": {"gluster": [str(word) for word in self._gluster()]},
             "bricks": {str(number): str(brick.path / "data") for number, brick in self._bricks.items()},
-            "devices": {str(number): str(brick.device.path) for number, brick in self._bricks.items()},
         }
 
     def _with_own_directories(self) -> tuple[str, ...]:
@@ -114,12 +112,12 @@ class GlusterLab(Lab[GlusterOptions]):
         self.site.step("management daemon")
         for own in _FIXED.values():
             self.site.make_directory(own)
-        volfile = self.site.write("glusterd.vol", _volfile(self._socket, self._network))
+        text = _VOLFILE.format(socket=self._socket, server=self._network.server)
+        volfile = self.site.write("glusterd.vol", text)
         daemon = ("glusterd", "--no-daemon", "-f", volfile, "-L", "WARNING")
         self.site.start("glusterd", *self._network.inside, *self._with_own_directories(), *daemon)
-        self.site.wait_until(
-            "the management daemon", lambda: "" if self._socket.exists() else "it has not made its socket yet"
-        )
+        lacking = "it has not made its socket yet"
+        self.site.wait_until("the management daemon", lambda: "" if self._socket.exists() else lacking)
 
     def _make_volume(self) -> None:
         self.site.step(f"a volume over {self.options.bricks} brick(s)")
@@ -136,18 +134,3 @@ class GlusterLab(Lab[GlusterOptions]):
         """Return what the daemon noted: it starts the bricks' servers."""
         name = f"{self._network.server}-{str(brick.path / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())
-
-
-def _volfile(socket: Path, network: LabNetwork) -> str:
-    return f"""volume management
-    type mgmt/glusterd
-    option working-directory /var/lib/glusterd
-    option glusterd-sockfile {socket}
-    option transport-type socket
-    option transport.socket.bind-address {network.server}
-    option transport.socket.listen-port 24007
-    option ping-timeout 0
-    option event-threads 1
-    option max-port 60999
-end-volume
-"""

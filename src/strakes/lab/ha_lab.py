@@ -17,7 +17,7 @@ from strakes.base.files import write_kept
 from strakes.base.units import MIB
 from strakes.failover.plan import alert_files, corosync_file
 from strakes.lab.ha_configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
-from strakes.lab.ha_nodes import ADMIN, DISKS, MACHINE_PACKAGES, READY_LIMIT_S, Machines, Namespaces
+from strakes.lab.ha_nodes import ADMIN, DISKS, MACHINE_PACKAGES, Machines, Namespaces
 from strakes.lab.ha_pair import lacking
 from strakes.lab.ha_receiver import PORT as RECEIVER_PORT
 from strakes.lab.kind import Lab
@@ -73,14 +73,10 @@ class HaLab(Lab[HaOptions]):
         if options.uml:
             Machines.check(directory)
 
-    @property
-    def ready_limit_s(self) -> float:
-        return READY_LIMIT_S if self.options.uml else super().ready_limit_s
-
     def up(self) -> None:
         site = self.site
-        kind = Machines if self.options.uml else Namespaces
-        self._nodes: Namespaces = kind(site)
+        self._nodes: Namespaces = Machines(site) if self.options.uml else Namespaces(site)
+        self.ready_limit_s = self._nodes.ready_limit_s
         self._script = site.install(f"scripts/{self._nodes.program}", "ha.sh")
         site.install("scripts/common.sh", "common.sh")
         for name in ("journal.py", "receiver.py", "agent.py"):
@@ -99,10 +95,8 @@ class HaLab(Lab[HaOptions]):
         self._listen()
         for file in alert_files(planned):
             site.write(Path(file.path).name, file.text, file.mode)
-        site.write(
-            "hosts",
-            "127.0.0.1 localhost\n" + "".join(f"10.1.0.{number} mds-{name}\n" for number, name in enumerate(NODES, 1)),
-        )
+        addresses = "".join(f"10.1.0.{number} mds-{name}\n" for number, name in enumerate(NODES, 1))
+        site.write("hosts", f"127.0.0.1 localhost\n{addresses}")
         key, configuration, cib = secrets.token_bytes(256), corosync_file(planned).text, self._nodes.cib(planned)
         for name in NODES:
             self._make_disks(name, key, configuration, cib)
@@ -123,13 +117,7 @@ class HaLab(Lab[HaOptions]):
             "links": {str(number): [script, "link", str(number)] for number in range(2)},
             "power": {f"mds-{name}": [script, "ipmi", name] for name in NODES},
             "journals": {f"mds-{name}": [script, "journal", name] for name in NODES},
-            "clients": [
-                "nsenter",
-                f"--net={directory / 'net.hub'}",
-                "/usr/bin/python3",
-                str(directory / "journal.py"),
-                "ask",
-            ],
+            "clients": [*self._at_hub, "/usr/bin/python3", str(directory / "journal.py"), "ask"],
             "addresses": [f"10.9.{number}.1" for number, _ in enumerate(NODES, 1)],
             "bmc_log": str(directory / "bmc.log"),
             "alerts": str(directory / "alerts.jsonl"),
@@ -151,9 +139,8 @@ class HaLab(Lab[HaOptions]):
         emulation = self.site.write(f"bmc-{name}.emu", BMC_EMULATION)
         self.site.write("bmc-password", f"#!/bin/sh\necho {PASSWORD}\n", 0o700)
         state = self.site.make_directory(f"bmc-{name}")
-        self.site.start(
-            f"bmc.{name}", *self._at_hub, "ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state
-        )
+        words = ("ipmi_sim", "-n", "-c", configuration, "-f", emulation, "-s", state)
+        self.site.start(f"bmc.{name}", *self._at_hub, *words)
 
     def _listen(self) -> None:
         directory = self.site.directory
@@ -161,9 +148,8 @@ class HaLab(Lab[HaOptions]):
         address = self.site.write(WEBHOOK, f"http://{ADMIN}:{RECEIVER_PORT}/webhook\n", 0o400)
         # Pacemaker runs its alerts as this user.
         shutil.chown(address, _OWNER)
-        self.site.start(
-            "alerts", *self._at_hub, "/usr/bin/python3", directory / "receiver.py", ADMIN, directory / "alerts.jsonl"
-        )
+        words = ("/usr/bin/python3", directory / "receiver.py", ADMIN, directory / "alerts.jsonl")
+        self.site.start("alerts", *self._at_hub, *words)
 
     @property
     def _at_hub(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from strakes.lab.device import make_file, require_space
 from strakes.lab.ha_configuration import NODES, cluster, machine_cib, namespace_cib
 from strakes.lab.packages import Package
 from strakes.lab.process import run
-from strakes.lab.site import LabSite
+from strakes.lab.site import READY_LIMIT_S, LabSite
 
 ADMIN = "10.9.0.100"
 # Private directories of each node; they survive a power cut.
@@ -38,6 +38,7 @@ class Namespaces:
     program = "namespaces.sh"
     # How often the cluster is asked how it is: machines answer more slowly than namespaces.
     look_every_s = 0.2
+    ready_limit_s = READY_LIMIT_S
 
     def __init__(self, site: LabSite) -> None:
         self.site = site
@@ -110,8 +111,6 @@ _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
 # Where a machine mounts the replicated device and the other one.
 JOURNAL, PLAIN = "/srv/journal", "/srv/plain"
-# The pair needs 20 s on an idle machine. A lower limit fails at a load of 40.
-READY_LIMIT_S = 900.0
 
 
 class Machines(Namespaces):
@@ -119,6 +118,8 @@ class Machines(Namespaces):
 
     program = "machines.sh"
     look_every_s = 2.0
+    # The pair needs 20 s on an idle machine. A lower limit fails at a load of 40.
+    ready_limit_s = 900.0
 
     @classmethod
     def check(cls, directory: Path) -> None:

@@ -93,30 +93,30 @@ class Pair:
         """Connect all links, continue the service, and switch on nodes that are off once no fencing is under way."""
         for link in self._facts["links"]:
             self.connect(int(link))
-        off = []
         for node in self.nodes:
             if self.has_power(node):
                 self._signal_service(node, "CONT")
-            else:
-                off.append(node)
         deadline = time.monotonic() + _FENCING_S
-        while off:
-            late = time.monotonic() > deadline
-            ready = [node for node in off if late or not self._is_being_fenced(node)]
-            for node in ready:
-                self.power_on(node)
-            off = [node for node in off if node not in ready]
-            if off:
-                time.sleep(self._look_every_s)
+        while not self._switch_on(late=time.monotonic() > deadline):
+            time.sleep(self._look_every_s)
 
-    def _is_being_fenced(self, node: str) -> bool:
-        """Return whether the other node is fencing this one, or is about to.
+    def _switch_on(self, *, late: bool = False) -> bool:
+        """Switch on the nodes that are off and that nobody fences, or with ``late`` all; return whether all are on.
 
         Fencing ends when the BMC confirms that the power is off. A node that is switched on meanwhile delays it, and
         the service with it.
         """
-        statuses = (self._status(name) for name in self.nodes)
-        return any(is_being_fenced(status, node) for status in statuses if status is not None)
+        all_on = True
+        for node in self.nodes:
+            # In this order: a fencing that has cut the power just now may still be under way.
+            if self.has_power(node):
+                continue
+            statuses = [status for name in self.nodes if (status := self._status(name)) is not None]
+            if not late and any(is_being_fenced(status, node) for status in statuses):
+                all_on = False
+            else:
+                self.power_on(node)
+        return all_on
 
     def active(self) -> str:
         """Which node serves; empty where none is known to."""
@@ -139,13 +139,10 @@ class Pair:
         self.restore()
 
         def is_whole(lacking: Callable[[str], str]) -> bool:
-            if not any(map(lacking, self.nodes)):
-                return True
-            for node in self.nodes:
-                # In this order: what cut the power just now may still be under way.
-                if not self.has_power(node) and not self._is_being_fenced(node):
-                    self.power_on(node)
-            return False
+            whole = not any(map(lacking, self.nodes))
+            if not whole:
+                self._switch_on()
+            return whole
 
         self.wait_until(
             "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s

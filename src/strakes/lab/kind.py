@@ -28,6 +28,7 @@ class Lab(ABC, Generic[OptionsT]):
     options_type: ClassVar[type[LabOptions]]
     packages: ClassVar[tuple[Package, ...]]
     needs_root: ClassVar[bool] = True
+    ready_limit_s = READY_LIMIT_S
 
     def __init__(self, site: LabSite, options: OptionsT) -> None:
         self.site = site
@@ -42,18 +43,16 @@ class Lab(ABC, Generic[OptionsT]):
         """Return the packages that these options need."""
         return cls.packages
 
-    @property
-    def ready_limit_s(self) -> float:
-        """How long it may take until it is ready."""
-        return READY_LIMIT_S
-
     @abstractmethod
     def up(self) -> None:
         """Start everything. Need not wait for it."""
 
     def ready(self) -> str:
         """Return why the file system cannot be used yet, or an empty text."""
-        return ""
+        if mounted_at(self.site.mount_point) is None:
+            return "nothing is mounted yet"
+        space = space_of(self.site.mount_point)
+        return "" if space and space.free_bytes else "it has no free space yet"
 
     def slow_down(self) -> None:
         """Set the requested limits; called when everything is up, since limits would delay the start."""
@@ -62,50 +61,40 @@ class Lab(ABC, Generic[OptionsT]):
         """Return the addresses, files and commands by which programs reach it."""
         return {}
 
-    def _lacking_until_space(self, without: str) -> str:
-        """Return "" if the mount has free space, otherwise the reason; ``without`` if it has none."""
-        if mounted_at(self.mount_point) is None:
-            return "nothing is mounted yet"
-        space = space_of(self.mount_point)
-        return "" if space and space.free_bytes else without
-
-    @property
-    def mount_point(self) -> Path:
-        return self.site.mount_point
+    def start_client(self, *argv: str | Path) -> None:
+        """Make the mount point, and start the process that serves it."""
+        self.site.step("client")
+        self.site.make_directory("mnt")
+        self.site.start(CLIENT, *argv)
 
 
 class Kind(NamedTuple):
-    """Where a lab's class is (``module:class``) and its line in the help, so that the help imports none."""
+    """Module and name of a lab's class, and its line in the help, so that the help imports none."""
 
-    location: str
+    module: str
+    lab: str
     summary: str
 
 
+# fmt: off
 KINDS = {
-    "ceph": Kind(
-        "strakes.lab.ceph_lab:CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."
-    ),
-    "gluster": Kind(
-        "strakes.lab.gluster:GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."
-    ),
-    "moosefs": Kind("strakes.lab.moosefs:MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
-    "nfs": Kind("strakes.lab.nfs:NfsLab", "NFS 4: nfs-ganesha, mounted by the kernel."),
-    "ha": Kind(
-        "strakes.lab.ha_lab:HaLab",
-        "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system.",
-    ),
-    "hosts": Kind(
-        "strakes.lab.hosts:PlainHostsLab",
-        "Several emulated hosts on this machine, reached by ssh, with a shared directory.",
-    ),
-    "slurm": Kind("strakes.lab.hosts:SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
-    "xfs": Kind("strakes.lab.local:XfsLab", "XFS on a loop device, which can be made slow."),
-    "ext4": Kind("strakes.lab.local:Ext4Lab", "ext4 on a loop device, which can be made slow."),
-    "tmpfs": Kind("strakes.lab.local:TmpfsLab", "tmpfs, in memory."),
+    "ceph": Kind("ceph_lab", "CephLab", "CephFS: object stores, several metadata ranks with standbys, FUSE client."),
+    "gluster": Kind("gluster", "GlusterLab", "GlusterFS: a distributed volume with its own bricks, FUSE client."),
+    "moosefs": Kind("moosefs", "MooseFsLab", "MooseFS: a master and chunkservers, FUSE client."),
+    "nfs": Kind("nfs", "NfsLab", "NFS 4: nfs-ganesha, mounted by the kernel."),
+    "ha": Kind("ha_lab", "HaLab",
+        "A pair of servers with Corosync, Pacemaker and IPMI fencing; they serve a journal, not a file system."),
+    "hosts": Kind("hosts", "PlainHostsLab",
+        "Several emulated hosts on this machine, reached by ssh, with a shared directory."),
+    "slurm": Kind("hosts", "SlurmLab", "Emulated hosts with Slurm, and a shared directory."),
+    "xfs": Kind("local", "XfsLab", "XFS on a loop device, which can be made slow."),
+    "ext4": Kind("local", "Ext4Lab", "ext4 on a loop device, which can be made slow."),
+    "tmpfs": Kind("local", "TmpfsLab", "tmpfs, in memory."),
 }
+# fmt: on
 
 
 def load(kind: str) -> type[Lab[LabOptions]]:
     """Return the class of a kind."""
-    module, _, name = KINDS[kind].location.partition(":")
-    return cast("type[Lab[LabOptions]]", getattr(import_module(module), name))
+    found = KINDS[kind]
+    return cast("type[Lab[LabOptions]]", getattr(import_module(f"strakes.lab.{found.module}"), found.lab))

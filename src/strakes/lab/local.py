@@ -46,11 +46,12 @@ class DiskLab(Lab[DiskOptions]):
     def up(self) -> None:
         self.site.step(f"{self.file_system} on a loop device")
         image = make_file(self.site.directory / "image", self.options.size)
-        self._device = attach(self.site, image, self.options.iops or 0)
-        mount_device(self.site, self._device, self.file_system, self.mount_point)
+        iops = self.options.iops
+        self._device = attach(self.site, image, iops or 0, require("blkio", "--iops") if iops else None)
+        mount_device(self.site, self._device, self.file_system, self.site.mount_point)
 
     def slow_down(self) -> None:
-        self._device.slow_down(None)
+        self._device.slow_down()
 
     def facts(self) -> Mapping[str, Any]:
         return {"device": str(self._device.path)}

@@ -1,36 +1,48 @@
-"""Starts and removes labs, and reports their states."""
+"""Starts labs, reports their states, and removes everything with a lab's mark.
+
+Removal works whether ``up`` ended, failed, or was killed.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
+from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
+from strakes.lab.cgroup import release_groups, remove_groups
+from strakes.lab.device import detach_below, release_limits
 from strakes.lab.kind import CLIENT, Lab, load
-from strakes.lab.lab_directory import (
+from strakes.lab.mounts import mounted_at, mounts_below, networks_below, space_of, unmount
+from strakes.lab.network import remove_link
+from strakes.lab.options import LabOptions, require_bounds
+from strakes.lab.packages import require_packages
+from strakes.lab.process import is_alive, kill_all, memory_of, name_of, users_of
+from strakes.lab.site import LabSite
+from strakes.lab.state import (
+    JOURNAL,
+    LabJournal,
+    LabState,
     all_directories,
     directory_of,
     is_being_worked_in,
+    read_state,
     remove_root,
     removed_meanwhile,
     working_in,
 )
-from strakes.lab.mounts import mounted_at
-from strakes.lab.options import LabOptions, require_bounds
-from strakes.lab.packages import require_packages
-from strakes.lab.process import is_alive, memory_of
-from strakes.lab.site import LabSite
-from strakes.lab.state import LabJournal, LabState, read_state
-from strakes.lab.undo import undo
+from strakes.targets.removal import empty_directory, remove_empty
 
 # up: all processes run; degraded: some server has ended; working: a command starts or removes it; stale: remains of a
 # killed command or from before a reboot.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _START_TIMES = 3
+_KILL_S = 20.0
+_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -124,7 +136,7 @@ def names() -> tuple[str, ...]:
 def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: LabOptions, say: Say) -> None:
     journal, lab_id = LabJournal.create(place, kind, place.name, options.document())
     try:
-        site = LabSite(place, place.name, lab_id, journal, say)
+        site = LabSite(place, lab_id, journal, say)
         lab = lab_class(site, options)
         lab.up()
         site.wait_until("the file system", lab.ready, limit_s=lab.ready_limit_s)
@@ -146,17 +158,16 @@ def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None
     if running is None or running.condition not in ("up", "degraded"):
         return None
     wanted = options.document()
-    unlike = (
-        [name for name in wanted if wanted[name] != running.options.get(name)] if kind == running.kind else ["kind"]
+    unlike = [name for name in wanted if wanted[name] != running.options.get(name)]
+    if kind == running.kind and not unlike:
+        return running
+    why = f"it differs in: {', '.join(unlike)}" if kind == running.kind else f"it is of the kind {running.kind}"
+    raise BadInputError(
+        f"{place.name} is already running with different settings",
+        where=running.mount_point,
+        why=why,
+        remedy=f"Remove it first (strakes lab down {place.name}), or give the new one a --name.",
     )
-    if unlike:
-        raise BadInputError(
-            f"{place.name} is already running with different settings",
-            where=running.mount_point,
-            why=f"it differs in: {', '.join(unlike)}" if kind == running.kind else f"it is of the kind {running.kind}",
-            remedy=f"Remove it first (strakes lab down {place.name}), or give the new one a --name.",
-        )
-    return running
 
 
 def _status(place: Path) -> LabStatus | None:
@@ -169,17 +180,17 @@ def _status(place: Path) -> LabStatus | None:
         processes.append(ProcessStatus(process.role, process.pid, alive, memory_of(process.pid) if alive else 0))
     condition, detail = _condition(place, state)
     return LabStatus(
-        name=state.name,
-        kind=state.kind,
-        condition=condition,
-        detail=detail,
-        directory=str(place),
-        mount_point=str(place / "mnt"),
-        created_unix_s=state.created_unix_s,
-        ready_after_s=state.ready_after_s,
-        options=state.options,
-        facts=state.facts or {},
-        processes=tuple(processes),
+        state.name,
+        state.kind,
+        condition,
+        detail,
+        str(place),
+        str(place / "mnt"),
+        state.created_unix_s,
+        state.ready_after_s,
+        state.options,
+        state.facts,
+        tuple(processes),
     )
 
 
@@ -191,10 +202,101 @@ def _condition(place: Path, state: LabState) -> tuple[Condition, str]:
     if not state.this_boot:
         return "stale", "the machine has been restarted since"
     ended = [process.role for process in state.processes if not is_alive(process)]
-    if CLIENT in ended:
-        return "stale", f"ended: {', '.join(ended)}"
-    if mounted_at(place / "mnt") is None:
+    if CLIENT not in ended and mounted_at(place / "mnt") is None:
         return "stale", "the file system is no longer mounted"
     if ended:
-        return "degraded", f"ended: {', '.join(ended)}"
+        return "stale" if CLIENT in ended else "degraded", f"ended: {', '.join(ended)}"
     return "up", ""
+
+
+def undo(place: Path, *, force: bool = False) -> bool:
+    """Remove the lab in ``place``, whose lock the caller holds; return whether there was one.
+
+    Raises MeasurementError if something could not be removed (the journal stays for another try) and, without
+    ``force``, if the kernel's file system of the lab is still in use.
+    """
+    state = read_state(place)
+    # A directory with nothing but a journal is left by an early kill of ``up``.
+    if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
+        raise BadInputError(
+            "this directory was not made by strakes lab",
+            where=str(place),
+            remedy="Check what it contains, then remove it yourself.",
+        )
+    if state is not None:
+        _release_mount_point(place, force=force)
+        _stop(place, state)
+    _remove_directory(place)
+    remove_root()
+    return state is not None
+
+
+def _release_mount_point(place: Path, *, force: bool) -> None:
+    """Unmount the file system first, so that nothing is lost if it is in use."""
+    mount = mounted_at(place / "mnt")
+    if mount is None:
+        return
+    users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
+    users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
+    if mount.file_system.startswith("fuse"):  # these are unmounted when their servers have ended
+        why = "" if force or not users else "it is in use"
+    else:
+        # A mount of a dead server would wait for its dirty pages to be written.
+        dead = mount.file_system.startswith("nfs") and space_of(place / "mnt") is None
+        why = unmount(mount, detach=force or dead)
+    if why:
+        raise MeasurementError(
+            f"{place.name} is still in use",
+            where=mount.mount_point,
+            why=", ".join(users) or why,
+            remedy=f"End these uses, or remove the lab anyway: strakes lab down {place.name} --force",
+        )
+
+
+def _stop(place: Path, state: LabState) -> None:
+    # Servers that wait for a slow device, and clients that wait for them, do not die before it answers.
+    release_limits(place)
+    release_groups(state.id)
+    records = state.processes if state.this_boot else ()
+    if undead := kill_all(state.id, records, networks_below(place), _KILL_S):
+        raise _not_removed(
+            f"not all processes of {place.name} could be ended",
+            ", ".join(f"{name_of(pid)} (process {pid})" for pid in undead),
+            "SIGKILL does not end them: the kernel waits for a device, or they belong to another user",
+            place,
+        )
+    why = remove_link(state.id)
+    left = [f"network link: {why}"] if why else []
+    # The servers are dead: accesses to these mounts fail, and keep no process alive.
+    for mount in reversed(mounts_below(place)):
+        why = unmount(mount, detach=mount.file_system.startswith("fuse"))
+        left += [f"{mount.mount_point}: {why}"] if why else []
+    left += [f"/dev/{loop}: it is still in use" for loop in detach_below(place)]
+    left += remove_groups(state.id)
+    if left:
+        raise _not_removed(f"not everything of {place.name} could be removed", str(place), "; ".join(left), place)
+
+
+def _remove_directory(place: Path) -> None:
+    try:
+        directory = os.open(place, _OPEN)
+    except FileNotFoundError:
+        return
+    parent = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        left = empty_directory(directory, str(place), spare=JOURNAL)
+        if not left:
+            with suppress(FileNotFoundError):
+                os.unlink(JOURNAL, dir_fd=directory)
+            left = remove_empty(parent, place.name, directory, str(place))
+        if left:
+            raise _not_removed(f"not everything of {place.name} could be removed", left[0].path, left[0].why, place)
+    finally:
+        os.close(directory)
+        os.close(parent)
+
+
+def _not_removed(what: str, where: str, why: str, place: Path) -> MeasurementError:
+    return MeasurementError(
+        what, where=where, why=why, remedy=f"Solve the cause, then run: strakes lab down {place.name}"
+    )

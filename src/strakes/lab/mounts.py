@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import time
 from pathlib import Path
 
@@ -21,10 +22,7 @@ _UNMOUNT_S = 10.0
 
 def mounts_below(directory: Path) -> tuple[Mount, ...]:
     """Return the mounts at and below a directory, in the order of mounting."""
-    inside = f"{directory}/"
-    return tuple(
-        mount for mount in read_mounts() if mount.mount_point == str(directory) or mount.mount_point.startswith(inside)
-    )
+    return tuple(mount for mount in read_mounts() if f"{mount.mount_point}/".startswith(f"{directory}/"))
 
 
 def mounted_at(path: Path) -> Mount | None:
@@ -43,9 +41,9 @@ def space_of(path: Path) -> calls.Sizes | None:
 
 def networks_below(directory: Path) -> frozenset[int]:
     """Return the numbers of the network namespaces that are kept in a directory."""
-    kept = [mount.root for mount in mounts_below(directory) if mount.file_system == "nsfs"]
-    # It is written net:[4026532000].
-    return frozenset(int(number) for root in kept if (number := root.partition("[")[2].rstrip("]")).isdigit())
+    # The root of such a mount is written net:[4026532000].
+    kept = (re.fullmatch(r"net:\[(\d+)\]", mount.root) for mount in mounts_below(directory))
+    return frozenset(int(match[1]) for match in kept if match)
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:

@@ -10,6 +10,7 @@ import json
 import random
 import socket
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from strakes.base.errors import EnvironmentLacksError
@@ -24,14 +25,11 @@ _PORT_TRIES = 2_000
 
 def free_ports(count: int) -> tuple[int, ...]:
     """Return ``count`` free ports. Raises EnvironmentLacksError if too few are free."""
-    free: list[int] = []
-    for _ in range(_PORT_TRIES):
-        port = random.randrange(_LOWEST, _HIGHEST)
-        if port not in free and _is_free(port):
-            free.append(port)
-            if len(free) == count:
-                return tuple(free)
-    raise EnvironmentLacksError("this machine has no free ports", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
+    candidates = random.sample(range(_LOWEST, _HIGHEST), min(_PORT_TRIES, _HIGHEST - _LOWEST))
+    free = tuple(islice(filter(_is_free, candidates), count))
+    if len(free) < count:
+        raise EnvironmentLacksError("this machine has no free ports", where=f"{LOOPBACK}, {_LOWEST} to {_HIGHEST}")
+    return free
 
 
 def is_listening(port: int, address: str = LOOPBACK) -> bool:

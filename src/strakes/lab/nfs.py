@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import EnvironmentLacksError
-from strakes.lab.device import PACKAGES, Brick, check_bricks, make_bricks
-from strakes.lab.kind import Lab
-from strakes.lab.network import LabNetwork, make_network
+from strakes.lab.device import PACKAGES, BrickLab, check_bricks
+from strakes.lab.network import LabNetwork
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import Package
 from strakes.lab.process import run
@@ -87,14 +86,12 @@ class NfsOptions(LabOptions):
     size: int = option("size", "Capacity of the exported file system.", "2GiB", least="320MiB")
 
 
-class NfsLab(Lab[NfsOptions]):
+class NfsLab(BrickLab[NfsOptions]):
     """The client is the kernel's, so no process of the lab serves the mount."""
 
     options_type = NfsOptions
     packages = (*PACKAGES, *SERVER_PACKAGES, Package("nfs-common", "mount.nfs4"))
     _source: str
-    _network: LabNetwork
-    _brick: Brick
 
     @classmethod
     def check(cls, options: NfsOptions, directory: Path) -> None:
@@ -110,21 +107,13 @@ class NfsLab(Lab[NfsOptions]):
             )
 
     def up(self) -> None:
-        self._network = make_network(self.site)
-        self._brick = make_bricks(self.site, "disk", 1, self.options.size, {})[1]
-        self._source = start_server(self.site, self._network, self._brick.path)
+        self._make_bricks("disk", 1, self.options.size, {})
+        self._source = start_server(self.site, self._network, self._bricks[1].path)
         self.site.step("client")
         self.site.make_directory("mnt")
         given = {name: getattr(self.options, name) for name in ("vers", "nconnect", "rsize", "wsize", "actimeo")}
         options = ",".join(f"{name}={value}" for name, value in given.items() if value is not None)
-        self.site.run("mount", "-t", "nfs4", "-o", options, self._source, self.mount_point)
-
-    def ready(self) -> str:
-        return self._lacking_until_space("the server does not answer yet")
+        self.site.run("mount", "-t", "nfs4", "-o", options, self._source, self.site.mount_point)
 
     def facts(self) -> Mapping[str, Any]:
-        return {
-            "source": self._source,
-            "network_namespace": str(self._network.namespace),
-            "device": str(self._brick.device.path),
-        }
+        return {**super().facts(), "source": self._source}

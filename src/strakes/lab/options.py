@@ -56,10 +56,10 @@ def require_bounds(options: LabOptions) -> None:
         if option.form not in ("size", "seconds") or value is None:
             continue
         write = format_bytes if option.form == "size" else format_seconds
-        low = option.least is not None and value < option.least
-        if low or (option.most is not None and value > option.most):
-            bound = f"at least {write(option.least or 0)}" if low else f"at most {write(option.most or 0)}"
-            raise BadInputError(f"--{name.replace('_', '-')} must be {bound}", why=f"it is {write(value)}")
+        for bound, words in ((option.least, "at least"), (option.most, "at most")):
+            if bound is not None and (value < bound if words == "at least" else value > bound):
+                what = f"--{name.replace('_', '-')} must be {words} {write(bound)}"
+                raise BadInputError(what, why=f"it is {write(value)}")
 
 
 def options_of(kind: type[LabOptions]) -> dict[str, tuple[LabOption, object]]:

@@ -47,36 +47,40 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
     names = tuple(dict.fromkeys(package.name for package in lacking))
     command = " ".join((*_INSTALL, *names))
     if not install:
-        raise _lacks(kind, lacking, f"Run the command as root with --install, which runs: {command}")
-    if os.geteuid() != 0:
-        raise _lacks(kind, lacking, f"Install them as root: sudo {command}")
-    if shutil.which("apt-get", path=PATH) is None:
+        remedy = f"Run the command as root with --install, which runs: {command}"
+    elif os.geteuid() != 0:
+        remedy = f"Install them as root: sudo {command}"
+    elif shutil.which("apt-get", path=PATH) is None:
         remedy = "This machine has no apt-get. Install the equivalents of these Debian packages from your distribution."
-        raise _lacks(kind, lacking, remedy)
-    say(f"installing {' '.join(names)}")
-    if why := _install(names):
-        remedy = f"Solve that problem, or install the packages yourself: {command}"
-        raise EnvironmentLacksError(f"the packages for {kind} cannot be installed", why=why, remedy=remedy)
-    if lacking := missing(packages):
-        remedy = (
-            "The packages have been installed, but these programs are still missing. This may not be a Debian system."
-        )
-        raise _lacks(kind, lacking, remedy)
+    else:
+        say(f"installing {' '.join(names)}")
+        if why := _install(names):
+            remedy = f"Solve that problem, or install the packages yourself: {command}"
+            raise EnvironmentLacksError(f"the packages for {kind} cannot be installed", why=why, remedy=remedy)
+        lacking = missing(packages)
+        remedy = "The packages are installed, but these programs are still missing. This may not be a Debian system."
+        if not lacking:
+            return
+    raise EnvironmentLacksError(
+        f"{kind} needs packages that are missing here: {', '.join(dict.fromkeys(package.name for package in lacking))}",
+        why=f"not found: {', '.join(package.needed for package in lacking)}",
+        remedy=remedy,
+    )
 
 
 def _install(names: Sequence[str]) -> str:
     """Install packages; return the failure, or an empty text."""
     argv = (*_INSTALL, *_UNATTENDED, *names)
     # With outdated package lists, or none, apt-get fails soon; then it is tried again with new ones.
-    status, output = _run(argv)
-    if status != 0:
+    why = _run(argv)
+    if why:
         _run(("apt-get", "update", *_UNATTENDED))
-        status, output = _run(argv)
-    return "" if status == 0 else last_lines(output, 3) or f"apt-get ended with status {status}"
+        why = _run(argv)
+    return why
 
 
-def _run(argv: Sequence[str]) -> tuple[int, str]:
-    """Run a command; return its exit status and its output."""
+def _run(argv: Sequence[str]) -> str:
+    """Run a command; return the end of its output if it fails, or an empty text."""
     with TemporaryFile() as output:
         # A new session, so that Ctrl-C reaches strakes alone.
         process = subprocess.Popen(
@@ -95,12 +99,5 @@ def _run(argv: Sequence[str]) -> tuple[int, str]:
             process.wait()
             raise
         output.seek(0)
-        return status, output.read().decode(errors="replace")
-
-
-def _lacks(kind: str, lacking: Sequence[Package], remedy: str) -> EnvironmentLacksError:
-    names = ", ".join(dict.fromkeys(package.name for package in lacking))
-    programs = ", ".join(package.needed for package in lacking)
-    return EnvironmentLacksError(
-        f"{kind} needs packages that are missing here: {names}", why=f"not found: {programs}", remedy=remedy
-    )
+        text = output.read().decode(errors="replace")
+        return "" if status == 0 else last_lines(text, 3) or f"apt-get ended with status {status}"

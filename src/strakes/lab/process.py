@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,21 +106,23 @@ def name_of(pid: int) -> str:
     return "?"
 
 
+def _processes() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+
+
 def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
-    """Every living process of the lab (number -> start): on record, marked, or in its network namespaces (inodes)."""
+    """Return every living process of the lab with its start: on record, marked, or in its network namespaces."""
     mark = f"{MARK}={lab_id}".encode()
-    living = {record.pid: record.started for record in records if is_alive(record)}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit() or int(entry) in living or int(entry) == os.getpid():
-            continue
-        ours = False
+    found = {record.pid for record in records if is_alive(record)}
+    for pid in _processes():
         with suppress(OSError):
-            ours = mark in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0")
+            if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                found.add(pid)
         with suppress(OSError):
-            ours = ours or (bool(networks) and os.stat(f"/proc/{entry}/ns/net").st_ino in networks)
-        if ours and (started := process_start(int(entry))) is not None:
-            living[int(entry)] = started
-    return living
+            if networks and os.stat(f"/proc/{pid}/ns/net").st_ino in networks:
+                found.add(pid)
+    starts = {pid: process_start(pid) for pid in found - {os.getpid()}}
+    return {pid: started for pid, started in starts.items() if started is not None}
 
 
 def kill_all(
@@ -143,11 +145,11 @@ def kill_all(
 
 def users_of(directory: Path) -> dict[int, str]:
     """Return processes (number -> program) that work or have something open below a directory, without touching it."""
-    users = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit() and any(f"{target}/".startswith(f"{directory}/") for target in _held_by(entry)):
-            users[int(entry)] = name_of(int(entry))
-    return users
+    return {
+        pid: name_of(pid)
+        for pid in _processes()
+        if any(f"{target}/".startswith(f"{directory}/") for target in _held_by(pid))
+    }
 
 
 def last_lines(text: str, count: int) -> str:
@@ -156,13 +158,10 @@ def last_lines(text: str, count: int) -> str:
     return " | ".join(lines[-count:])
 
 
-def _held_by(pid: str) -> list[str]:
-    held = []
-    for link in ("cwd", "root", "exe"):
-        with suppress(OSError):
-            held.append(os.readlink(f"/proc/{pid}/{link}"))
+def _held_by(pid: int) -> Iterator[str]:
+    links = ["cwd", "root", "exe"]
     with suppress(OSError):
-        for descriptor in os.listdir(f"/proc/{pid}/fd"):
-            with suppress(OSError):
-                held.append(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
-    return held
+        links += [f"fd/{descriptor}" for descriptor in os.listdir(f"/proc/{pid}/fd")]
+    for link in links:
+        with suppress(OSError):
+            yield os.readlink(f"/proc/{pid}/{link}")

@@ -23,11 +23,9 @@ _TICK_S = 0.1
 class LabSite:
     """One lab while it starts. ``say`` prints each step for the user."""
 
-    def __init__(
-        self, directory: Path, name: str, lab_id: str, journal: LabJournal, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, directory: Path, lab_id: str, journal: LabJournal, say: Callable[[str], None]) -> None:
         self.directory = directory
-        self.name = name
+        self.name = directory.name
         self.id = lab_id
         self.mount_point = directory / "mnt"
         self._journal = journal
@@ -72,26 +70,21 @@ class LabSite:
         words = [str(word) for word in argv]
         done = run(words, limit_s=limit_s, lab_id=self.id)
         if done.status != 0:
-            raise EnvironmentLacksError(
-                f"{self.name} cannot be started: {words[0]} failed", where=" ".join(words), why=done.complaint
-            )
+            raise self._failed(f"{words[0]} failed", " ".join(words), done.complaint)
         return done.stdout
 
-    def start(self, role: str, *argv: str | Path, join: Sequence[Path] = ()) -> int:
-        """Start a daemon in a new session and in the control groups ``join``; return its process id."""
+    def start(self, role: str, *argv: str | Path, join: Sequence[Path] = ()) -> None:
+        """Start a daemon in a new session and in the control groups ``join``."""
         words = [str(word) for word in argv]
         try:
             process = GatedProcess(words, log=self._log_of(role), lab_id=self.id)
         except OSError as error:
-            raise EnvironmentLacksError(
-                f"{role} of {self.name} cannot be started", where=words[0], why=error.strerror or ""
-            ) from error
+            raise self._failed(f"{role} was not started", words[0], error.strerror or "") from error
         self.adopt(role, process.pid, process.started)
         for group in join:
             write_kernel_file(group, str(process.pid))
         process.release()
         self._daemons[role] = process
-        return process.pid
 
     def adopt(self, role: str, pid: int, started: int) -> None:
         """Record a process, for example one that a daemon of the lab started."""
@@ -103,29 +96,23 @@ class LabSite:
         while why := lacking():
             self._require_daemons()
             if time.monotonic() > deadline:
-                raise EnvironmentLacksError(
-                    f"{self.name} cannot be started: waited {limit_s:.0f} s for {what}",
-                    where=str(self.directory),
-                    why=why,
-                    remedy="The machine may be too busy or too small. Try again with fewer servers.",
-                )
+                remedy = "The machine may be too busy or too small. Try again with fewer servers."
+                raise self._failed(f"waited {limit_s:.0f} s for {what}", str(self.directory), why, remedy)
             time.sleep(_TICK_S)
         self._require_daemons()
 
     def _require_daemons(self) -> None:
         for role, process in self._daemons.items():
-            if process.status() is not None:
-                raise self._ended(role)
+            if process.status() is None:
+                continue
+            text = ""
+            with suppress(OSError):
+                text = self._log_of(role).read_text(errors="replace")
+            why = last_lines(text, 4) or "it said nothing"
+            raise self._failed(f"{role} ended", f"{role} of {self.name}", why)
 
-    def _ended(self, role: str) -> EnvironmentLacksError:
-        text = ""
-        with suppress(OSError):
-            text = self._log_of(role).read_text(errors="replace")
-        return EnvironmentLacksError(
-            f"{self.name} cannot be started: {role} ended",
-            where=f"{role} of {self.name}",
-            why=last_lines(text, 4) or "it said nothing",
-        )
+    def _failed(self, what: str, where: str, why: str, remedy: str = "") -> EnvironmentLacksError:
+        return EnvironmentLacksError(f"{self.name} cannot be started: {what}", where=where, why=why, remedy=remedy)
 
     def _log_of(self, role: str) -> Path:
         return self.make_directory("log") / f"{role}.out"

@@ -68,23 +68,17 @@ def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/p
     fields = [float(word) for word in _read(sysfs / "block" / name / "stat").split()]
     if len(fields) < 10:
         return {}
+    # ``ns`` in /proc/drbd is in KiB. DRBD 9 has no such file.
+    minor = re.escape(name.removeprefix("drbd"))
+    sent = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", _read(proc / "drbd"), re.MULTILINE)
     return {
         "data.read_requests": fields[0],
         "data.read_bytes": fields[2] * _SECTOR_BYTES,
         "data.write_requests": fields[4],
         "data.write_bytes": fields[6] * _SECTOR_BYTES,
         "data.busy_s": fields[9] / 1000,
-        **_replicated(name, proc),
+        **({"data.replicated_bytes": float(sent[1]) * 1024} if sent else {}),
     }
-
-
-def _replicated(name: str, proc: Path) -> dict[str, float]:
-    """Return the bytes sent to the peer, from ``ns`` in /proc/drbd (in KiB). DRBD 9 has no such file."""
-    minor = name.removeprefix("drbd")
-    if minor == name:
-        return {}
-    match = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", _read(proc / "drbd") + "\n", re.MULTILINE)
-    return {"data.replicated_bytes": float(match[1]) * 1024} if match else {}
 
 
 def _read(path: Path) -> str:
@@ -96,9 +90,5 @@ def _read(path: Path) -> str:
 
 
 def _chosen(schedulers: str) -> str:
-    """Return the selected scheduler, which is in brackets.
-
-    >>> _chosen("none [mq-deadline] kyber")
-    'mq-deadline'
-    """
+    """Return the selected scheduler, which is in brackets."""
     return schedulers.partition("[")[2].partition("]")[0] or schedulers

@@ -1,7 +1,4 @@
-"""System calls on a file system whose servers may be dead.
-
-In a child with a limit of time, for a thread that waits cannot be ended.
-"""
+"""System calls on a file system whose servers may be dead, made in a child with a time limit."""
 
 from __future__ import annotations
 
@@ -52,11 +49,12 @@ _DOING = {
     "setxattr": "setting an attribute",
     "direct": "direct I/O",
 }
-_NOT_ALLOWED = (errno.EPERM, errno.EACCES)
+# fmt: off
 _FAILED = (
-    *(errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT, errno.ESHUTDOWN),
-    *(errno.EIO, errno.ENOSPC, errno.EDQUOT),
+    errno.ENOTCONN, errno.ESTALE, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT, errno.ESHUTDOWN, errno.EIO,
+    errno.ENOSPC, errno.EDQUOT,
 )
+# fmt: on
 
 
 class UnansweredError(MeasurementError):
@@ -72,14 +70,10 @@ class RefusedError(OSError):
 
     def as_strakes_error(self, what: str, remedy: str = "") -> StrakesError:
         """Return the same as one of the failures that exit statuses know."""
-        kind: type[StrakesError] = BadInputError
-        if self.errno in _NOT_ALLOWED:
-            kind, remedy = (
-                EnvironmentLacksError,
-                remedy or "Run strakes as root or as the owner, or ask your administrator to allow it.",
-            )
-        elif self.errno in _FAILED:
-            kind = MeasurementError
+        kind: type[StrakesError] = MeasurementError if self.errno in _FAILED else BadInputError
+        if self.errno in (errno.EPERM, errno.EACCES):
+            kind = EnvironmentLacksError
+            remedy = remedy or "Run strakes as root or as the owner, or ask your administrator to allow it."
         return kind(what, where=str(self.filename), why=self.strerror or "", remedy=remedy)
 
 
@@ -98,11 +92,7 @@ class Quota:
 
     @classmethod
     def of(cls, whose: str, *values: int) -> Self:
-        """Return a quota from soft limit, hard limit and use, in bytes and in files.
-
-        >>> Quota.of("user 7", 0, 4096, 1024, 20, 30, 3)
-        Quota(whose='user 7', used_bytes=1024, limit_bytes=4096, used_files=3, limit_files=20)
-        """
+        """Return a quota from soft limit, hard limit and use, in bytes and in files."""
         soft_bytes, hard_bytes, used_bytes, soft_files, hard_files, used_files = values
         limit_bytes = min(filter(None, (soft_bytes, hard_bytes)), default=0)
         return cls(whose, used_bytes, limit_bytes, used_files, min(filter(None, (soft_files, hard_files)), default=0))
@@ -152,48 +142,27 @@ class Sizes:
         """Return the sizes from the answer to the call "sizes"."""
         block, unit, blocks, free, available, files, all_free_files, free_files, *_ = room
         # CephFS counts no inodes and says -1, which C reads as the largest number there is.
-        counted = 0 <= free_files < 1 << 63
-        sizes = cls(
-            block,
-            blocks * unit,
-            available * unit,
-            files if counted else 0,
-            free_files if counted else 0,
-            full=_used(blocks - free, available),
-            full_inodes=_used(files - all_free_files, free_files) if counted else 0.0,
-        )
+        if not 0 <= free_files < 1 << 63:
+            files = all_free_files = free_files = 0
+        full, full_inodes = _used(blocks - free, available), _used(files - all_free_files, free_files)
+        sizes = cls(block, blocks * unit, available * unit, files, free_files, (), full, full_inodes)
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
         """Return the sizes limited by the quotas; omit quotas without a limit."""
         limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
-        return replace(
-            self,
-            free_bytes=min(
-                [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
-            ),
-            free_inodes=min(
-                [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]
-            ),
-            quotas=(*self.quotas, *limiting),
-        )
+        free_bytes = [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
+        free_inodes = [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]
+        return replace(self, free_bytes=min(free_bytes), free_inodes=min(free_inodes), quotas=(*self.quotas, *limiting))
 
 
 def sizes_of(path: str) -> Sizes:
-    """Return the room of the file system.
-
-    >>> sizes_of("/proc").total_bytes
-    0
-    """
+    """Return the sizes of the file system."""
     return Sizes.of(*call("sizes", path))
 
 
 def _used(used: int, available: int) -> float:
-    """Return the used share of the usable space, excluding blocks reserved for root.
-
-    >>> _used(90, 5), _used(0, 0)
-    (0.9473684210526315, 0.0)
-    """
+    """Return the used share of the usable space, excluding blocks reserved for root."""
     return used / (used + available) if used > 0 else 0.0
 
 
@@ -263,59 +232,51 @@ def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
 
     Raises RefusedError, UnansweredError at the time-out.
     """
-    if _silent and time.monotonic() - _silent.get(_mount_point(path), -math.inf) < _SILENT_S:
+    if _silent and time.monotonic() - _silent.get(_mount_by_name(path).mount_point, -math.inf) < _SILENT_S:
         raise _unanswered(name, path)
     inside = next((which for held, which in _held.items() if f"{path}/".startswith(f"{held}/")), "")
     words = (*CHILD, *filter(None, [inside]), name, path, *rest)
     try:
         done = ask(words, LIMIT_S)
     except CommandTimeout as error:
-        _silent[_mount_point(path)] = time.monotonic()
+        _silent[_mount_by_name(path).mount_point] = time.monotonic()
         raise _unanswered(name, path) from error
-    except EnvironmentLacksError:
-        # An interpreter that whoever we are now may not start: we run in it, so the call is made here.
-        try:
-            return child.CALLS[name](path, *rest)
-        except OSError as error:
-            raise RefusedError(error.errno or 0, os.strerror(error.errno or 0), path) from error
     if done.status == child.REFUSED_STATUS and done.stderr.strip().isdigit():
         number = int(done.stderr)
         raise RefusedError(number, os.strerror(number), path)
     if done.status != 0:
-        raise MeasurementError(
-            f"{name} could not be made", where=path, why=done.stderr.strip() or f"exit status {done.status}"
-        )
+        why = done.stderr.strip() or f"exit status {done.status}"
+        raise MeasurementError(f"{name} could not be made", where=path, why=why)
     return ast.literal_eval(done.stdout)
 
 
 def _unanswered(name: Call, path: str) -> UnansweredError:
-    doing = _DOING.get(name, name)
-    if find_mount(read_mounts(), os.path.abspath(path)).remote:
-        why = f"{doing} waits for a server"
+    why = f"{_DOING.get(name, name)} does not end"
+    remedy = "It may be frozen, or its device or server may not answer. Check that, then try again."
+    if _mount_by_name(path).remote:
+        why = f"{_DOING.get(name, name)} waits for a server"
         remedy = "A server may be down or overloaded. Check the servers, then try again."
-    else:
-        why = f"{doing} does not end"
-        remedy = "It may be frozen, or its device or server may not answer. Check that, then try again."
     what = f"the file system does not answer within {LIMIT_S:g} s"
     return UnansweredError(what, where=path, why=why, remedy=remedy)
 
 
-def _mount_point(path: str) -> str:
-    """By name alone, which asks no server."""
-    return find_mount(read_mounts(), os.path.abspath(path)).mount_point
+def _mount_by_name(path: str) -> Mount:
+    """Return the mount of a path without asking a server."""
+    return find_mount(read_mounts(), os.path.abspath(path))
 
 
 _RUN = re.compile(r"\d{8}-\d{6}-")
+_DISCONNECTED = ("the file system there does not answer", "Mount it again, then try again.")
 _UNUSABLE = {
     errno.ENOENT: ("no such directory", "Create it, or give another directory."),
     errno.ENOTDIR: ("this is not a directory", "Give a directory on the file system to measure."),
     errno.ELOOP: ("the symbolic links of this path lead in a circle", "Give the path of the directory itself."),
     errno.EACCES: (
-        ("you may not enter this directory"),
+        "you may not enter this directory",
         "Give a directory that you can write to, or run strakes as another user.",
     ),
-    errno.ENOTCONN: ("the file system there does not answer", "Mount it again, then try again."),
-    errno.ESTALE: ("the file system there does not answer", "Mount it again, then try again."),
+    errno.ENOTCONN: _DISCONNECTED,
+    errno.ESTALE: _DISCONNECTED,
 }
 
 

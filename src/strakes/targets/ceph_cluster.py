@@ -60,15 +60,12 @@ def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
 
 def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
     """Return a metadata target for each rank of the file system, with its daemon and its state."""
-    return tuple(
-        MetadataTarget(
-            target_name(mdsmap, rank),
-            rank,
-            f"mds.{daemon['name']}" if daemon else "",
-            state_of_rank(mdsmap, rank, daemon),
-        )
-        for rank, daemon in ranks_of(mdsmap).items()
-    )
+    targets = []
+    for rank, daemon in ranks_of(mdsmap).items():
+        server = f"mds.{daemon['name']}" if daemon else ""
+        state = state_of_rank(mdsmap, rank, daemon)
+        targets.append(MetadataTarget(target_name(mdsmap, rank), rank, server, state))
+    return tuple(targets)
 
 
 def data_targets(
@@ -85,14 +82,13 @@ def data_targets(
         entry["id"]: (entry["kb"] * KIB, entry["kb_avail"] * KIB)
         for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
     }
-    return tuple(
-        DataTarget(
-            *(f"osd.{entry['osd']}", entry["osd"], hosts.get(entry["osd"], ""), _state_of_store(entry)),
-            *room.get(entry["osd"], (0, 0)),
-            pools=tuple(sorted(takes_part.get(entry["osd"], ()))),
-        )
-        for entry in osd_dump["osds"]
-    )
+    targets = []
+    for entry in osd_dump["osds"]:
+        number = entry["osd"]
+        sizes, pools = room.get(number, (0, 0)), tuple(sorted(takes_part.get(number, ())))
+        state = _state_of_store(entry)
+        targets.append(DataTarget(f"osd.{number}", number, hosts.get(number, ""), state, *sizes, pools=pools))
+    return tuple(targets)
 
 
 def _state_of_store(store: Json) -> str:
@@ -110,24 +106,14 @@ def states_in(osd_df: Json) -> dict[str, DataTargetState]:
     }
 
 
-def hosts_of(osd_tree: Json) -> dict[int, str]:
-    """Which host each store is on."""
-    return {child: node["name"] for node in osd_tree["nodes"] if node["type"] == "host" for child in node["children"]}
-
-
 def servers_of(
     mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
 ) -> tuple[Server, ...]:
     """Return the monitors, the metadata servers with their standbys, and each host with its object stores."""
-    monitors = [
-        Server(
-            f"mon.{monitor['name']}",
-            "mon",
-            monitor["public_addr"],
-            "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum",
-        )
-        for monitor in mon_dump["mons"]
-    ]
+    monitors = []
+    for monitor in mon_dump["mons"]:
+        state = "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum"
+        monitors.append(Server(f"mon.{monitor['name']}", "mon", monitor["public_addr"], state))
     metadata = [
         Server(f"mds.{daemon['name']}", "mds", daemon["addr"], str(daemon["state"]).removeprefix("up:"))
         for daemon in (*mdsmap["info"].values(), *fs_dump["standbys"])
@@ -157,10 +143,8 @@ def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
             kind = "metadata" if pool["pool"] == mdsmap["metadata_pool"] else "data"
             copies = "one copy" if pool["size"] == 1 else f"{pool['size']} copies"
             coded = f", erasure-coded ({pool['erasure_code_profile']})" if pool.get("erasure_code_profile") else ""
-            notes.append(
-                f"Pool {pool['pool_name']} ({kind}): {copies} of every object{coded}, {pool['pg_num']} placement "
-                "groups."
-            )
+            objects = f"{copies} of every object{coded}, {pool['pg_num']} placement groups"
+            notes.append(f"Pool {pool['pool_name']} ({kind}): {objects}.")
     return tuple(notes)
 
 
@@ -176,7 +160,8 @@ def description(
     groups: Sequence[Json],
 ) -> Description:
     """Return the parts of the file system, put together from what the monitors answered."""
-    hosts = hosts_of(osd_tree)
+    nodes = [node for node in osd_tree["nodes"] if node["type"] == "host"]
+    hosts = {child: node["name"] for node in nodes for child in node["children"]}
     # Files of this file system are only in its own pools.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
     stores = data_targets(osd_df, osd_dump, own, hosts)
@@ -219,11 +204,7 @@ class Eviction:
     address: str = ""
 
     def __str__(self) -> str:
-        """Return the client as Ceph names it, with host and address.
-
-        >>> str(Eviction(0, "mds.a", 4116, "node7", "10.0.0.7:0/2245556896"))
-        'client.4116 (node7, 10.0.0.7)'
-        """
+        """Return the client as Ceph names it, with host and address."""
         places = ", ".join(filter(None, (self.host, self.address.rpartition(":")[0])))
         return f"client.{self.number} ({places})" if places else f"client.{self.number}"
 
@@ -239,9 +220,8 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
         else:
             continue
         before = evictions.get((daemon, number), Eviction(unix_s, daemon, number))
-        evictions[daemon, number] = Eviction(
-            before.unix_s, daemon, number, host or before.host, address or before.address
-        )
+        known = (host or before.host, address or before.address)
+        evictions[daemon, number] = Eviction(before.unix_s, daemon, number, *known)
     return tuple(evictions.values())
 
 
@@ -256,12 +236,9 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
     serving: dict[str, tuple[str, int]] = {}
     away: dict[int, float] = {}
     for unix_s, _, message in _messages(log):
-        if told := _REPLACING.match(message):
-            system, rank = serving.pop(f"mds.{told[1]}", (file_system, int(told[2])))
-            if system == file_system:
-                away.setdefault(rank, unix_s)
-        elif told := _GONE.match(message):
-            system, rank = serving.pop(f"mds.{told[1]}", ("", 0))
+        if told := _REPLACING.match(message) or _GONE.match(message):
+            otherwise = (file_system, int(told[2])) if told.re is _REPLACING else ("", 0)
+            system, rank = serving.pop(f"mds.{told[1]}", otherwise)
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
@@ -272,34 +249,15 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             daemon, rank = f"mds.{told[1]}", int(told[3])
             serving[daemon] = (told[2], rank)
             if told[2] == file_system and rank in away:
-                interruptions.append(_interruption(file_system, rank, away.pop(rank), unix_s, daemon, evictions, own))
-    lasting = [_interruption(file_system, rank, began, None, "", evictions, own) for rank, began in away.items()]
+                began = away.pop(rank)
+                around = (each for each in evictions if began - _AROUND_S <= each.unix_s <= unix_s + _AROUND_S)
+                shut_out = [each for each in around if each.daemon == daemon]
+                evicted = any(each.number == own for each in shut_out)
+                names = tuple(map(str, shut_out))
+                lost = Interruption(target_name(mdsmap, rank), began, unix_s, evicted, len(names), evicted_names=names)
+                interruptions.append(lost)
+    lasting = [Interruption(target_name(mdsmap, rank), began, None) for rank, began in away.items()]
     return (*interruptions, *lasting)
-
-
-def _interruption(
-    file_system: str,
-    rank: int,
-    began: float,
-    ended: float | None,
-    daemon: str,
-    evictions: Iterable[Eviction],
-    own: int | None,
-) -> Interruption:
-    latest = float("inf") if ended is None else ended + _AROUND_S
-    shut_out = [
-        eviction
-        for eviction in evictions
-        if eviction.daemon == daemon and began - _AROUND_S <= eviction.unix_s <= latest
-    ]
-    return Interruption(
-        f"{file_system}:{rank}",
-        began,
-        ended,
-        evicted=any(eviction.number == own for eviction in shut_out),
-        evicted_clients=len(shut_out) if daemon else None,
-        evicted_names=tuple(map(str, shut_out)),
-    )
 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:

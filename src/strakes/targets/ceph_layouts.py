@@ -22,22 +22,14 @@ _OBJECT_BYTES = 4 * MIB
 
 
 def read_layout(text: str) -> Layout:
-    """Parse a layout attribute. Raises MeasurementError if the text is not valid.
-
-    >>> read_layout("stripe_unit=65536 stripe_count=2 object_size=1048576 pool=data").stripe_count
-    2
-    """
+    """Parse a layout attribute. Raises MeasurementError if the text is not valid."""
     # The name of a pool may contain spaces. It is the last field, except for a namespace.
     fields, _, pool = text.partition(" pool=")
     pool = pool.partition(" pool_namespace=")[0]
     values = dict(field.partition("=")[::2] for field in fields.split())
     try:
-        return Layout(
-            stripe_size_bytes=int(values["stripe_unit"]),
-            stripe_count=int(values["stripe_count"]),
-            pool=pool,
-            object_bytes=int(values["object_size"]),
-        )
+        unit, count, size = (int(values[name]) for name in ("stripe_unit", "stripe_count", "object_size"))
+        return Layout(unit, count, pool=pool, object_bytes=size)
     except (KeyError, ValueError):
         raise MeasurementError("a Ceph layout is not understood", where=repr(text[:200])) from None
 
@@ -48,19 +40,11 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
     Values not given in ``wanted`` keep their ``current`` value; objects grow to hold a stripe unit.
 
     Raises BadInputError for a layout that Ceph cannot express.
-
-    >>> write_layout(Layout(stripe_size_bytes=1 << 20, stripe_count=-1), Layout(4 << 20, 1, object_bytes=4 << 20), 3)
-    'stripe_unit=1048576 stripe_count=3 object_size=4194304'
     """
-    for what, asked in (
-        ("the first target", wanted.first_target),
-        ("a pattern", wanted.pattern),
-        ("components", wanted.components),
-    ):
-        if asked:
-            raise BadInputError(
-                f"{what} cannot be chosen on CephFS", why="Ceph places objects by a hash of their names"
-            )
+    for what, asked in (("first_target", "the first target"), ("pattern", "a pattern"), ("components", "components")):
+        if getattr(wanted, what):
+            why = "Ceph places objects by a hash of their names"
+            raise BadInputError(f"{asked} cannot be chosen on CephFS", why=why)
     unit = wanted.stripe_size_bytes or current.stripe_size_bytes or _OBJECT_BYTES
     count = wanted.stripe_count or current.stripe_count or 1
     usual = wanted.object_bytes or current.object_bytes or _OBJECT_BYTES
@@ -70,11 +54,7 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
 
 
 def read_pins(values: Mapping[str, str]) -> Placement:
-    """Return the placement of a directory by its pin, which is one of three kinds.
-
-    >>> read_pins({"ceph.dir.pin": "1", "ceph.dir.pin.distributed": "0"}).metadata_targets
-    (1,)
-    """
+    """Return the placement of a directory by its pin, which is one of three kinds."""
     rank = values.get(PIN, "-1")
     if rank.isdecimal():
         return Placement("manual", (int(rank),), inherited=True)
@@ -91,30 +71,20 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
         return None
     if wanted.kind == "manual":
         if len(wanted.metadata_targets) != 1:
-            raise BadInputError(
-                "a CephFS directory can be pinned to only one metadata rank",
-                why=f"{len(wanted.metadata_targets)} were asked for",
-            )
+            why = f"{len(wanted.metadata_targets)} were asked for"
+            raise BadInputError("a CephFS directory can be pinned to only one metadata rank", why=why)
         (rank,) = wanted.metadata_targets
         # Ceph accepts and ignores numbers of ranks that do not exist.
         if rank not in ranks:
-            there = ", ".join(map(str, ranks))
-            raise BadInputError(
-                f"metadata rank {rank} does not exist",
-                why=f"there are {there}",
-                remedy="Raise max_mds, or choose one of these ranks.",
-            )
+            why, remedy = f"there are {', '.join(map(str, ranks))}", "Raise max_mds, or choose one of these ranks."
+            raise BadInputError(f"metadata rank {rank} does not exist", why=why, remedy=remedy)
         return PIN, str(rank)
     if wanted.hash.startswith(BY_CHANCE):
         return RANDOM, wanted.hash.removeprefix(BY_CHANCE).strip() or "0.01"
     if wanted.count not in (None, 1, -1):
-        why = (
-            "it spreads the directory's children over all ranks (distributed), or a share of all directories below "
-            "(random)"
-        )
-        raise BadInputError(
-            f"CephFS does not spread a directory over {counted(wanted.count, 'metadata rank')}", why=why
-        )
+        why = "it spreads a directory's children over all ranks (distributed), or a share of all below it (random)"
+        what = f"CephFS does not spread a directory over {counted(wanted.count, 'metadata rank')}"
+        raise BadInputError(what, why=why)
     return DISTRIBUTED, "1"
 
 

@@ -23,6 +23,7 @@ from strakes.targets import ceph_layouts as layouts
 from strakes.targets.calls import Quota
 from strakes.targets.ceph_cluster import Eviction, evictions_in, interruptions_in
 from strakes.targets.ceph_tool import (
+    FILE_SYSTEMS,
     MOST_ELSEWHERE,
     Access,
     ClientRequests,
@@ -49,7 +50,6 @@ from strakes.targets.description import (
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts, said
 
-_FILE_SYSTEMS = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
 # A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
@@ -77,7 +77,7 @@ class CephTarget(Target):
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:
-        return mount.file_system in _FILE_SYSTEMS
+        return mount.file_system in FILE_SYSTEMS
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
         """Return the facts, with a note on the client cache of ceph-fuse."""
@@ -94,31 +94,22 @@ class CephTarget(Target):
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def controls(self) -> tuple[str, ...]:
+        spread = f"{layouts.DISTRIBUTED}, {layouts.RANDOM}"
         return (
             f"stripe unit, stripe count, object size and pool of new files ({layouts.DIRECTORY})",
-            (
-                f"metadata rank of directories: by hand ({layouts.PIN}), over all ranks ({layouts.DISTRIBUTED}, "
-                f"{layouts.RANDOM})"
-            ),
+            f"metadata rank of directories: by hand ({layouts.PIN}), over all ranks ({spread})",
         )
 
     def describe(self) -> Description:
         client = self._client()
         try:
             self._require_same_cluster()
-            questions = {
-                "fs_dump": "fs dump",
-                "osd_df": "osd df",
-                "osd_tree": "osd tree",
-                "mon_dump": "mon dump",
-                "versions": "versions",
-            }
+            questions = ("fs_dump", "osd_df", "osd_tree", "mon_dump", "versions")
             # Each is a process that mostly starts and waits.
             with ThreadPoolExecutor(len(questions) + 1) as pool:
                 groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
-                answers = dict(
-                    zip(questions, pool.map(lambda words: self._ceph(*words.split()), questions.values()), strict=True)
-                )
+                given = pool.map(lambda question: self._ceph(*question.split("_")), questions)
+                answers = dict(zip(questions, given, strict=True))
             described = cluster.description(
                 **answers,
                 mdsmap=self._mdsmap(answers["fs_dump"]),
@@ -144,9 +135,8 @@ class CephTarget(Target):
 
     def _above(self, path: Path) -> list[str]:
         """Return the directory and its parents up to the root of the mount."""
-        return [
-            str(directory) for directory in (path, *path.parents) if directory.is_relative_to(self.mount.mount_point)
-        ]
+        top = self.mount.mount_point
+        return [str(directory) for directory in (path, *path.parents) if directory.is_relative_to(top)]
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
         """Also makes and removes an empty file in the directory: only a file shows what files really get."""
@@ -160,11 +150,8 @@ class CephTarget(Target):
             "file system.",
         )
         if given is None:
-            raise MeasurementError(
-                "the new setting cannot be read back",
-                where=str(directory),
-                why=f"files there have no attribute {layouts.FILE}",
-            )
+            why = f"files there have no attribute {layouts.FILE}"
+            raise MeasurementError("the new setting cannot be read back", where=str(directory), why=why)
         return layouts.read_layout(given)
 
     def striping(self) -> Striping | None:
@@ -205,16 +192,13 @@ class CephTarget(Target):
             return {}  # limits() says why
         answers = self._daemons.ask_all((*(daemon for daemon, _ in ranks.values()), *stores), "perf dump")
         self._stores = {name: answers[name] for name in stores}
-        seen = {
-            name: {}
-            if isinstance(answers[daemon], StrakesError)
-            else metadata_counters(answers[daemon]) | {SERVER: number}
-            for name, (daemon, number) in ranks.items()
-        }
-        return seen | {
-            name: {} if isinstance(answer, StrakesError) else data_counters(answer)
-            for name, answer in self._stores.items()
-        }
+        seen: dict[str, dict[str, float]] = {}
+        for name, (daemon, number) in ranks.items():
+            answer = answers[daemon]
+            seen[name] = {} if isinstance(answer, StrakesError) else metadata_counters(answer) | {SERVER: number}
+        for name, answer in self._stores.items():
+            seen[name] = {} if isinstance(answer, StrakesError) else data_counters(answer)
+        return seen
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
         """Return the states of object stores; if not all are observed, the monitors' answer, at most 5 minutes old."""
@@ -243,9 +227,8 @@ class CephTarget(Target):
         except StrakesError:
             return {}  # limits() says why
         answers = self._daemons.ask_all(daemons, "session ls")
-        return self._requests.add(
-            time.monotonic(), {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
-        )
+        loads = {daemon: loads_of_clients(answer) for daemon, answer in answers.items()}
+        return self._requests.add(time.monotonic(), loads)
 
     def interruptions(self) -> tuple[Interruption, ...]:
         """Return when ranks were without a server, and whom the next one evicted, as the cluster's log remembers it.
@@ -317,12 +300,8 @@ class CephTarget(Target):
         return tuple(dict.fromkeys(lines))
 
     def limits(self) -> tuple[Limit, ...]:
-        limits = [
-            Limit(
-                "choose which object stores hold a file",
-                "Ceph places objects by a hash of their names, so a file may be on fewer stores than its stripe count",
-            )
-        ]
+        why = "Ceph places objects by a hash of their names, so a file may be on fewer stores than its stripe count"
+        limits = [Limit("choose which object stores hold a file", why)]
         try:
             self._require_same_cluster()
             ranks = cluster.ranks_of(self._mdsmap())
@@ -360,18 +339,14 @@ class CephTarget(Target):
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
         # Only the mount itself knows which of several it is, and it may hang.
-        several = len(fs_dump["filesystems"]) > 1 and not self.access.file_system
-        layout = (
-            self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
-            if several
-            else None
-        )
-        pool = layouts.read_layout(layout).pool if layout else ""
+        pool = ""
+        if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
+            layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
+            pool = layouts.read_layout(layout).pool if layout else ""
         mdsmap = cluster.file_system_of(fs_dump, self.access.file_system, pool, self._osd_dump["pools"])
         if mdsmap is None:
-            raise EnvironmentLacksError(
-                "the cluster has no such file system", where=self.access.file_system or self.mount.source
-            )
+            where = self.access.file_system or self.mount.source
+            raise EnvironmentLacksError("the cluster has no such file system", where=where)
         self._map = (time.monotonic(), mdsmap)
         return mdsmap
 
@@ -410,10 +385,9 @@ class CephTarget(Target):
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 
     def _client(self) -> dict[str, str]:
-        options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
         rows = {
             "client": "the kernel's" if self.mount.file_system == "ceph" else "ceph-fuse",
-            "mount options": ",".join(options),
+            "mount options": ",".join(self.mount.all_options),
             "configuration": self.access.configuration or "Ceph's defaults ($CEPH_CONF, /etc/ceph/ceph.conf)",
         }
         with suppress(StrakesError):

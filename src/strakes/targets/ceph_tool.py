@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import socket
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from strakes.targets.command import Command, Completed, Runner
 from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import add_up
 
-_FUSE_PROGRAM = "ceph-fuse"
+FILE_SYSTEMS = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
 _SHORT = {"-c": "conf", "-n": "name", "-i": "id", "-k": "keyring", "-m": "mon-host", "-r": "client-mountpoint"}
 _FOR_TOOL = {"conf": "--conf", "name": "--name", "id": "--id", "keyring": "--keyring", "mon-host": "--mon-host"}
 _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
@@ -51,7 +52,7 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
     """Return the access of a mount. Unknown options are left to Ceph's defaults."""
     if mount.file_system == "ceph":
         return _of_kernel(mount)
-    for pid, words in trusted_processes(_FUSE_PROGRAM, proc):
+    for pid, words in trusted_processes("ceph-fuse", proc):
         settings, places = _read(words)
         here = _link(proc / str(pid) / "cwd")
         if any(os.path.normpath(os.path.join(here, place)) == mount.mount_point for place in places):
@@ -128,7 +129,7 @@ class Inside:
 def inside(directory: Path) -> Inside:
     """Return the access of libcephfs to a directory. Raises BadInputError if it is not on a CephFS mount."""
     mount = mount_of(directory)
-    if mount.file_system != "ceph" and mount.file_system not in ("fuse.ceph-fuse", "fuse.ceph"):
+    if mount.file_system not in FILE_SYSTEMS:
         raise BadInputError(
             "the backend cephfs needs a directory of a Ceph file system",
             where=str(directory),
@@ -175,13 +176,9 @@ def _for_libcephfs(access: Access) -> dict[str, str]:
 _CONNECT_S = 5
 _LIMIT_S = 10.0
 # Words of the command's last line, and who has to do what.
-_NOT_ALLOWED = ("EACCES", "Permission denied", "Operation not permitted", "EPERM", "access denied", "permission denied")
+_NOT_ALLOWED = "EACCES|EPERM|Operation not permitted|access denied|[Pp]ermission denied"
 _NOT_CONFIGURED = (
-    "ObjectNotFound",
-    "error calling conf_read_file",
-    "unable to get monitor info",
-    "no keyring found",
-    "InvalidArgument",
+    "ObjectNotFound|error calling conf_read_file|unable to get monitor info|no keyring found|InvalidArgument"
 )
 
 
@@ -198,9 +195,8 @@ def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]
         try:
             return json.loads(done.stdout)
         except ValueError:
-            raise MeasurementError(
-                f"the output of ceph {' '.join(words)} is not understood", where=repr(done.stdout[:200])
-            ) from None
+            what = f"the output of ceph {' '.join(words)} is not understood"
+            raise MeasurementError(what, where=repr(done.stdout[:200])) from None
 
     return Command(argv, read, limit_s)
 
@@ -209,10 +205,10 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
     why = lines[-1] if lines else f"exit status {done.status}"
     where = f"ceph {' '.join(words)}"
-    if any(word in done.stderr for word in _NOT_ALLOWED):
+    if re.search(_NOT_ALLOWED, done.stderr):
         remedy = "Mount with a Ceph user that can read the state of the cluster (caps: mon 'allow r', mgr 'allow r')."
         return EnvironmentLacksError("permission to ask the cluster is denied", where=where, why=why, remedy=remedy)
-    if any(word in done.stderr for word in _NOT_CONFIGURED):
+    if re.search(_NOT_CONFIGURED, done.stderr):
         remedy = "Put the cluster's ceph.conf and a keyring into /etc/ceph, or set CEPH_CONF to the file."
         return EnvironmentLacksError("the cluster cannot be asked", where=where, why=why, remedy=remedy)
     remedy = "Check the monitors: ceph health detail"
@@ -285,24 +281,14 @@ def ask_socket(path: str, prefix: str) -> Any:
             connection.settimeout(_SOCKET_S)
             connection.connect(path)
             connection.sendall(json.dumps({"prefix": prefix, "format": "json"}).encode() + b"\0")
-            (length,) = struct.unpack(">I", _receive(connection, 4))
-            return json.loads(_receive(connection, length))
+            with connection.makefile("rb") as answer:
+                (length,) = struct.unpack(">I", answer.read(4))
+                return json.loads(answer.read(length))
     except TimeoutError as error:
-        raise MeasurementError(
-            "a daemon does not answer", where=path, why=f"no answer within {_SOCKET_S:g} s"
-        ) from error
-    except (OSError, ValueError) as error:
+        why = f"no answer within {_SOCKET_S:g} s"
+        raise MeasurementError("a daemon does not answer", where=path, why=why) from error
+    except (OSError, ValueError, struct.error) as error:
         raise MeasurementError("a daemon cannot be reached", where=path, why=str(error)) from error
-
-
-def _receive(connection: socket.socket, length: int) -> bytes:
-    answer = b""
-    while len(answer) < length:
-        part = connection.recv(length - len(answer))
-        if not part:
-            raise ConnectionError("it closed the connection")
-        answer += part
-    return answer
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
@@ -377,12 +363,6 @@ class ClientRequests:
 
         The requests of a server that does not answer (None) are added when it answers again. Clients without a session
         on any server are dropped.
-
-        >>> requests = ClientRequests()
-        >>> requests.add(0.0, {"mds.a": {"client.1": 100.0}})
-        {'client.1': 0.0}
-        >>> requests.add(60.0, {"mds.a": {"client.1": 50.0, "client.2": 0.0}})
-        {'client.1': 0.0, 'client.2': 0.0}
         """
         before, self._loads = self._loads, {}
         sent: dict[str, float] = {}

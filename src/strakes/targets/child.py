@@ -15,6 +15,8 @@ from contextlib import suppress
 REFUSED_STATUS = 3
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
 _FS_IOC_FSGETXATTR, _FS_XFLAG_PROJINHERIT, _FSXATTR = 0x801C581F, 0x200, "<5I8x"
 # linux/quota.h: struct if_dqblk, whose limits of bytes are in blocks.
@@ -42,10 +44,9 @@ def _try_writing(path: str, name: str) -> None:
     """Make a directory and a file in it, to the disks of the servers, and remove both."""
     os.mkdir(path, 0o700)
     try:
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        directory = os.open(path, _DIRECTORY)
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(name, flags, 0o600, dir_fd=directory)
+            descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=directory)
             try:
                 os.fsync(descriptor)
             finally:
@@ -63,7 +64,7 @@ def _each(act: Callable[[str], None], paths: Iterable[str]) -> None:
 
 
 def _make_file(path: str) -> None:
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    os.close(os.open(path, _NEW_FILE, 0o600))
 
 
 def _mount_of(path: str) -> int:
@@ -147,7 +148,7 @@ def _attribute(path: str, name: str) -> str | None:
 
 def _direct(directory: str, name: str, *sizes: str) -> bool:
     """Whether an O_DIRECT write and read of one of the sizes really work in a directory that strakes made."""
-    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    opened = os.open(directory, _DIRECTORY)
     try:
         return any(_direct_works(opened, name, int(size)) for size in sizes)
     finally:
@@ -160,24 +161,20 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECT
     try:
         descriptor = os.open(name, flags, 0o600, dir_fd=directory)
-    except OSError as error:
-        # The kernel refuses the flag only after it made the file.
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=directory)
-        if error.errno in _NO_DIRECT:
-            return False
-        raise
-    try:
-        with mmap.mmap(-1, size) as buffer:  # anonymous memory begins at a page
-            buffer.write(b"strakes!" * (size // 8))
-            return os.pwrite(descriptor, buffer, 0) == size and os.preadv(descriptor, [buffer], 0) == size
+        try:
+            with mmap.mmap(-1, size) as buffer:  # anonymous memory begins at a page
+                buffer.write(b"strakes!" * (size // 8))
+                return os.pwrite(descriptor, buffer, 0) == size and os.preadv(descriptor, [buffer], 0) == size
+        finally:
+            os.close(descriptor)
     except OSError as error:
         if error.errno in _NO_DIRECT:
             return False
         raise
     finally:
-        os.close(descriptor)
-        os.unlink(name, dir_fd=directory)
+        # Where the kernel refuses the flag, it has made the file before.
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
 
 
 def _beat(descriptor: str, interval_s: str, marker: str) -> None:
@@ -230,7 +227,7 @@ def inside(path: str, directory: int) -> str:
 def _enter(argument: str, words: list[str]) -> list[str]:
     """Work in the directory of the argument. Raises OSError where another one has its name."""
     device, inode, path = argument.removeprefix(INSIDE).split(":", 2)
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    directory = os.open(path, _DIRECTORY)
     opened = os.fstat(directory)
     if (opened.st_dev, opened.st_ino) != (int(device), int(inode)):
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)

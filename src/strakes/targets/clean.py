@@ -1,4 +1,4 @@
-"""Sweeping up after runs that could not: removes exactly what strakes made and nobody uses any more."""
+"""Remove what killed runs left: exactly what strakes made and nobody uses any more."""
 
 from __future__ import annotations
 
@@ -65,9 +65,8 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
             try:
                 directory = enter(parent, name)
             except OSError as error:
-                ignored.append(
-                    Left(path, f"it is not a directory that can be entered ({os.strerror(error.errno or 0)})")
-                )
+                why = os.strerror(error.errno or 0)
+                ignored.append(Left(path, f"it is not a directory that can be entered ({why})"))
                 continue
             opened.callback(os.close, directory)
             marker = read_marker(directory, name)
@@ -75,18 +74,15 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
                 ignored.append(Left(path, marker.why))
             else:
                 ours.append((directory, name, marker))
-        for (directory, name, marker), lives in zip(
-            ours, are_live(ours) if not force else [False] * len(ours), strict=True
-        ):
+        live_ones = [False] * len(ours) if force else are_live(ours)
+        for (directory, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)
             if lives:
                 live.append(Left(path, f"{marker.process} is using it" if isinstance(marker, Marker) else _MAKING))
                 continue
             remains = () if dry_run else remove_workspace(parent, name, directory, path)
-            if remains:
-                left.extend(remains)
-            else:
-                removed.append(path)
+            left += remains
+            removed += [] if remains else [path]
     return CleanReport(tuple(removed), tuple(live), tuple(left), tuple(ignored))
 
 

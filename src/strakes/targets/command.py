@@ -23,9 +23,7 @@ DEFAULT_TIMEOUT_S = 10.0
 _MOST_OUTPUT_BYTES = 64 << 20
 # Seconds to wait for a killed child. A child that waits in the kernel for a dead server does not end and is abandoned.
 _REAP_S = 1.0
-_abandoned: list[subprocess.Popen[bytes]] = []
-_abandoned_lock = threading.Lock()
-# The running commands, for :func:`end_running`.
+# The running commands, for :func:`end_running`, and abandoned ones.
 _running: set[subprocess.Popen[bytes]] = set()
 # Time-out in seconds while settings are restored after the servers died: only local commands, which answer immediately.
 _SHORT_TIMEOUT_S = 2.0
@@ -90,14 +88,13 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
     >>> run(["echo", "hello"]).stdout
     'hello\n'
     """
-    with _abandoned_lock:
-        _abandoned[:] = [child for child in _abandoned if child.poll() is None]
+    _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
     # Files instead of pipes, because a process that keeps a pipe open would delay its end. In memory, because TMPDIR
     # may be on a dead server.
-    with output_file("stdout") as stdout, output_file("stderr") as stderr:
+    with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
             # A new session has no terminal for a password prompt, and can be killed with its children.
             child = subprocess.Popen(
@@ -110,9 +107,8 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             )
         except OSError as error:
             why = os.strerror(error.errno or 0)
-            raise EnvironmentLacksError(
-                f"{argv[0]} cannot be started", why=why, remedy=f"Install {argv[0]}, or add it to the PATH."
-            ) from error
+            remedy = f"Install {argv[0]}, or add it to the PATH."
+            raise EnvironmentLacksError(f"{argv[0]} cannot be started", why=why, remedy=remedy) from error
         _running.add(child)
         if _short.is_set():
             timeout_s = min(timeout_s, _SHORT_TIMEOUT_S)
@@ -123,14 +119,15 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             raise CommandTimeout(
                 f"no answer within {timeout_s:g} s",
                 where=shlex.join(argv),
-                why=_last_line(output_text(stderr)) or "it printed nothing until then",
+                why=_last_line(_text(stderr)) or "it printed nothing until then",
                 remedy="A server may be down or overloaded. Check the servers, then try again.",
             ) from None
         except BaseException:
             _kill(child)
             raise
         finally:
-            _running.discard(child)
+            if child.returncode is not None:
+                _running.discard(child)
         if max(_length(stdout), _length(stderr)) > _MOST_OUTPUT_BYTES:
             raise MeasurementError(
                 "a command printed too much",
@@ -138,10 +135,10 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
                 why=f"its output is larger than {_MOST_OUTPUT_BYTES >> 20} MiB",
                 remedy="Run it yourself to see its output.",
             )
-        return Completed(tuple(argv), status, output_text(stdout), output_text(stderr))
+        return Completed(tuple(argv), status, _text(stdout), _text(stderr))
 
 
-def output_file(name: str) -> IO[bytes]:
+def _output_file(name: str) -> IO[bytes]:
     """Return a file in memory that cannot grow beyond twice the limit."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, 2 * _MOST_OUTPUT_BYTES)
@@ -173,15 +170,12 @@ def _signal(child: subprocess.Popen[bytes]) -> None:
 
 def _kill(child: subprocess.Popen[bytes]) -> None:
     _signal(child)
-    try:
+    with suppress(subprocess.TimeoutExpired):
         child.wait(_REAP_S)
-    except subprocess.TimeoutExpired:
-        with _abandoned_lock:
-            _abandoned.append(child)
 
 
-def output_text(file: IO[bytes]) -> str:
-    """Return the text written to an :func:`output_file` so far."""
+def _text(file: IO[bytes]) -> str:
+    """Return the text written so far."""
     # File names need not be UTF-8; os.fsdecode preserves their bytes.
     return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
 
@@ -205,10 +199,12 @@ class Servers:
         """Raise BadInputError for a template without a host."""
         try:
             words = shlex.split(self.template)
+            why = "" if any("{host}" in word for word in words) else "it has no {host}"
         except ValueError as error:
-            raise _bad_template(self.template, str(error)) from error
-        if not any("{host}" in word for word in words):
-            raise _bad_template(self.template, "it has no {host}")
+            why = str(error)
+        if why:
+            what, remedy = "--servers is not a valid template", 'Write, for example, "ssh {host} sudo".'
+            raise BadInputError(what, where=self.template, why=why, remedy=remedy)
 
     def argv(self, host: str, argv: Sequence[str]) -> tuple[str, ...]:
         """Return the local command that runs ``argv`` on the host. Raises BadInputError for an invalid host name."""
@@ -216,7 +212,10 @@ class Servers:
             why = "it is empty, looks like an option, or has characters that no name or address has"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
         words = [word.replace("{host}", host) for word in shlex.split(self.template)]
-        return (*words, *quoted_for(words, argv))
+        # Each remote shell among the words unquotes once.
+        for _ in range(_shells_in(words)):
+            argv = [shlex.quote(word) for word in argv]
+        return (*words, *argv)
 
     def runner(self, host: str, run: Runner) -> Runner:
         """Return ``run`` for commands on a host. It raises MeasurementError if the host cannot be reached."""
@@ -232,18 +231,5 @@ class Servers:
         return on_host
 
 
-def quoted_for(before: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
-    """Return a command quoted for the words that precede it: each remote shell among them unquotes once."""
-    for _ in range(_shells_in(before)):
-        argv = [shlex.quote(word) for word in argv]
-    return tuple(argv)
-
-
 def _shells_in(words: Sequence[str]) -> int:
     return sum(PurePath(word).name in _REMOTE_SHELLS for word in words)
-
-
-def _bad_template(template: str, why: str) -> BadInputError:
-    return BadInputError(
-        "--servers is not a valid template", where=template, why=why, remedy='Write, for example, "ssh {host} sudo".'
-    )

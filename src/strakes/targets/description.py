@@ -160,9 +160,6 @@ class Interruption:
     ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of evicted
     clients, if the server reports them. ``or_earlier``: it may have begun before the recorded history. ``within_s``:
     error of the times in seconds.
-
-    >>> str(Interruption("labfs-MDT0001", 1795324554, 1795324559, evicted=True))
-    'labfs-MDT0001 did not serve this client from 2026-11-22 05:15:54 UTC for 5.00 s, which was evicted.'
     """
 
     target: str
@@ -250,11 +247,7 @@ def difference(before: Observation, after: Observation) -> dict[str, dict[str, f
 
 
 def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return whose server was lost, or taken over by another, between two observations.
-
-    >>> lost_between({"mds.0": {"server_number": 4.0}}, {"mds.0": {"server_number": 5.0}})
-    ('mds.0',)
-    """
+    """Return whose server was lost, or taken over by another, between two observations."""
     return tuple(
         name
         for name in sorted(before.keys() & after.keys())
@@ -268,24 +261,19 @@ def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
 
 
 def disturbed(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return what :func:`difference` leaves out, one line for people each; empty when nothing happened to the counters.
-
-    >>> disturbed({"mdt0": {"md.open": 2.0}}, {"mdt0": {"md.open": 1.0}})
-    ('mdt0: its counters were cleared or the server was restarted during the measurement',)
-    """
+    """Return a sentence for each set of counters that :func:`difference` leaves out."""
     lines = []
     for name in sorted({*before, *after}):
-        if not before.get(name):
-            lines.append(f"{name}: no counters from before the measurement")
-        elif not after.get(name):
-            lines.append(f"{name}: no counters from after the measurement")
-        else:
-            for side, whose, what in (
-                ("", "its", "the server was restarted"),
-                (CLIENT, "the client's", "the client was remounted"),
-            ):
-                if _restarted(before[name], after[name], side):
-                    lines.append(f"{name}: {whose} counters were cleared or {what} during the measurement")
+        missing = "before" if not before.get(name) else "after" if not after.get(name) else ""
+        if missing:
+            lines.append(f"{name}: no counters from {missing} the measurement")
+            continue
+        for side, words in (
+            ("", "its counters were cleared or the server was restarted"),
+            (CLIENT, "the client's counters were cleared or the client was remounted"),
+        ):
+            if _restarted(before[name], after[name], side):
+                lines.append(f"{name}: {words} during the measurement")
     return tuple(lines)
 
 
@@ -296,29 +284,28 @@ def _side(counter: str) -> str:
 def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: str) -> bool:
     if any(before.get(side + sign) != after.get(side + sign) for sign in (SINCE, SERVER)):
         return True
-    counts = {
-        counter: value for counter, value in before.items() if _side(counter) == side and not counter.startswith(NOW)
-    }
-    return any(after.get(counter, 0.0) < value for counter, value in counts.items())
+    counts = (counter for counter in before if _side(counter) == side and not counter.startswith(NOW))
+    return any(after.get(counter, 0.0) < before[counter] for counter in counts)
+
+
+_LAYOUT_WORDS = {
+    "stripe_count": "stripe count",
+    "stripe_size_bytes": "stripe size",
+    "first_target": "first target",
+    "pool": "pool",
+    "pattern": "pattern",
+    "targets": "targets",
+    "object_bytes": "object size",
+}
+_PLACEMENT_WORDS = {"metadata_targets": "metadata targets", "count": "count", "hash": "hash"}
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
     """Return the differences between the given and the requested layout, one text for each value.
 
     Values that were not requested do not count.
-
-    >>> layout_differences(Layout(stripe_count=99), Layout(stripe_count=4, targets=(0, 1, 2, 3)))
-    ('stripe count 4 instead of 99',)
     """
-    lines = _differences(
-        ("stripe count", wanted.stripe_count, given.stripe_count),
-        ("stripe size", wanted.stripe_size_bytes, given.stripe_size_bytes),
-        ("first target", wanted.first_target, given.first_target),
-        ("pool", wanted.pool, given.pool),
-        ("pattern", wanted.pattern, given.pattern),
-        ("targets", wanted.targets, given.targets),
-        ("object size", wanted.object_bytes, given.object_bytes),
-    )
+    lines = _differences(wanted, given, _LAYOUT_WORDS)
     if wanted.components and _extents(wanted) != _extents(given):
         return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
     pairs = zip(wanted.components, given.components, strict=False)
@@ -336,28 +323,21 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return the same for placements.
-
-    >>> placement_differences(Placement("automatic", count=99), Placement("automatic", (0, 1), count=2))
-    ('count 2 instead of 99',)
-    """
-    lines = _differences(
-        ("metadata targets", wanted.metadata_targets, given.metadata_targets),
-        ("count", wanted.count, given.count),
-        ("hash", wanted.hash, given.hash),
-    )
+    """Return the same for placements."""
+    lines = _differences(wanted, given, _PLACEMENT_WORDS)
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 
-def _differences(*values: tuple[str, object, object]) -> tuple[str, ...]:
-    """Return a text for each value (its name, wanted, given) that was wanted and not given.
+def _differences(wanted: object, given: object, words: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a text for each value that was wanted and not given.
 
     A count of -1, every target, may come back as that or as their number.
     """
+    pairs = ((word, getattr(wanted, name), getattr(given, name)) for name, word in words.items())
     return tuple(
-        f"{name} {_shown(given)} instead of {_shown(wanted)}"
-        for name, wanted, given in values
-        if wanted not in (None, "", (), -1, given)
+        f"{word} {_shown(got)} instead of {_shown(asked)}"
+        for word, asked, got in pairs
+        if asked not in (None, "", (), -1, got)
     )
 
 

@@ -21,6 +21,7 @@ from strakes.targets.remote import RemoteTarget, add_up
 
 _SOCKET = re.compile(r"^\s*option\s+glusterd-sockfile\s+(\S+)", re.MULTILINE)
 _MOST_BYTES = 1 << 20
+_ID = "./volInfo/volumes/volume/id"
 
 
 def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]:
@@ -39,11 +40,8 @@ def gluster(words: Sequence[str], *options: str) -> Command[ElementTree.Element]
             remedy = "Run strakes on a server of the volume, or give --servers to reach one."
             raise EnvironmentLacksError("the volume cannot be queried", where=where, why=why, remedy=remedy) from None
         if _text(root, "opRet") not in ("0", ""):
-            raise MeasurementError(
-                "the volume does not report it",
-                where=where,
-                why=_text(root, "opErrstr") or f"exit status {done.status}",
-            )
+            why = _text(root, "opErrstr") or f"exit status {done.status}"
+            raise MeasurementError("the volume does not report it", where=where, why=why)
         return root
 
     return Command(("gluster", "--mode=script", *options, "--xml", *words), read)
@@ -72,17 +70,13 @@ class GlusterTarget(RemoteTarget):
             return {}
 
     def limits(self) -> tuple[Limit, ...]:
-        limits = [*super().limits()]
         try:
             self._profile()
         except StrakesError as error:
-            remedy = (
-                f"gluster volume profile {self._name} start, on a server"
-                if isinstance(error, MeasurementError)
-                else error.remedy
-            )
-            limits.append(Limit("read counters of servers", f"{error.why or error.what} ({remedy})"))
-        return tuple(limits)
+            start = f"gluster volume profile {self._name} start, on a server"
+            remedy = start if isinstance(error, MeasurementError) else error.remedy
+            return (*super().limits(), Limit("read counters of servers", f"{error.why or error.what} ({remedy})"))
+        return super().limits()
 
     @property
     def _server(self) -> str:
@@ -118,9 +112,8 @@ class GlusterTarget(RemoteTarget):
         """Return the options for a management daemon on this machine that serves this volume, or None."""
         for options in daemons():
             with suppress(StrakesError):
-                if _identity(gluster(("volume", "info", self._name), *options).ask(self.run)) == _identity(
-                    self._volume
-                ):
+                volume = gluster(("volume", "info", self._name), *options).ask(self.run)
+                if _text(volume, _ID) == _text(self._volume, _ID):
                     return options
         return None
 
@@ -137,15 +130,14 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
         total, free, inodes, free_inodes = (
             int(_text(node, name) or 0) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
         )
-        bricks.append(
-            DataTarget(
-                f"{host}:{path}", number, host, "online" if online else "offline", total, free, inodes, free_inodes
-            )
-        )
+        state = "online" if online else "offline"
+        bricks.append(DataTarget(f"{host}:{path}", number, host, state, total, free, inodes, free_inodes))
     hosts = dict.fromkeys(brick.server for brick in bricks)
     options = {_text(option, "name"): _text(option, "value") for option in volume_info.iterfind("./options/option")}
     copies = int(_text(volume_info, "replicaCount") or 1)
+    copied = "one copy" if copies == 1 else f"{copies} copies"
     kind = _text(volume_info, "typeStr")
+    shown = ("features.shard", "performance.", "cluster.")
     return Description(
         file_system_name=_text(volume_info, "name"),
         version="",
@@ -155,15 +147,8 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
         ),
         data_targets=tuple(bricks),
         notes=(
-            (
-                f"Volume of type {kind}: {counted(len(bricks), 'brick')}, "
-                f"{'one copy' if copies == 1 else f'{copies} copies'} of every file."
-            ),
-            *(
-                f"{name} = {value}"
-                for name, value in options.items()
-                if name.startswith(("features.shard", "performance.", "cluster."))
-            ),
+            f"Volume of type {kind}: {counted(len(bricks), 'brick')}, {copied} of every file.",
+            *(f"{name} = {value}" for name, value in options.items() if name.startswith(shown)),
         ),
     )
 
@@ -194,10 +179,6 @@ def daemons() -> list[tuple[str, ...]]:
             sockets = [match[1] for text in texts if (match := _SOCKET.search(text))]
             socket_options.append((f"--glusterd-sock={sockets[0]}",) if sockets else ())
     return socket_options
-
-
-def _identity(volume: ElementTree.Element) -> str:
-    return _text(volume, "./volInfo/volumes/volume/id")
 
 
 def _state(bricks: Sequence[DataTarget]) -> str:

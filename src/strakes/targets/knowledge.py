@@ -1,7 +1,4 @@
-"""Everything that is known of a target at one moment.
-
-For ``strakes target``, and for the runs that are measured on it.
-"""
+"""Everything that is known of a target, for ``strakes target`` and for the runs that are measured on it."""
 
 from __future__ import annotations
 
@@ -25,25 +22,16 @@ _OTHER_SIZE_SHARE = 0.10
 
 
 def unlike_targets(description: Description) -> tuple[str, ...]:
-    """Return a sentence for each target that is unhealthy or differs from the others; empty if all are alike.
-
-    >>> from strakes.targets.description import DataTarget
-    >>> alike = DataTarget("ost0", 0, "a", "active", 100 << 30, 50 << 30, 1000, 900)
-    >>> full = DataTarget("ost1", 1, "a", "active", 100 << 30, 1 << 30, 1000, 900)
-    >>> unlike_targets(Description("labfs", "", data_targets=(alike, alike, full)))
-    ('ost1 is full: 1 GiB of 100 GiB are free.',)
-    """
+    """Return a sentence for each target that is unhealthy or differs from the others; empty if all are alike."""
     return (*_unlike(description.data_targets), *_unlike(description.metadata_targets))
 
 
 def _unlike(targets: Sequence[StorageTarget]) -> list[str]:
-    ill = {
-        target.name: line for target in targets if (line := _ill(target, any(other.total_bytes for other in targets)))
-    }
-    sound = [target for target in targets if target.name not in ill and target.total_bytes]
-    odd = {target.name: _odd(target, [other for other in sound if other is not target]) for target in sound}
-    lines = (ill.get(target.name) or odd.get(target.name, "") for target in targets)
-    return [line for line in lines if line]
+    report = any(target.total_bytes for target in targets)
+    lines = {target.name: _ill(target, report) for target in targets}
+    sound = [target for target in targets if target.total_bytes and not lines[target.name]]
+    lines |= {target.name: _odd(target, [other for other in sound if other is not target]) for target in sound}
+    return [line for line in lines.values() if line]
 
 
 def _ill(target: StorageTarget, others_report: bool) -> str:
@@ -53,9 +41,8 @@ def _ill(target: StorageTarget, others_report: bool) -> str:
     if target.total_bytes == 0:
         return f"{target.name} did not report its free space." if others_report else ""
     if target.free_bytes < _FULL_SHARE * target.total_bytes:
-        return (
-            f"{target.name} is full: {format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)} are free."
-        )
+        free, total = format_bytes(target.free_bytes), format_bytes(target.total_bytes)
+        return f"{target.name} is full: {free} of {total} are free."
     if target.free_inodes < _FULL_SHARE * target.total_inodes:
         return f"{target.name} is out of inodes: {target.free_inodes:,} of {target.total_inodes:,} are free."
     return ""
@@ -70,10 +57,8 @@ def _odd(target: StorageTarget, others: Sequence[StorageTarget]) -> str:
     if abs(target.total_bytes - size) > _OTHER_SIZE_SHARE * size:
         return f"{target.name} has {format_bytes(target.total_bytes)} where others have {format_bytes(size)}."
     if abs(_used(target) - use) > _UNEVEN_SHARE:
-        return (
-            f"{target.name} is {_used(target):.0%} full where others are {use:.0%} full: new files are not "
-            "spread evenly."
-        )
+        full = f"{target.name} is {_used(target):.0%} full where others are {use:.0%} full"
+        return f"{full}: new files are not spread evenly."
     return ""
 
 

@@ -16,22 +16,11 @@ from strakes.targets.target import Target, TargetFacts
 
 # By file system: the command that shows how it was made, and what of its output is kept.
 _XFS = "isize|agcount|agsize|bsize|sunit|swidth|crc|reflink|rmapbt|finobt|bigtime"
-_EXT = (
-    ("dumpe2fs", "-h", "{source}"),
-    re.compile(
-        r"^(Block size|Inode size|Blocks per group|RAID stride|RAID stripe width|(?:Total j|J)ournal size):\s+(.*)",
-        re.MULTILINE,
-    ),
-)
+_EXT = "Block size|Inode size|Blocks per group|RAID stride|RAID stripe width|(?:Total j|J)ournal size"
 _MADE_WITH = {
-    "xfs": (("xfs_info", "{mount_point}"), re.compile(rf"\b({_XFS})\s*=\s*(\S+?)(?=,|\s|$)")),
-    "ext4": _EXT,
-    "ext3": _EXT,
-    "ext2": _EXT,
-    "btrfs": (
-        ("btrfs", "filesystem", "df", "{mount_point}"),
-        re.compile(r"^(Data|System|Metadata), (\w+)", re.MULTILINE),
-    ),
+    "xfs": ("xfs_info {mount_point}", rf"\b({_XFS})\s*=\s*(\S+?)(?=,|\s|$)"),
+    **dict.fromkeys(("ext2", "ext3", "ext4"), ("dumpe2fs -h {source}", rf"^({_EXT}):\s+(.*)")),
+    "btrfs": ("btrfs filesystem df {mount_point}", r"^(Data|System|Metadata), (\w+)"),
 }
 _LIMIT_S = 5.0
 
@@ -40,13 +29,14 @@ def made_with(mount: Mount, run: Runner) -> str:
     """Return the format options as text, or "" if the tool is missing or lacks permission."""
     if mount.file_system not in _MADE_WITH:
         return ""
-    words, pattern = _MADE_WITH[mount.file_system]
+    command, pattern = _MADE_WITH[mount.file_system]
+    words = [word.format(mount_point=mount.mount_point, source=mount.source) for word in command.split()]
     try:
-        done = run([word.format(mount_point=mount.mount_point, source=mount.source) for word in words], _LIMIT_S)
+        done = run(words, _LIMIT_S)
     except StrakesError:
         return ""
     settings: dict[str, str] = {}
-    for key, value in pattern.findall(done.stdout):
+    for key, value in re.findall(pattern, done.stdout, re.MULTILINE):
         settings.setdefault(key.lower(), value.strip())
     return ", ".join(f"{key} {value}" for key, value in settings.items())
 
@@ -73,11 +63,9 @@ class LocalTarget(Target):
         return facts
 
     def describe(self) -> Description:
-        told = super().describe()
-        if self.mount.remote:
-            return told
-        made = made_with(self.mount, self.run)
-        return replace(told, client={**told.client, "made with": made} if made else told.client)
+        known = super().describe()
+        made = "" if self.mount.remote else made_with(self.mount, self.run)
+        return replace(known, client={**known.client, "made with": made}) if made else known
 
     def observe(self) -> Observation:
         device = None if self.mount.remote else block_device_of(self.mount)
@@ -85,34 +73,26 @@ class LocalTarget(Target):
         return {device.name: counted} if device is not None and counted else {}
 
     def limits(self) -> tuple[Limit, ...]:
-        kind = self.mount.file_system
         if self.mount.remote:
             return super().limits()
-        reason = f"{kind} is a local file system"
-        limits = [
-            Limit(what, f"{reason} and has none") for what in ("describe servers and targets", "place directories")
-        ]
-        limits.append(Limit("set the layout of files", f"{reason}, and its device decides where data goes"))
-        if not self.observe():
-            limits.append(Limit("read counters", "its device has no counters"))
-        return tuple(limits)
+        reason = f"{self.mount.file_system} is a local file system"
+        limits = (
+            *(Limit(what, f"{reason} and has none") for what in ("describe servers and targets", "place directories")),
+            Limit("set the layout of files", f"{reason}, and its device decides where data goes"),
+        )
+        return limits if self.observe() else (*limits, Limit("read counters", "its device has no counters"))
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
     """Return remarks that a reader of the figures should know."""
-    notes = []
-    if mount.file_system in _IN_MEMORY:
-        notes.append(
-            "This file system is in memory: figures show the speed of memory, and its data takes memory from "
-            "everything else."
-        )
-    if mount.file_system == "overlay":
-        notes.append(
-            "This is an overlay: new files go to its upper layer, so the file system of that layer is measured."
-        )
-    if device is not None and device.backing_file:
-        notes.append(
-            f"The device is a loop device on {device.backing_file}: the file system below it and its cache affect "
-            "figures."
-        )
-    return tuple(notes)
+    memory = (
+        "This file system is in memory: figures show the speed of memory, and its data takes memory from everything "
+        "else."
+    )
+    overlay = "This is an overlay: new files go to its upper layer, so the file system of that layer is measured."
+    known = {**dict.fromkeys(_IN_MEMORY, (memory,)), "overlay": (overlay,)}
+    notes = known.get(mount.file_system, ())
+    if device is None or not device.backing_file:
+        return notes
+    file = device.backing_file
+    return (*notes, f"The device is a loop device on {file}: the file system below it and its cache affect figures.")

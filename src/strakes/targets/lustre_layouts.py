@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -50,9 +50,7 @@ def read_layout(done: Completed) -> Layout:
 
 
 def _is_path(line: str) -> bool:
-    if not line or line[0] in " \t-":
-        return False
-    return not any(key.startswith(_NO_PATH) for key, _ in key_values(line))
+    return line[0] not in " \t-" and not any(key.startswith(_NO_PATH) for key, _ in key_values(line))
 
 
 @dataclass
@@ -134,30 +132,17 @@ def setstripe(path: str, wanted: Layout) -> Command[None]:
 
 
 def options_of(wanted: Layout) -> list[str]:
-    """Return a layout as options. Raises BadInputError if ``lfs`` cannot express it.
-
-    >>> dom = LayoutComponent(0, 65536, Layout(pattern="mdt")), LayoutComponent(65536, None, Layout(stripe_count=4))
-    >>> " ".join(options_of(Layout(components=dom)))
-    '-E 64K -L mdt -E -1 -c 4'
-    """
-    if not wanted.components:
-        return [*_options(wanted)]
+    """Return a layout as options. Raises BadInputError if ``lfs`` cannot express it."""
     mirrors = dict.fromkeys(part.mirror for part in wanted.components)
-    options = []
+    options = [] if mirrors else [*_options(wanted)]
     for mirror in mirrors:
         options += ["-N"] if len(mirrors) > 1 else []
-        options += _components(tuple(part for part in wanted.components if part.mirror == mirror))
+        options += _components(part for part in wanted.components if part.mirror == mirror)
     return options
 
 
 def layout_from(text: str) -> Layout:
-    """Parse options of ``lfs setstripe`` as a layout. Raises BadInputError if they are not valid.
-
-    >>> layout_from("-C 8 -S 1M") == Layout(stripe_size_bytes=1 << 20, stripe_count=8, pattern="overstriped")
-    True
-    >>> [part.end for part in layout_from("-E 64K -L mdt -E -1 -c 4").components]
-    [65536, None]
-    """
+    """Parse options of ``lfs setstripe`` as a layout. Raises BadInputError if they are not valid."""
     words = text.split()
     plain = Layout()
     parts: list[LayoutComponent] = []
@@ -206,17 +191,19 @@ def _with(layout: Layout, option: str, value: str) -> Layout:
     return replace(layout, **given)
 
 
-def _components(components: tuple[LayoutComponent, ...]) -> Iterator[str]:
+def _components(components: Iterable[LayoutComponent]) -> Iterator[str]:
     reached: int | None = 0
     for part in components:
         if part.layout.components:
-            raise BadInputError("no such layout can be set", why="a component has no components")
+            raise _impossible("a component has no components")
         if part.begin != reached:
-            raise BadInputError(
-                "no such layout can be set", why=f"a component begins at {part.begin}, the one before ends at {reached}"
-            )
+            raise _impossible(f"a component begins at {part.begin}, the one before ends at {reached}")
         reached = part.end
         yield from ("-E", "-1" if part.end is None else _size(part.end), *_options(part.layout))
+
+
+def _impossible(why: str) -> BadInputError:
+    return BadInputError("no such layout can be set", why=why)
 
 
 def _options(wanted: Layout) -> Iterator[str]:
@@ -228,10 +215,10 @@ def _options(wanted: Layout) -> Iterator[str]:
         return
     if wanted.pattern == "overstriped":
         if wanted.stripe_count is None:
-            raise BadInputError("no such layout can be set", why="overstriping needs a stripe count")
+            raise _impossible("overstriping needs a stripe count")
         yield from ("-C", str(wanted.stripe_count))
     elif wanted.pattern not in ("", "raid0"):
-        raise BadInputError("no such layout can be set", why=f"lfs setstripe knows no pattern {wanted.pattern!r}")
+        raise _impossible(f"lfs setstripe knows no pattern {wanted.pattern!r}")
     elif wanted.stripe_count is not None:
         yield from ("-c", str(wanted.stripe_count))
     if wanted.stripe_size_bytes is not None:
@@ -268,12 +255,12 @@ class DirStripe:
 
 
 def dir_stripe(path: str) -> Command[DirStripe]:
-    """Return the stripes of a directory."""
+    """Return the command for the stripes of a directory."""
     return Command(("lfs", "getdirstripe", path), read_dir_stripe)
 
 
 def default_stripe(path: str) -> Command[DirStripe]:
-    """Return the default stripes of new subdirectories."""
+    """Return the command for the default stripes of new subdirectories."""
     return Command(("lfs", "getdirstripe", "-D", path), read_default)
 
 

@@ -61,48 +61,36 @@ class LustreSpace(NamedTuple):
 
 
 def getname(path: str) -> Command[ClientName]:
-    """Ask for the name of a mount."""
+    """Return the command for the name of a mount."""
 
     def read(done: Completed) -> ClientName:
         rows = _rows(done, "the name of the file system is not known", _NAME)
         if len(rows) != 1:
             raise not_understood("lfs getname", done.stdout)
-        return ClientName(rows[0][1], rows[0][2])
+        return ClientName(*rows[0].groups())
 
     return Command(("lfs", "getname", path), read)
 
 
-def osts(path: str = "") -> Command[tuple[TargetState, ...]]:
-    """List the data targets known to the client. They stay ACTIVE during an outage."""
-    return Command(("lfs", "osts", *([path] if path else [])), _read_targets)
-
-
-def mdts(path: str = "") -> Command[tuple[TargetState, ...]]:
-    """Ask for the metadata targets that the client knows."""
-    return Command(("lfs", "mdts", *([path] if path else [])), _read_targets)
+def target_list(verb: str, path: str = "") -> Command[tuple[TargetState, ...]]:
+    """Return the command for the targets that the client knows (osts, mdts). They stay ACTIVE during an outage."""
+    return Command(("lfs", verb, *([path] if path else [])), _read_targets)
 
 
 def _read_targets(done: Completed) -> tuple[TargetState, ...]:
     """Return the targets, in order; none where the path is not on Lustre (that is no error to lfs)."""
-    targets = []
+    found = []
     for row in _rows(done, "the targets are not known", _TARGET, ("OBDS:", "MDTS:")):
         name, kind, index = target_name(row[2], "lfs osts")
         if index != int(row[1]):
             raise not_understood("lfs osts", row[0])
-        targets.append(TargetState(name, kind, index, row[3]))
-    return tuple(targets)
+        found.append(TargetState(name, kind, index, row[3]))
+    return tuple(found)
 
 
-def list_nids() -> Command[tuple[str, ...]]:
-    """Ask for this machine's addresses in Lustre's network."""
-    return Command(
-        ("lctl", "list_nids"), lambda done: tuple(row[0] for row in _rows(done, "the network is not known", _NID))
-    )
-
-
-def version() -> Command[str]:
-    """Ask the kernel modules for their version."""
-    return Command(("lctl", "get_param", "version"), read_version)
+LIST_NIDS: Command[tuple[str, ...]] = Command(
+    ("lctl", "list_nids"), lambda done: tuple(row[0] for row in _rows(done, "the network is not known", _NID))
+)
 
 
 def read_version(done: Completed) -> str:
@@ -113,33 +101,24 @@ def read_version(done: Completed) -> str:
     return match[1]
 
 
-def pools(file_system: str) -> Command[tuple[str, ...]]:
-    """Ask for the names of a file system's pools, without its own."""
+VERSION = Command(("lctl", "get_param", "version"), read_version)
+
+
+def pool_list(file_system: str, pool: str = "") -> Command[tuple[str, ...]]:
+    """Return the command for the names of a file system's pools, or of the targets in a pool."""
 
     def read(done: Completed) -> tuple[str, ...]:
-        names = [line.partition(".")[2] for line in _listed(done, "Pools from ")]
+        first, *lines = checked(done, "the pools are not known").splitlines() or [""]
+        if not first.startswith("Pool: " if pool else "Pools from "):
+            raise not_understood("lfs pool_list", first)
+        if pool:
+            return tuple(target_name(line, "lfs pool_list")[0] for line in lines)
+        names = tuple(line.partition(".")[2] for line in lines)
         if "" in names:
             raise not_understood("lfs pool_list", done.stdout)
-        return tuple(names)
+        return names
 
-    return Command(("lfs", "pool_list", file_system), read)
-
-
-def members(file_system: str, pool: str) -> Command[tuple[str, ...]]:
-    """Ask for the names of the targets in a pool."""
-
-    def read(done: Completed) -> tuple[str, ...]:
-        return tuple(target_name(line, "lfs pool_list")[0] for line in _listed(done, "Pool: "))
-
-    return Command(("lfs", "pool_list", f"{file_system}.{pool}"), read)
-
-
-def _listed(done: Completed, heading: str) -> list[str]:
-    """Return the lines below the heading. Raises StrakesError without it."""
-    first, *lines = checked(done, "the pools are not known").splitlines() or [""]
-    if not first.startswith(heading):
-        raise not_understood("lfs pool_list", first)
-    return lines
+    return Command(("lfs", "pool_list", f"{file_system}.{pool}" if pool else file_system), read)
 
 
 def df(path: str = "", *, inodes: bool = False, lazy: bool = False) -> Command[LustreSpace]:
@@ -156,7 +135,7 @@ def read_df(done: Completed) -> LustreSpace:
 
     Raises StrakesError if no target answered, or if the output is cut off.
     """
-    targets, missing = [], {}
+    found, missing = [], {}
     unit, summaries = 0, 0
     for line in filter(str.strip, done.stdout.splitlines()):
         if heading := _SPACE_HEADING.match(line):
@@ -166,23 +145,20 @@ def read_df(done: Completed) -> LustreSpace:
         elif unit and (row := _SPACE.match(line)):
             state = ", ".join(_FLAGS[flag] for flag in row[5] if flag in _FLAGS)
             name = target_name(row[1], "lfs df")[0]
-            targets.append(TargetSpace(name, int(row[2]) * unit, int(row[4]) * unit, state))
+            found.append(TargetSpace(name, int(row[2]) * unit, int(row[4]) * unit, state))
         elif unit and (row := _NO_SPACE.match(line)):
             missing[row[1]] = row[2]
         elif done.status == 0:
             raise not_understood("lfs df", line)
-    if not targets and done.status != 0:
+    if not found and done.status != 0:
         raise refusal(done, "the room on the targets is not known")
     if unit == 0 or (summaries != 0 and done.status == 0):
         raise not_understood("lfs df", "it ends early")
-    return LustreSpace(tuple(targets), missing)
+    return LustreSpace(tuple(found), missing)
 
 
 def quota(user: str, path: str) -> Command[Quota]:
-    """Ask for the quota of a user.
-
-    ``lfs quota`` prints a long path on a separate line before the eight values.
-    """
+    """Return the command for the quota of a user; it prints a long path on a separate line before the values."""
 
     def read(done: Completed) -> Quota:
         lines = checked(done, "the quota is not known").splitlines()

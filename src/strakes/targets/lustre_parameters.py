@@ -96,12 +96,7 @@ class Stats:
 
 
 def parse_stats(text: str) -> Stats:
-    r"""Parse counters. Raises NotUnderstoodError.
-
-    >>> stats = parse_stats("snapshot_time 5.0 secs.nsecs\nopen 600 samples [usecs] 143 14279 755267 2588064233")
-    >>> stats.samples("open"), stats.samples("unlink")
-    (600, 0)
-    """
+    """Parse counters. Raises NotUnderstoodError."""
     times: dict[str, float] = {}
     counters = {}
     for line in text.splitlines():
@@ -134,11 +129,7 @@ def of_requests(mdc: Stats, md_stats: Stats) -> dict[str, float]:
 
 
 def service_addresses(text: str) -> tuple[str, ...]:
-    """Return the addresses of the servers that a target is configured on, from a client's import.
-
-    >>> service_addresses('failover_nids: [ "10.0.0.1@tcp", 10.0.0.2@o2ib ]')
-    ('10.0.0.1@tcp', '10.0.0.2@o2ib')
-    """
+    """Return the addresses of the servers that a target is configured on, from a client's import."""
     match = _SERVICE_ADDRESSES.search(text)
     return tuple(_ADDRESS.findall(match[1])) if match else ()
 
@@ -147,9 +138,6 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
     """Parse a recovery status, without a truncated last line. Raises NotUnderstoodError.
 
     The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets) or INACTIVE (never needed).
-
-    >>> parse_recovery("status: WAITING_FOR_CLIENTS").serving
-    False
     """
     tool = "lctl get_param (recovery_status)"
     values: dict[str, tuple[int, int | None]] = {}
@@ -293,11 +281,7 @@ class States:
 
 
 def parse_states(text: str) -> States:
-    r"""Parse the state history of a connection, even if its last line is truncated. Raises NotUnderstoodError.
-
-    >>> parse_states("current_state: FULL\nstate_history:\n - [ 1795323376, FULL ]").changes
-    (StateChange(unix_s=1795323376, state='FULL'),)
-    """
+    """Parse the state history of a connection, even if its last line is truncated. Raises NotUnderstoodError."""
     lines = text.splitlines()
     if len(lines) < 2 or not lines[0].startswith("current_state: ") or lines[1] != "state_history:":
         raise not_understood("lctl get_param (state)", lines[0] if lines else "")
@@ -313,12 +297,7 @@ def parse_states(text: str) -> States:
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
-    """Return the state changes of lost connections up to the reconnection, without those of idle connections.
-
-    >>> idle = (StateChange(1, "CONNECTING"), StateChange(1, "IDLE"), StateChange(5, "FULL"))
-    >>> [change.state for change in lost_changes((*idle, StateChange(9, "DISCONN"), StateChange(12, "FULL")))]
-    ['DISCONN', 'FULL']
-    """
+    """Return the state changes of lost connections up to the reconnection, without those of idle connections."""
     return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
 
 
@@ -326,10 +305,6 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
     """Return the interruptions of a target for this client; the last one may continue.
 
     The kernel's history may lack the begin of the first one.
-
-    >>> lost = (StateChange(10, "DISCONN"), StateChange(15, "EVICTED"), StateChange(16, "FULL"))
-    >>> interruptions("labfs-MDT0001", lost) == (Interruption("labfs-MDT0001", 10, 16, evicted=True),)
-    True
     """
     changes = tuple(changes)
     lost = []

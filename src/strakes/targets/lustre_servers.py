@@ -24,7 +24,7 @@ from strakes.targets.description import (
     Server,
     TargetRecovery,
 )
-from strakes.targets.lustre_lfs import ClientName, LustreSpace, TargetState, list_nids
+from strakes.targets.lustre_lfs import LIST_NIDS, ClientName, LustreSpace, TargetState
 from strakes.targets.lustre_parameters import (
     DEACTIVATED,
     MD_STATS,
@@ -73,11 +73,7 @@ class Connection:
 
 
 def host_of(address: str) -> str:
-    """Return the machine of an address in Lustre's network, or ``THIS_NODE`` if client and server are the same.
-
-    >>> host_of("192.168.77.1@tcp"), host_of("0@lo")
-    ('192.168.77.1', 'localhost')
-    """
+    """Return the machine of an address in Lustre's network, or ``THIS_NODE`` if client and server are the same."""
     return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
 
 
@@ -89,36 +85,29 @@ def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str
     asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
     values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
     # The kernel reports the configured address even if the server is this node. Some users may not list own addresses.
-    own = Answers(answers.run).get(list_nids(), ()) if values else ()
+    own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
 
 
 def _target_in(parameter: str) -> str:
-    """Return the target of a client's device.
-
-    >>> _target_in("osc.labfs-OST0000-osc-ffff01.stats")
-    'labfs-OST0000'
-    """
+    """Return the target of a client's device."""
     return re.split("-(?:mdc|osc)-", device(parameter))[0]
 
 
 def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connection, ...]:
     """Return the connections to all targets, to metadata targets first."""
-    known = (*answers.get(lfs.mdts(path), ()), *answers.get(lfs.osts(path), ()))
     where = addresses(answers, name.file_system, lambda: name.instance)
     now = states(answers, name.file_system, lambda: name.instance)
-    return tuple(
-        Connection(
-            target.name, target.kind, target.index, where.get(target.name, ""), _state(target, now.get(target.name))
-        )
-        for target in known
-    )
 
+    def connection(target: TargetState) -> Connection:
+        known = now.get(target.name)
+        state = ACTIVE if known is None or known.working else known.current.lower()
+        if target.state != "ACTIVE" or (known is not None and known.deactivated):
+            state = "inactive"
+        return Connection(target.name, target.kind, target.index, where.get(target.name, ""), state)
 
-def _state(target: TargetState, known: States | None) -> str:
-    if target.state != "ACTIVE" or (known is not None and known.deactivated):
-        return "inactive"
-    return ACTIVE if known is None or known.working else known.current.lower()
+    known = (answers.get(lfs.target_list(verb, path), ()) for verb in ("mdts", "osts"))
+    return tuple(connection(target) for kind in known for target in kind)
 
 
 def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
@@ -141,9 +130,8 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
     Some versions have no ``active`` for some kinds of devices.
     """
-    devices = f"{file_system}-*"
-    asked = get_param(*(f"{kind}.{devices}.{own}" for own in ("active", "import") for kind in ("mdc", "osc")))
-    values = answers.get(asked, _NOTHING).values
+    names = (f"{kind}.{file_system}-*.{own}" for own in ("active", "import") for kind in ("mdc", "osc"))
+    values = answers.get(get_param(*names), _NOTHING).values
     return {
         device(parameter)
         for parameter, text in values.items()
@@ -166,16 +154,13 @@ _HEALTH = "health_check"
 _WELL = "healthy"
 
 
-@dataclass(frozen=True)
-class Health:
-    """The servers' own reports: recoveries of their targets, and troubles as sentences."""
+def ask_health(
+    answers: Answers, ways: Mapping[str, Runner], file_system: str
+) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
+    """Return the recoveries of targets, and troubles as sentences, from all reachable servers and this client.
 
-    recoveries: tuple[TargetRecovery, ...]
-    complaints: tuple[str, ...]
-
-
-def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -> Health:
-    """Ask all reachable servers and this client; ``answers`` notes those that did not answer."""
+    ``answers`` notes the servers that did not answer.
+    """
     asked = ask_servers(ways, _HEALTH, *RECOVERY_STATUS)
     if THIS_NODE not in ways:
         asked = {"This client": answers.get(get_param(_HEALTH), _NOTHING), **asked}
@@ -199,15 +184,11 @@ def ask_health(answers: Answers, ways: Mapping[str, Runner], file_system: str) -
         for recovery in recoveries
         if not recovery.serving
     ]
-    return Health(tuple(recoveries), tuple(complaints))
+    return tuple(recoveries), tuple(complaints)
 
 
 def complaint(text: str) -> str:
-    r"""Return the complaints of ``health_check``, or "".
-
-    >>> complaint("healthy"), complaint("device labfs-OST0001 reported unhealthy\nNOT HEALTHY")
-    ('', 'device labfs-OST0001 reported unhealthy')
-    """
+    """Return the complaints of ``health_check``, or ""."""
     lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
     if not lines:
         return ""
@@ -234,10 +215,8 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observati
 
 def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, float]]:
     """Return this client's counters. Users other than root get truncated output, which is ignored."""
-    mine = f"*-{name.instance}"
-    params = answers.get(
-        get_param(f"llite.{mine}.stats", f"mdc.{mine}.stats", f"mdc.{mine}.md_stats", f"osc.{mine}.stats"), _NOTHING
-    )
+    names = ("llite.{}.stats", "mdc.{}.stats", "mdc.{}.md_stats", "osc.{}.stats")
+    params = answers.get(get_param(*(own.format(f"*-{name.instance}") for own in names)), _NOTHING)
     stats = {} if params.cut_off else {parameter: _parsed(text) for parameter, text in params.values.items()}
     seen: dict[str, dict[str, float]] = {}
     for parameter, own in stats.items():
@@ -288,14 +267,10 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     }
     seen: dict[str, dict[str, float]] = {}
     for parameter, text in mine.items():
-        if parameter.endswith(".recovery_status"):
-            continue
-        own = _parsed(text)
-        if own is not None:
+        if not parameter.endswith(".recovery_status"):
+            own = _parsed(text)
             counted_by_target = parameters.of_metadata_target if parameter.endswith(".md_stats") else Stats.data
-            seen[device(parameter)] = counted_by_target(own) | _since("", own)
-        else:
-            seen[device(parameter)] = {}
+            seen[device(parameter)] = {} if own is None else counted_by_target(own) | _since("", own)
     for parameter, text in mine.items():
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
@@ -331,9 +306,9 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     """Return the description; notes name missing parts with the reason."""
     targets = connections(answers, path, name)
     ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
-    recoveries = ask_health(answers, ways, name.file_system).recoveries
+    recoveries, _ = ask_health(answers, ways, name.file_system)
     targets = _restated(targets, {each.target: each.status.lower() for each in recoveries if not each.serving})
-    if own := answers.get(list_nids(), ()) if THIS_NODE in ways else ():
+    if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
         # The address that other clients use for this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = _space(answers, path)
@@ -342,32 +317,23 @@ def describe(answers: Answers, path: str, mount: Mount, name: ClientName, server
     targets = _restated(targets, complaints)
     room = {target.name: (target.total, target.free) for target in space.targets}
     inodes = {target.name: (target.total, target.free) for target in _space(answers, path, inodes=True).targets}
-    in_pool = {
-        pool: answers.get(lfs.members(name.file_system, pool), ())
-        for pool in answers.get(lfs.pools(name.file_system), ())
-    }
+    pools = answers.get(lfs.pool_list(name.file_system), ())
+    in_pool = {pool: answers.get(lfs.pool_list(name.file_system, pool), ()) for pool in pools}
 
-    def sizes(target: Connection) -> tuple[int, int, int, int]:
-        return (*room.get(target.name, (0, 0)), *inodes.get(target.name, (0, 0)))
+    def fields(target: Connection) -> tuple[str, int, str, str, int, int, int, int]:
+        sizes = (*room.get(target.name, (0, 0)), *inodes.get(target.name, (0, 0)))
+        return (target.name, target.index, target.host, target.state, *sizes)
 
     return Description(
         file_system_name=name.file_system,
-        version=answers.get(lfs.version(), ""),
+        version=answers.get(lfs.VERSION, ""),
         servers=_servers(targets, mount.source.partition(":/")[0].partition(":")[0]),
         data_targets=tuple(
-            DataTarget(
-                *(target.name, target.index, target.host, target.state),
-                *sizes(target),
-                pools=tuple(pool for pool, there in in_pool.items() if target.name in there),
-            )
+            DataTarget(*fields(target), pools=tuple(pool for pool in in_pool if target.name in in_pool[pool]))
             for target in targets
             if target.kind == "OST"
         ),
-        metadata_targets=tuple(
-            MetadataTarget(target.name, target.index, target.host, target.state, *sizes(target))
-            for target in targets
-            if target.kind == "MDT"
-        ),
+        metadata_targets=tuple(MetadataTarget(*fields(target)) for target in targets if target.kind == "MDT"),
         pools=tuple(in_pool),
         network=_network(answers, targets),
         client=_client(answers, mount, name),
@@ -411,24 +377,20 @@ def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
 
 def _network(answers: Answers, targets: Iterable[Connection]) -> tuple[str, ...]:
     """Return this client's addresses, or the network types of its servers if only root may read the addresses."""
-    own = answers.get(list_nids(), ())
+    own = answers.get(LIST_NIDS, ())
     return own or tuple(dict.fromkeys(target.address.partition("@")[2] for target in targets if target.address))
 
 
 def _client(answers: Answers, mount: Mount, name: ClientName) -> dict[str, str]:
-    settings = {"mount options": ",".join(dict.fromkeys((*mount.options, *mount.super_options)))}
+    settings = {"mount options": ",".join(mount.all_options)}
     wanted = [f"{kind}.*-{name.instance}.{own}" for kind, names in _SETTINGS.items() for own in names]
     values = answers.get(get_param(*wanted), _NOTHING).values
-    for kind, names in _SETTINGS.items():
-        for own in names:
-            told = [
-                _value(own, text)
-                for parameter, text in values.items()
-                if parameter.startswith(f"{kind}.") and parameter.endswith(f".{own}")
-            ]
-            if told:
-                settings[f"{kind}.{own}"] = _summary(told)
-    return settings
+    of_setting: dict[str, list[str]] = {}
+    for parameter, text in values.items():
+        kind, own = parameter.partition(".")[0], parameter.rpartition(".")[2]
+        of_setting.setdefault(f"{kind}.{own}", []).append(_value(own, text))
+    order = [f"{kind}.{own}" for kind, names in _SETTINGS.items() for own in names]
+    return settings | {key: _summary(of_setting[key]) for key in order if key in of_setting}
 
 
 def _value(own: str, text: str) -> str:

@@ -29,7 +29,7 @@ from strakes.targets.description import (
     Striping,
     TargetRecovery,
 )
-from strakes.targets.lustre_lfs import ClientName, getname, mdts, osts, pools, quota
+from strakes.targets.lustre_lfs import ClientName, getname, pool_list, quota, target_list
 from strakes.targets.lustre_parameters import (
     IDLE,
     UNREACHED_STATES,
@@ -39,7 +39,7 @@ from strakes.targets.lustre_parameters import (
     lost_changes,
     service_addresses,
 )
-from strakes.targets.lustre_servers import Health, addresses, ask_health, host_of, hosts, states, ways_to_servers
+from strakes.targets.lustre_servers import addresses, ask_health, host_of, hosts, states, ways_to_servers
 from strakes.targets.lustre_tool import Answers, get_param
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import LostServer, Target, said
@@ -78,10 +78,8 @@ class LustreTarget(Target):
         try:
             name = self._name
         except EnvironmentLacksError as error:
-            answers.note(error)
-            return replace(
-                super().describe(), file_system_name=self.mount.source.partition(":/")[2], notes=tuple(answers.notes)
-            )
+            name_in_mount = self.mount.source.partition(":/")[2]
+            return replace(super().describe(), file_system_name=name_in_mount, notes=(said(error),))
         return servers.describe(answers, str(self.path), self.mount, name, self.servers)
 
     def layout(self, path: Path) -> Layout | None:
@@ -104,12 +102,12 @@ class LustreTarget(Target):
 
     def striping(self) -> Striping | None:
         try:
-            number = len(self._ask(osts(str(self.path))))
+            number = len(self._ask(target_list("osts", str(self.path))))
         except StrakesError:
             return None
         kinds = layout_kinds(number)
         with suppress(StrakesError):
-            kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pools(self._file_system))}
+            kinds |= {f"pool {name}": f"-c -1 -p {name}" for name in self._ask(pool_list(self._file_system))}
         with suppress(StrakesError):
             now = self._ask(layouts.directory_layout(str(self.path)))
             if any(part.mirror for part in now.components):
@@ -121,33 +119,25 @@ class LustreTarget(Target):
         return layouts.placement(self._ask(layouts.dir_stripe(path)), self._ask(layouts.default_stripe(path)))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        path = str(parent / name)
-        if wanted.kind == "inherit" or (wanted.kind == "automatic" and wanted.count in (None, 1)):
-            self._call("the directory was not made", "mkdir", path)
-        elif wanted.kind == "manual":
-            if not wanted.metadata_targets:
-                raise BadInputError(
-                    "the directory was not made", where=path, why="a placement by hand names its metadata targets"
-                )
-            self._ask(layouts.mkdir(path, targets=wanted.metadata_targets, hash_type=wanted.hash))
+        path, what = str(parent / name), "the directory was not made"
+        in_turn = wanted.kind == "automatic" and wanted.count in (None, 1)
+        targets, count = wanted.metadata_targets if wanted.kind == "manual" else (), wanted.count
+        if wanted.kind == "manual" and not targets:
+            raise BadInputError(what, where=path, why="a placement by hand names its metadata targets")
+        if wanted.kind == "inherit" or in_turn:
+            self._call(what, "mkdir", path)
         else:
-            self._ask(layouts.mkdir(path, count=wanted.count, hash_type=wanted.hash))
-        self._hand_down(path, wanted)
+            self._ask(layouts.mkdir(path, targets=targets, count=None if targets else count, hash_type=wanted.hash))
+        if in_turn:
+            self._ask(layouts.set_default(path, count=1, targets=(-1,), levels=(-1, -1)))
+        elif wanted.inherited and (own_count := len(targets) or (count if wanted.kind == "automatic" else None)):
+            self._ask(layouts.set_default(path, count=own_count, targets=targets, hash_type=wanted.hash))
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
         # lfs getdirstripe does not show a manual choice, and subdirectories may be distributed even then.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
-
-    def _hand_down(self, path: str, wanted: Placement) -> None:
-        if wanted.kind == "automatic" and wanted.count in (None, 1):
-            self._ask(layouts.set_default(path, count=1, targets=(-1,), levels=(-1, -1)))
-        elif wanted.kind == "manual" and wanted.inherited:
-            targets = wanted.metadata_targets
-            self._ask(layouts.set_default(path, count=len(targets), targets=targets, hash_type=wanted.hash))
-        elif wanted.kind == "automatic" and wanted.inherited and wanted.count is not None:
-            self._ask(layouts.set_default(path, count=wanted.count, hash_type=wanted.hash))
 
     def observe(self) -> Observation:
         try:
@@ -159,7 +149,7 @@ class LustreTarget(Target):
     def trouble(self) -> tuple[str, ...]:
         """Return a sentence for each target that does not serve this client, from the kernel, without waiting."""
         answers = Answers(self.run)
-        return self._silent_targets(answers) + self._health(answers).complaints
+        return self._silent_targets(answers) + self._health(answers)[1]
 
     def _silent_targets(self, answers: Answers) -> tuple[str, ...]:
         now_s = time.time()
@@ -209,7 +199,7 @@ class LustreTarget(Target):
     def _served_by(self) -> dict[str, str]:
         return {}
 
-    def _health(self, answers: Answers) -> Health:
+    def _health(self, answers: Answers) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
         where = addresses(answers, self._file_system, self._instance)
         return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self._file_system)
 
@@ -223,7 +213,7 @@ class LustreTarget(Target):
         )
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        return self._health(Answers(self.run)).recoveries
+        return self._health(Answers(self.run))[0]
 
     def interruptions(self) -> tuple[Interruption, ...]:
         known = self._states(Answers(self.run))
@@ -273,12 +263,10 @@ class LustreTarget(Target):
         limits = self._servers_not_reached()
         if os.geteuid() != 0:
             root = "Lustre lets only root do that"
-            limits.append(
-                Limit("place directories", f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers")
-            )
-            limits.append(Limit("read this client's counters", root))
+            group = f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers"
+            limits += [Limit("place directories", group), Limit("read this client's counters", root)]
         try:
-            targets = self._ask(mdts(str(self.path)))
+            targets = self._ask(target_list("mdts", str(self.path)))
         except StrakesError as error:
             limits.append(Limit("describe, lay out and place", said(error)))
         else:
@@ -291,12 +279,9 @@ class LustreTarget(Target):
             return None
         for where, why in self._unread().items():
             words = self.servers.argv(where, ("lctl", "get_param", "mdt.*.md_stats", "obdfilter.*.stats"))
-            return EnvironmentLacksError(
-                "the counters of a server cannot be read",
-                where=where,
-                why=why,
-                remedy=f"Try: {shlex.join(words)} - or leave out --servers.",
-            )
+            remedy = f"Try: {shlex.join(words)} - or leave out --servers."
+            what = "the counters of a server cannot be read"
+            return EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
         return None
 
     def _servers_not_reached(self) -> list[Limit]:
@@ -337,11 +322,7 @@ class LustreTarget(Target):
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:
-    """Return layouts with more than a count and a size, by name, as options of ``lfs setstripe``.
-
-    >>> layout_kinds(8)["progressive"]
-    '-E 1M -c 1 -E 64M -c 4 -E -1 -c -1'
-    """
+    """Return layouts with more than a count and a size, by name, as options of ``lfs setstripe``."""
     few = max(1, min(4, data_targets // 2))
     kinds = {
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",

@@ -65,11 +65,7 @@ def number(text: str, tool: str) -> int:
 
 
 def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
-    """Return name, kind and index of a target. Raises NotUnderstoodError.
-
-    >>> target_name("labfs-OST000a_UUID", "lfs osts")
-    ('labfs-OST000a', 'OST', 10)
-    """
+    """Return name, kind and index of a target. Raises NotUnderstoodError."""
     match = _TARGET.match(uuid)
     if match is None:
         raise not_understood(tool, uuid)
@@ -77,15 +73,9 @@ def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
 
 
 def key_values(line: str) -> Iterator[tuple[str, str]]:
-    """Return the key-value pairs of a line; values may be missing.
-
-    >>> list(key_values("stripe_count:  1 pattern:        stripe_offset: -1"))
-    [('stripe_count', '1'), ('pattern', ''), ('stripe_offset', '-1')]
-    """
-    keys = list(_KEY.finditer(line))
-    ends = [*(key.start() for key in keys[1:]), len(line)]
-    for key, end in zip(keys, ends, strict=False):
-        yield key[1], line[key.end() : end].strip()
+    """Return the key-value pairs of a line; values may be missing."""
+    _, *parts = _KEY.split(line)
+    yield from zip(parts[::2], map(str.strip, parts[1::2]), strict=True)
 
 
 def explanation(done: Completed) -> str:
@@ -104,10 +94,6 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
     """Return the error for a command that failed; its message, then its status, determine the class and the remedy.
 
     ``remedy`` applies to invalid values.
-
-    >>> done = Completed(("lfs", "mkdir", "-i", "99", "d"), 19, "", "lfs mkdir: dirstripe error on 'd': No such device")
-    >>> type(refusal(done, "the directory was not made")).__name__
-    'BadInputError'
     """
     where = where or shlex.join(done.argv)
     why = explanation(done)
@@ -193,11 +179,7 @@ def read_params(done: Completed) -> Params:
 
 
 def device(parameter: str) -> str:
-    """Return the device in a parameter's name.
-
-    >>> device("mgc.MGC192.168.77.1@tcp.import")
-    'MGC192.168.77.1@tcp'
-    """
+    """Return the device in a parameter's name."""
     return parameter.partition(".")[2].rpartition(".")[0]
 
 
@@ -284,11 +266,12 @@ def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable
     >>> of_mount(values, "lab", lambda: "ff01")
     {'osc.lab-OST0000-osc-ff01.state': 'FULL'}
     """
-    instances: dict[str, str] = {}
-    for parameter in values:
-        match = _DEVICE.match(device(parameter))
-        if match and is_target_of(match["target"], file_system):
-            instances[parameter] = match["instance"]
+    matches = {parameter: _DEVICE.match(device(parameter)) for parameter in values}
+    instances = {
+        parameter: match["instance"]
+        for parameter, match in matches.items()
+        if match and is_target_of(match["target"], file_system)
+    }
     wanted = set(instances.values())
     if len(wanted) > 1:
         # If the servers do not answer, the instance name is unknown.

@@ -142,11 +142,8 @@ def read_marker(directory: int, name: str) -> Marker | NoMarker:
     except FileNotFoundError:
         return NoMarker("it has no marker", unfinished=True)
     except OSError as error:
-        return NoMarker(
-            "its marker is a symbolic link"
-            if error.errno == errno.ELOOP
-            else f"its marker cannot be read: {error.strerror}"
-        )
+        link = error.errno == errno.ELOOP
+        return NoMarker("its marker is a symbolic link" if link else f"its marker cannot be read: {error.strerror}")
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -172,9 +169,8 @@ def _parse(text: bytes) -> Marker | None:
     except (TypeError, ValueError, RecursionError):
         return None
     *texts, pid, pid_start, heartbeat_unix_s = asdict(marker).values()
-    well_formed = all(isinstance(text, str) for text in texts) and all(
-        isinstance(number, int | float) for number in (pid, pid_start, heartbeat_unix_s)
-    )
+    numbers = (pid, pid_start, heartbeat_unix_s)
+    well_formed = all(isinstance(text, str) for text in texts) and all(isinstance(one, int | float) for one in numbers)
     return marker if well_formed and is_run_id(marker.run) else None
 
 

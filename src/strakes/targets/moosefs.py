@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,9 +48,8 @@ def goal(path: str) -> Command[str]:
     def read(done: Completed) -> str:
         match = _GOAL.search(done.stdout.strip())
         if done.status != 0 or match is None:
-            raise MeasurementError(
-                "the goal cannot be read", where=path, why=done.stderr.strip() or done.stdout.strip()
-            )
+            why = done.stderr.strip() or done.stdout.strip()
+            raise MeasurementError("the goal cannot be read", where=path, why=why)
         return match[1]
 
     return Command(("mfsgetgoal", path), read)
@@ -59,10 +59,7 @@ class MooseFsTarget(RemoteTarget):
     """The master is asked through the network; no call waits longer than its limit."""
 
     cannot = (
-        (
-            "set the layout of files",
-            "MooseFS always cuts files into chunks of 64 MiB; goals set only the number of copies",
-        ),
+        ("set the layout of files", "MooseFS cuts files into chunks of 64 MiB; goals set only the number of copies"),
         ("place directories", "one master has all directories"),
         (
             "read counters of servers",
@@ -104,7 +101,7 @@ class MooseFsTarget(RemoteTarget):
 def describe(
     host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]
 ) -> Description:
-    """Rows as mfscli -SIN and -SCS give them (3.0)."""
+    """Return the description from the rows of mfscli -SIN and -SCS (3.0). ``host``, ``port``: of the master."""
     info = {row[1]: row[2] for row in master if row[0] == "master info:" and len(row) > 2}
     targets = []
     for row in (row for row in chunkservers if row[0] == "chunk servers:" and len(row) > 10):
@@ -116,18 +113,13 @@ def describe(
         index = int(number) if number.isdecimal() else None
         targets.append(DataTarget(f"{address}:{own_port}", index, address, state, *sizes))
     name = f"{host}:{port}"
-    hosts = dict.fromkeys(target.server for target in targets)
+    hosts = Counter(target.server for target in targets)
     return Description(
         file_system_name=f"mfs#{name}",
         version=info.get("master version", ""),
         servers=(
             Server(name, "master", name, "answers"),
-            *(
-                Server(
-                    server, "chunkserver", server, f"{sum(target.server == server for target in targets)} chunkservers"
-                )
-                for server in hosts
-            ),
+            *(Server(host, "chunkserver", host, f"{number} chunkservers") for host, number in hosts.items()),
         ),
         data_targets=tuple(targets),
         metadata_targets=(MetadataTarget("master", None, name, "online"),),
@@ -135,11 +127,7 @@ def describe(
 
 
 def counters(text: str) -> dict[str, float]:
-    r"""Return the client's own, under the common names.
-
-    >>> counters("fuse_ops.create: 2\nfuse_ops.mknod: 1\n")["client.md.create"]
-    3.0
-    """
+    """Return the client's own, under the common names."""
     pairs = (line.partition(": ")[::2] for line in text.splitlines())
     own = {
         name.removeprefix("fuse_ops."): float(value)

@@ -45,6 +45,11 @@ class Mount:
     super_options: tuple[str, ...]
 
     @property
+    def all_options(self) -> tuple[str, ...]:
+        """The options of the mount and of the file system, each once."""
+        return tuple(dict.fromkeys((*self.options, *self.super_options)))
+
+    @property
     def remote(self) -> bool:
         if self.file_system in _REMOTE:
             return True
@@ -70,16 +75,13 @@ def _parse_line(line: str) -> Mount:
     major, minor = fields[2].split(":")
     super_options = fields[dash + 3] if len(fields) > dash + 3 else ""
     return Mount(
-        mount_id=int(fields[0]),
-        parent_id=int(fields[1]),
-        major=int(major),
-        minor=int(minor),
+        *(int(fields[0]), int(fields[1]), int(major), int(minor)),
         root=_unescape(fields[3]),
         mount_point=_unescape(fields[4]),
         options=tuple(_unescape(fields[5]).split(",")),
         file_system=_unescape(fields[dash + 1]),
         source=_unescape(fields[dash + 2]),
-        super_options=tuple(option for option in _unescape(super_options).split(",") if option),
+        super_options=tuple(filter(None, _unescape(super_options).split(","))),
     )
 
 
@@ -92,9 +94,7 @@ def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
 
     Raises EnvironmentLacksError if no mount is found.
     """
-    inside = [
-        mount for mount in mounts if path == mount.mount_point or path.startswith(mount.mount_point.rstrip("/") + "/")
-    ]
+    inside = [mount for mount in mounts if f"{path}/".startswith(f"{mount.mount_point.rstrip('/')}/")]
     if not inside:
         raise EnvironmentLacksError(
             "no mount of this process contains the directory",

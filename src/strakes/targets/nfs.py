@@ -1,7 +1,4 @@
-"""NFS: the server, the mount options, and this client's counters.
-
-/proc/self/mountstats has the counters (nfs(5), fs/nfs/super.c and net/sunrpc/stats.c).
-"""
+"""NFS: the server, the mount options, and this client's counters (nfs(5), fs/nfs/super.c, net/sunrpc/stats.c)."""
 
 from __future__ import annotations
 
@@ -37,9 +34,10 @@ class NfsTarget(RemoteTarget):
     def describe(self) -> Description:
         name = self.mount.source.partition(":/")[0].strip("[]")
         options = dict(option.partition("=")[::2] for option in self.mount.super_options)
-        client = {**super().describe().client, **{key: options[key] or "yes" for key in _SETTINGS if key in options}}
+        known, settings = super().describe(), {key: options[key] or "yes" for key in _SETTINGS if key in options}
         server = Server(name, "nfs server", options.get("addr", ""), "")
-        return replace(super().describe(), version=options.get("vers", ""), servers=(server,), client=client)
+        client = {**known.client, **settings}
+        return replace(known, version=options.get("vers", ""), servers=(server,), client=client)
 
     def observe(self) -> Observation:
         with suppress(OSError):
@@ -96,22 +94,19 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
     The numbers of an operation are: operations, transmissions, time-outs, bytes sent, bytes received, milliseconds in
     the queue, milliseconds until the reply, milliseconds in total, and in newer kernels errors.
     """
+    # The kernel escapes white space and backslashes in names as octal numbers.
+    name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
+    devices = re.split("^device ", text, flags=re.MULTILINE)
+    mine = [device for device in devices if f" mounted on {name} with fstype nfs" in device.partition("\n")[0]]
+    if not mine:
+        return None
     operations: dict[str, NfsOperation] = {}
     moved = (0.0, 0.0)
     connected = sent = received = expired_s = 0.0
-    mine = seen = False
-    # The kernel escapes white space and backslashes in names as octal numbers.
-    name = re.sub(r"[ \t\n\\]", lambda match: f"\\{ord(match[0]):03o}", mount_point)
-    for line in text.splitlines():
+    # Of several mounts at one place, the last one is visible.
+    for line in mine[-1].splitlines():
         words = line.split()
-        if line.startswith("device "):
-            mine = f" mounted on {name} with fstype nfs" in line
-            # Of several mounts at one place, the last one is visible.
-            if mine:
-                operations, connected, sent, received, seen = {}, 0.0, 0.0, 0.0, True
-        elif not mine:
-            continue
-        elif words[:1] == ["bytes:"] and len(words) > 6:
+        if words[:1] == ["bytes:"] and len(words) > 6:
             moved = (float(words[5]), float(words[6]))
         elif match := _OPERATION.match(line):
             operations[match[1]] = _operation([float(word) for word in match[2].split()])
@@ -123,7 +118,7 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
                 sent, received = sent + numbers[asked], received + numbers[asked + 1]
         elif lease := _LEASE_EXPIRED.search(line):
             expired_s = float(lease[1])
-    return NfsMount(operations, *moved, connected, sent, received, expired_s) if seen else None
+    return NfsMount(operations, *moved, connected, sent, received, expired_s)
 
 
 def _operation(numbers: list[float]) -> NfsOperation:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from strakes.targets.beegfs import BeeGfsTarget
 from strakes.targets.calls import UnansweredError, mount_of, require_directory
 from strakes.targets.ceph_target import CephTarget
 from strakes.targets.command import Servers
@@ -15,7 +14,7 @@ from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.moosefs import MooseFsTarget
 from strakes.targets.mountinfo import Mount, find_mount, read_mounts
 from strakes.targets.nfs import NfsTarget
-from strakes.targets.remote import GpfsTarget, StorNextTarget
+from strakes.targets.remote import BeeGfsTarget, GpfsTarget, StorNextTarget
 from strakes.targets.target import Target
 
 # The first class that claims the mount is used. LocalTarget claims all mounts, so it must be last.

@@ -30,12 +30,7 @@ _OPERATIONS = {
 
 
 def add_up(counted: Mapping[str, float]) -> dict[str, float]:
-    """Return the sum of the operations for each common name.
-
-    >>> sums = add_up({"CREATE": 2.0, "MKNOD": 1.0})
-    >>> sums["md.create"], sums["md.open"]
-    (3.0, 0.0)
-    """
+    """Return the sum of the operations for each common name."""
     own = {name.lower(): value for name, value in counted.items()}
     return {name: sum(own.get(one, 0.0) for one in names) for name, names in _OPERATIONS.items()}
 
@@ -74,15 +69,24 @@ class RemoteTarget(Target):
         return tuple(Limit(what, why) for what, why in self.cannot)
 
 
+class BeeGfsTarget(RemoteTarget):
+    """A file's chunks are distributed round-robin over the storage targets that it got when it was made."""
+
+    file_systems = ("beegfs", "beegfs_nodev")
+    cannot = (
+        ("set the layout of files", "beegfs-ctl --setpattern sets it before a study, as root"),
+        ("place directories", "BeeGFS chooses the metadata target; only root may, with beegfs-ctl --createdir"),
+        ("describe servers and targets", "strakes does not read beegfs-ctl --listtargets"),
+        ("read counters of servers", "beegfs-ctl --serverstats shows only rates, not counters"),
+    )
+
+
 class GpfsTarget(RemoteTarget):
     """Blocks of a file are distributed round-robin over all disks of its storage pool; see the facts for their size."""
 
     file_systems = ("gpfs",)
     cannot = (
-        (
-            "set the layout of files",
-            "mmcrfs fixes the block size, and every file is on all disks of its pool; policies choose the pool",
-        ),
+        ("set the layout of files", "mmcrfs fixes the block size, and every file is on all disks of its pool"),
         ("place directories", "it has no metadata targets to choose; every node with the disks serves metadata"),
         ("describe servers and targets", "only administrators may run mmlsdisk, mmlsnsd and mmlsfs"),
         ("read counters of servers", "mmpmon shows them on each node, and only to root"),
@@ -94,10 +98,7 @@ class StorNextTarget(RemoteTarget):
 
     file_systems = ("cvfs", "snfs")
     cannot = (
-        (
-            "set the layout of files",
-            "the configuration of the file system fixes stripe breadth and groups; affinities choose a group",
-        ),
+        ("set the layout of files", "its configuration fixes stripe breadth and groups; affinities choose a group"),
         ("place directories", "only one metadata controller at a time serves a file system"),
         ("describe servers and targets", "cvadmin shows them on the metadata controllers, and only to administrators"),
         ("read counters of servers", "cvadmin and cvfsdb show them only on the metadata controllers"),

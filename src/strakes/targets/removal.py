@@ -1,9 +1,7 @@
-"""Removing a tree without ever leaving it.
+"""Remove a tree without leaving it: through directory descriptors, past no symbolic link and onto no other mount.
 
-Through directory descriptors, past no symbolic link and onto no other mount.
-
-No recursion and one descriptor at a time, so that no depth is too deep: the way back up is "..", checked to be where we
-came from.
+It works without recursion and with one descriptor at a time, so that no depth is too deep. It goes back up by "..", and
+checks that this is the directory that it came from.
 """
 
 from __future__ import annotations
@@ -87,15 +85,10 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
     path = path or name
     try:
         directory = enter(parent, name)
-    except FileNotFoundError:
-        return ()
     except OSError as error:
-        return (Left(path, _why(error)),)
+        return () if error.errno == errno.ENOENT else (Left(path, _why(error)),)
     try:
-        left = empty_directory(directory, path)
-        if not left:
-            left = remove_empty(parent, name, directory, path)
-        return left
+        return empty_directory(directory, path) or remove_empty(parent, name, directory, path)
     finally:
         os.close(directory)
 
@@ -107,15 +100,12 @@ def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Lef
     """
     try:
         now = _name_now(parent, name, directory)
-        if now is not None:
-            os.rmdir(now, dir_fd=parent)
-        else:
+        if now is None:
             os.stat(name, dir_fd=parent, follow_symlinks=False)
             return (Left(path, "another directory has taken its place"),)
-    except FileNotFoundError:
-        return ()
+        os.rmdir(now, dir_fd=parent)
     except OSError as error:
-        return (Left(path, _why(error)),)
+        return () if error.errno == errno.ENOENT else (Left(path, _why(error)),)
     return ()
 
 
@@ -165,10 +155,9 @@ class _Emptying:
         path = f"{self._levels[-1].path}/{name}"
         try:
             inner = enter(self._here, name)
-        except FileNotFoundError:
-            return
         except OSError as error:
-            self._leave(path, _why(error))
+            if error.errno != errno.ENOENT:
+                self._leave(path, _why(error))
             return
         os.close(self._here)
         self._here = inner
@@ -187,11 +176,9 @@ class _Emptying:
         self._here = above
         try:
             os.rmdir(emptied.name, dir_fd=above)
-        except FileNotFoundError:
-            return
         except OSError as error:
             # The entries in it that could not be removed are already listed.
-            if len(self._left) == emptied.left_before:
+            if error.errno != errno.ENOENT and len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 
     def _sweep(self, level: _OpenDirectory) -> None:
@@ -304,20 +291,17 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
     """
     words = [sys.executable, "-I", "-S", "-c", _REMOVE, str(Path(__file__).parents[2])]
     with os.fdopen(os.memfd_create("answer"), "r+b") as output:
-        try:
-            worker = subprocess.Popen(
-                [*words, json.dumps([parent, name, path, directory])],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                # Nothing of ours may hold open what a shell reads to its end.
-                stderr=subprocess.DEVNULL,
-                pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
-                start_new_session=True,
-                # Without site packages (-S) the child does not find the engine of an editable installation.
-                env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
-            )
-        except PermissionError:  # another user's interpreter
-            return _remove(parent, name, path, directory)
+        worker = subprocess.Popen(
+            [*words, json.dumps([parent, name, path, directory])],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            # Nothing of ours may hold open what a shell reads to its end.
+            stderr=subprocess.DEVNULL,
+            pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
+            start_new_session=True,
+            # Without site packages (-S) the child does not find the engine of an editable installation.
+            env={**os.environ, "STRAKES_ENGINE": str(engine_path())},
+        )
         if not _ends(worker):
             return (Left(path, "the file system does not answer"),)
         output.seek(0)

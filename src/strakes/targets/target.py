@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import platform
 import re
@@ -82,6 +83,14 @@ class LostServer:
     refuses: bool = False
 
 
+CAPABILITIES = (
+    "describe servers and targets",
+    "set the layout of files",
+    "place directories",
+    "read counters of servers",
+)
+
+
 class UnsupportedError(BadInputError):
     """The file system or this access to it does not support a request."""
 
@@ -118,8 +127,7 @@ class Target(ABC):
             file_system=mount.file_system,
             device=mount.source,
             mount_point=mount.mount_point,
-            # Both lists often have the same options.
-            mount_options=tuple(dict.fromkeys((*mount.options, *mount.super_options))),
+            mount_options=mount.all_options,
             total_bytes=sizes.total_bytes,
             free_bytes=sizes.free_bytes,
             total_inodes=sizes.total_inodes,
@@ -137,8 +145,7 @@ class Target(ABC):
 
     def describe(self) -> Description:
         """Return the known parts of the file system."""
-        options = dict.fromkeys((*self.mount.options, *self.mount.super_options))
-        return Description(self.mount.source, version="", client={"mount options": ",".join(options)})
+        return Description(self.mount.source, version="", client={"mount options": ",".join(self.mount.all_options)})
 
     def layout(self, path: Path) -> Layout | None:
         """Return the layout of a file, or of new files in a directory, or None if it is unknown."""
@@ -210,16 +217,8 @@ class Target(ABC):
 
     def limits(self) -> tuple[Limit, ...]:
         """Return the operations that are not possible here, with the reasons."""
-        kind = self.mount.file_system
-        return tuple(
-            Limit(what, f"strakes cannot do that on {kind}")
-            for what in (
-                "describe servers and targets",
-                "set the layout of files",
-                "place directories",
-                "read counters of servers",
-            )
-        )
+        why = f"strakes cannot do that on {self.mount.file_system}"
+        return tuple(Limit(what, why) for what in CAPABILITIES)
 
     def _unsupported(self, what: str) -> UnsupportedError:
         return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")
@@ -236,15 +235,12 @@ class Target(ABC):
             calls.call("stat", str(workspace / MARKER_NAME))
             return bool(calls.call("direct", str(workspace), _PROBE, *_DIRECT_BYTES))
         except calls.RefusedError as error:
+            where, why = str(workspace), os.strerror(error.errno or 0)
             if error.errno == errno.ENOENT:
-                raise BadInputError(
-                    "this directory was not made by strakes", where=str(workspace), why=f"it has no {MARKER_NAME}"
-                ) from error
-            why = os.strerror(error.errno or 0)
+                what, why = "this directory was not made by strakes", f"it has no {MARKER_NAME}"
+                raise BadInputError(what, where=where, why=why) from error
             remedy = "strakes target DIR shows how full it is."
-            raise MeasurementError(
-                "direct I/O could not be tested", where=str(workspace), why=why, remedy=remedy
-            ) from error
+            raise MeasurementError("direct I/O could not be tested", where=where, why=why, remedy=remedy) from error
 
     def fullness(self) -> dict[str, float]:
         """Return the used shares of space, of inodes and of each quota.
@@ -254,10 +250,8 @@ class Target(ABC):
         sizes = self._sizes()
         shares = {str(self.path): sizes.full, f"{self.path} (files)": sizes.full_inodes}
         for quota in sizes.quotas:
-            if quota.limit_bytes:
-                shares[f"{self.path} (quota of {quota.whose})"] = quota.used_bytes / quota.limit_bytes
-            if quota.limit_files:
-                shares[f"{self.path} (files, quota of {quota.whose})"] = quota.used_files / quota.limit_files
+            shares[f"{self.path} (quota of {quota.whose})"] = quota.used_bytes / (quota.limit_bytes or math.inf)
+            shares[f"{self.path} (files, quota of {quota.whose})"] = quota.used_files / (quota.limit_files or math.inf)
         return {name: share for name, share in shares.items() if share > 0}
 
     def _sizes(self) -> calls.Sizes:
@@ -301,7 +295,7 @@ def capture(target: Path) -> dict[str, Any]:
             "mount_point": mount.mount_point,
             "device": mount.source,
             "file_system": mount.file_system,
-            "options": [*mount.options, *(option for option in mount.super_options if option not in mount.options)],
+            "options": [*mount.all_options],
             "root": mount.root,
         },
         "python": platform.python_version(),

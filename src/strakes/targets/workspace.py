@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -42,27 +42,23 @@ class Heart:
     """Writes the marker anew now and then until :meth:`stop`, or until this process has gone."""
 
     def __init__(self, descriptor: int, marker: Marker) -> None:
-        """Take the open marker over. Where no child can be started (another user's interpreter) it does not beat."""
-        self._child: subprocess.Popen[bytes] | None = None
-        with suppress(PermissionError):
-            self._child = subprocess.Popen(
-                (*calls.CHILD, "beat", str(descriptor), str(HEARTBEAT_S), marker.to_bytes().decode()),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                pass_fds=[descriptor],
-                start_new_session=True,
-            )
+        """Take the open marker over."""
+        self._child = subprocess.Popen(
+            (*calls.CHILD, "beat", str(descriptor), str(HEARTBEAT_S), marker.to_bytes().decode()),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[descriptor],
+            start_new_session=True,
+        )
         os.close(descriptor)
-        if self._child is not None and self._child.stdout is not None:
-            # Its start takes a processor for a while, which the first thing measured must not share.
-            self._child.stdout.read()
-            self._child.stdout.close()
+        assert self._child.stdout is not None
+        # Its start takes a processor for a while, which the first thing measured must not share.
+        self._child.stdout.read()
+        self._child.stdout.close()
 
     def stop(self, patience_s: float) -> bool:
         """Whether it has stopped: a beat that does not return waits for a target that hangs."""
-        if self._child is None:
-            return True
         assert self._child.stdin is not None
         self._child.stdin.close()
         try:
@@ -110,30 +106,23 @@ class Workspace:
         if not is_run_id(run_id):
             raise BadInputError(f"not a run id: {run_id!r}")
         real = require_directory(directory)
-        try:
-            parent = os.open(real, _OPEN)
-        except OSError as error:
-            raise _cannot_make(real, error) from error
-        try:
-            refuse_workspace(real)
-            name = WORKSPACE_PREFIX + run_id
-            _refuse_dead(real, name)
-            _refuse_unusable(real, parent)
-            marker = Marker.of_this_process(run_id)
-            if adopt and (taken := _take_over(real, parent, name, marker)) is not None:
-                return cls(real / name, parent, taken[0], marker, taken[1], keep=keep)
-            opened = _make_directory(real, parent, name)
+        name, marker = WORKSPACE_PREFIX + run_id, Marker.of_this_process(run_id)
+        with ExitStack() as undo:
             try:
-                heart = _write_marker(opened, marker)
-            except BaseException as error:
-                _undo(parent, name, opened)
-                if isinstance(error, OSError):
-                    raise _cannot_make(real, error) from error
-                raise
-            return cls(real / name, parent, opened, marker, heart, keep=keep)
-        except BaseException:
-            os.close(parent)
-            raise
+                parent = os.open(real, _OPEN)
+                undo.callback(os.close, parent)
+                refuse_workspace(real)
+                _refuse_dead(real, name)
+                _refuse_unusable(real, parent)
+                opened = _take_over(parent, name, marker) if adopt else None
+                if opened is None:
+                    directory_now = _make_directory(real, parent, name)
+                    undo.callback(_undo, parent, name, directory_now)
+                    opened = directory_now, _write_marker(directory_now, marker)
+            except OSError as error:
+                raise _cannot_make(real, error) from error
+            undo.pop_all()
+        return cls(real / name, parent, opened[0], marker, opened[1], keep=keep)
 
     def remove(self) -> tuple[Left, ...]:
         """Stop the heartbeat and remove the workspace.
@@ -203,24 +192,22 @@ class Workspace:
         error.add_note(str(failure))
 
 
-def _take_over(real: Path, parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
+def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None:
     """Return the descriptors of the workspace and heartbeat file of an earlier process of the run, or None."""
     try:
         directory = os.open(name, _OPEN, dir_fd=parent)
     except FileNotFoundError:
         return None
-    left = read_marker(directory, name)
-    if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
-        os.close(directory)
-        return None  # making a new one reports the error
-    try:
+    with ExitStack() as undo:
+        undo.callback(os.close, directory)
+        left = read_marker(directory, name)
+        if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
+            return None  # making a new one reports the error
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         os.ftruncate(heart, 0)
         os.pwrite(heart, marker.to_bytes(), 0)
         os.fsync(heart)
-    except OSError as error:
-        os.close(directory)
-        raise _cannot_make(real, error) from error
+        undo.pop_all()
     return directory, heart
 
 
@@ -252,9 +239,9 @@ def _refuse_dead(real: Path, name: str) -> None:
 def _refuse_unusable(real: Path, parent: int) -> None:
     sizes = os.fstatvfs(parent)
     if sizes.f_flag & os.ST_RDONLY:
-        raise _cannot_make(real, OSError(errno.EROFS, ""))
+        raise OSError(errno.EROFS, "")
     if sizes.f_blocks and not sizes.f_bavail:
-        raise _cannot_make(real, OSError(errno.ENOSPC, ""))
+        raise OSError(errno.ENOSPC, "")
     if sizes.f_files and not sizes.f_favail:
         raise BadInputError(
             "the file system is full", where=str(real), why="no inodes are free", remedy="Remove some files there."
@@ -263,16 +250,14 @@ def _refuse_unusable(real: Path, parent: int) -> None:
 
 def _make_directory(real: Path, parent: int, name: str) -> int:
     try:
-        with suppress(FileExistsError):
-            os.mkdir(name, 0o700, dir_fd=parent)
-            return os.open(name, _OPEN, dir_fd=parent)
-        _remove_remains(real, parent, name)
         os.mkdir(name, 0o700, dir_fd=parent)
-        return os.open(name, _OPEN, dir_fd=parent)
     except FileExistsError:
-        raise BadInputError("another process keeps making this directory", where=str(real / name)) from None
-    except OSError as error:
-        raise _cannot_make(real, error) from error
+        _remove_remains(real, parent, name)
+        try:
+            os.mkdir(name, 0o700, dir_fd=parent)
+        except FileExistsError:
+            raise BadInputError("another process keeps making this directory", where=str(real / name)) from None
+    return os.open(name, _OPEN, dir_fd=parent)
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:

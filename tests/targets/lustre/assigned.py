@@ -21,17 +21,15 @@ from strakes.targets.lustre_layouts import (
     setstripe,
 )
 from strakes.targets.lustre_lfs import (
+    LIST_NIDS,
+    VERSION,
     df,
     getname,
-    list_nids,
-    mdts,
-    members,
-    osts,
-    pools,
+    pool_list,
     quota,
     read_df,
     read_version,
-    version,
+    target_list,
 )
 from strakes.targets.lustre_tool import get_param, refusal, set_param
 from targets.lustre.recorded import names, recording
@@ -157,24 +155,24 @@ def _whole() -> Iterator[tuple[str, Command[object]]]:
     yield "err_df_nonlustre", df("/tmp")
     yield "err_df_offline", df("/mnt/nosuch")
     for name in ("lfs_osts", "user_osts", "ost_inactive_lfs_osts", "twofs_lfs_osts"):
-        yield name, osts()
+        yield name, target_list("osts")
     for name in ("lfs_mdts", "user_mdts", "twofs_lfs_mdts"):
-        yield name, mdts()
-    yield "lfs_osts_path", osts(LABFS)
-    yield "lfs_mdts_path", mdts(LABFS)
-    yield "twofs_lfs_osts_path", osts("/mnt/zlab")
-    yield "err_osts_nonlustre", osts("/tmp")
+        yield name, target_list("mdts")
+    yield "lfs_osts_path", target_list("osts", LABFS)
+    yield "lfs_mdts_path", target_list("mdts", LABFS)
+    yield "twofs_lfs_osts_path", target_list("osts", "/mnt/zlab")
+    yield "err_osts_nonlustre", target_list("osts", "/tmp")
     yield "lfs_getname", getname(LABFS)
-    yield "lfs_pool_list", pools("labfs")
-    yield "lfs_pool_list_none", pools("labfs")
-    yield "user_pool_list", pools("labfs")
-    yield "lfs_pool_list_path", pools(LABFS)
-    yield "lfs_pool_list_pool", members("labfs", "fast")
-    yield "err_pool_list_nofs", pools("nosuchfs")
-    yield "err_pool_list_nopool", members("labfs", "nopool")
+    yield "lfs_pool_list", pool_list("labfs")
+    yield "lfs_pool_list_none", pool_list("labfs")
+    yield "user_pool_list", pool_list("labfs")
+    yield "lfs_pool_list_path", pool_list(LABFS)
+    yield "lfs_pool_list_pool", pool_list("labfs", "fast")
+    yield "err_pool_list_nofs", pool_list("nosuchfs")
+    yield "err_pool_list_nopool", pool_list("labfs", "nopool")
     yield "lfs_quota", quota("root", LABFS)
-    yield "lctl_list_nids", list_nids()
-    yield "user_list_nids", list_nids()
+    yield "lctl_list_nids", LIST_NIDS
+    yield "user_list_nids", LIST_NIDS
 
 
 def _parameters_set() -> Iterator[tuple[str, Command[object]]]:
@@ -229,7 +227,7 @@ def _parameters() -> Iterator[tuple[str, Command[object]]]:
         for name in names(folder):
             words = recording(name).command.split(" ")
             if words == ["lctl", "get_param", "version"]:
-                yield name, version()
+                yield name, VERSION
             elif (
                 words[:2] == ["lctl", "get_param"]
                 and not any(word.startswith("-") for word in words)
@@ -250,7 +248,7 @@ COMMANDS: Mapping[str, Command[object]] = {
     **_in_client(_whole()),
     **_in_client(_parameters_set()),
     **dict(_parameters()),
-    "server/lctl_list_nids.txt": list_nids(),
+    "server/lctl_list_nids.txt": LIST_NIDS,
 }
 # Recordings of several commands; strakes uses the last one.
 LAST_COMMANDS: Mapping[str, Command[object]] = _in_client(_last_of_several())
@@ -278,7 +276,7 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
         ),
         (read_dir_stripe, ("getdirstripe_v",)),
         (_each_line(read_default), ("user_getdirstripe",)),
-        (pools("labfs").read, ("lfs_pool_list_v",)),
+        (pool_list("labfs").read, ("lfs_pool_list_v",)),
         (read_version, ("lctl_version", "lfs_version")),
         (
             setstripe("f", Layout()).read,
@@ -306,8 +304,8 @@ READERS: Mapping[str, Callable[[Completed], object]] = {
 } | {
     "server/lctl_version.txt": read_version,
     "server/get_param_version_n.txt": read_version,
-    "server/pool_list_mgs.txt": pools("labfs").read,
-    "server/pool_list_mgs_pool.txt": members("labfs", "fast").read,
+    "server/pool_list_mgs.txt": pool_list("labfs").read,
+    "server/pool_list_mgs_pool.txt": pool_list("labfs", "fast").read,
 }
 
 # Recordings that the test of their subject takes apart.

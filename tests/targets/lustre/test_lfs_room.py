@@ -15,12 +15,10 @@ from strakes.targets.lustre_lfs import (
     TargetState,
     df,
     getname,
-    mdts,
-    members,
-    osts,
-    pools,
+    pool_list,
     quota,
     read_df,
+    target_list,
 )
 from targets.lustre.recorded import recording
 
@@ -73,14 +71,14 @@ def test_the_state_of_a_degraded_target_is_kept() -> None:
 
 
 def test_targets_are_known_by_number_and_state() -> None:
-    assert osts().read(done("lfs_osts"))[3] == TargetState("labfs-OST0003", "OST", 3, "ACTIVE")
-    assert osts().read(done("ost_inactive_lfs_osts"))[3].state == "INACTIVE"
-    assert [target.name for target in mdts().read(done("twofs_lfs_mdts"))][-1] == "zlab-MDT0000"
-    assert osts("/mnt/zlab").read(done("twofs_lfs_osts_path"))[0].name == "zlab-OST0000"
+    assert target_list("osts").read(done("lfs_osts"))[3] == TargetState("labfs-OST0003", "OST", 3, "ACTIVE")
+    assert target_list("osts").read(done("ost_inactive_lfs_osts"))[3].state == "INACTIVE"
+    assert [target.name for target in target_list("mdts").read(done("twofs_lfs_mdts"))][-1] == "zlab-MDT0000"
+    assert target_list("osts", "/mnt/zlab").read(done("twofs_lfs_osts_path"))[0].name == "zlab-OST0000"
 
 
 def test_a_directory_outside_lustre_has_no_targets() -> None:
-    assert osts("/tmp").read(done("err_osts_nonlustre")) == ()
+    assert target_list("osts", "/tmp").read(done("err_osts_nonlustre")) == ()
 
 
 def test_the_name_of_a_mount() -> None:
@@ -88,11 +86,11 @@ def test_the_name_of_a_mount() -> None:
 
 
 def test_pools_and_their_targets() -> None:
-    assert pools("labfs").read(done("lfs_pool_list")) == ("fast",)
-    assert pools("labfs").read(done("lfs_pool_list_none")) == ()
-    assert members("labfs", "fast").read(done("lfs_pool_list_pool")) == ("labfs-OST0000", "labfs-OST0001")
+    assert pool_list("labfs").read(done("lfs_pool_list")) == ("fast",)
+    assert pool_list("labfs").read(done("lfs_pool_list_none")) == ()
+    assert pool_list("labfs", "fast").read(done("lfs_pool_list_pool")) == ("labfs-OST0000", "labfs-OST0001")
     with pytest.raises(BadInputError, match="the pools are not known") as caught:
-        pools("nosuchfs").read(done("err_pool_list_nofs"))
+        pool_list("nosuchfs").read(done("err_pool_list_nofs"))
     assert "No such file or directory" in caught.value.why
 
 

@@ -108,7 +108,7 @@ def test_counters_of_another_file_system_on_a_server_are_ignored() -> None:
     )
     assert list(server_counters("lab", {"a": server})) == ["lab-MDT0000"]
     answers = Answers(server)
-    assert [each.target for each in ask_health(answers, {"a": server}, "lab").recoveries] == ["lab-MDT0000"]
+    assert [each.target for each in ask_health(answers, {"a": server}, "lab")[0]] == ["lab-MDT0000"]
 
 
 @pytest.mark.parametrize("number", [4, 60])

@@ -9,7 +9,7 @@ import pytest
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.targets.command import Completed
 from strakes.targets.description import CLIENT, TargetRecovery
-from strakes.targets.lustre_lfs import list_nids, read_version, version
+from strakes.targets.lustre_lfs import LIST_NIDS, VERSION, read_version
 from strakes.targets.lustre_parameters import (
     Counter,
     of_client,
@@ -103,7 +103,7 @@ def test_a_value_out_of_range_is_bad_input_and_one_that_only_root_may_set_is_not
 
 
 def test_versions() -> None:
-    assert version().read(done("client/user_get_param_version")) == "2.17.57_62_gc881f8e"
+    assert VERSION.read(done("client/user_get_param_version")) == "2.17.57_62_gc881f8e"
     for name in ("client/lfs_version", "server/lctl_version", "server/get_param_version_n"):
         assert read_version(done(name)) == "2.17.57_62_gc881f8e"
     assert (
@@ -117,9 +117,9 @@ def test_versions() -> None:
 
 
 def test_only_root_may_list_the_networks() -> None:
-    assert list_nids().read(done("client/lctl_list_nids")) == ("192.168.77.2@tcp",)
+    assert LIST_NIDS.read(done("client/lctl_list_nids")) == ("192.168.77.2@tcp",)
     with pytest.raises(EnvironmentLacksError):
-        list_nids().read(done("client/user_list_nids"))
+        LIST_NIDS.read(done("client/user_list_nids"))
 
 
 def test_counters() -> None:

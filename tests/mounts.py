@@ -180,7 +180,7 @@ def unmount(place: Path) -> None:
 
 @contextmanager
 def other_user(uid: int = 65534) -> Iterator[None]:
-    """Run the block with the effective user and group id ``uid``, with children in an interpreter that this user has."""
+    """Run the block with the effective user and group id ``uid``; children get an interpreter that this user has."""
     if os.geteuid() != 0:
         pytest.skip("becoming somebody else needs root")
     os.setegid(uid)

@@ -21,7 +21,7 @@ from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine, find_engine
 from strakes.targets.clean import clean
 from strakes.targets.marker import Marker
-from strakes.targets.objects import NOTE
+from strakes.targets.removal import NOTE
 
 pytestmark = [pytest.mark.lab, pytest.mark.more]
 

@@ -83,9 +83,6 @@ class TargetConformance:
         with pytest.raises(BadInputError, match="not made by strakes"):
             detect(place).probe_direct(place)
 
-    def test_controls_are_lines_for_people(self, place: Path) -> None:
-        assert all(line.strip() and "\n" not in line for line in detect(place).controls())
-
     def test_the_environment_names_the_same_mount(self, place: Path) -> None:
         mount = detect(place).environment()["mount"]
         assert (mount["mount_point"], mount["file_system"]) == (str(place), self.file_system)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError
-from strakes.targets.command import Command, CommandTimeout, Completed, Servers, run
+from strakes.targets.command import CommandTimeout, Completed, Servers, run
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
 
@@ -158,10 +158,6 @@ def test_ctrl_c_ends_the_command(tmp_path: Path) -> None:
     finally:
         thread.join()
     assert _gone(int(pid_file.read_text()))
-
-
-def test_a_command_knows_what_its_output_means() -> None:
-    assert Command(("echo", "42"), lambda done: int(done.stdout)).ask(run) == 42
 
 
 def test_servers_quote_for_a_remote_shell_only() -> None:

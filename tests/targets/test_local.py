@@ -110,11 +110,6 @@ def test_a_full_target_says_that_direct_io_could_not_be_tried(tmpfs: Path) -> No
         assert sorted(os.listdir(workspace.path)) == [".strakes-marker", "filler"]
 
 
-def test_a_link_to_a_directory_is_resolved(tmpfs: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmpfs)
-    assert detect(tmp_path / "link").facts().path == tmpfs
-
-
 def test_a_hanging_call_on_a_local_file_system_is_not_attributed_to_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(argv: Sequence[str], timeout_s: float = 0.0) -> Completed:
         raise CommandTimeout("no answer", where=argv[0])

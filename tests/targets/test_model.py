@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from strakes.targets.description import (
     Layout,
     LayoutComponent,
@@ -16,7 +14,6 @@ from strakes.targets.description import (
     placement_differences,
 )
 from strakes.targets.registry import detect
-from strakes.targets.target import UnsupportedError
 
 
 def test_a_new_counter_starts_at_zero() -> None:
@@ -100,18 +97,6 @@ def test_placements_are_compared_in_the_requested_values() -> None:
         "hash crush instead of fnv_1a_64",
         "subdirectories do not inherit it",
     )
-
-
-def test_a_plain_file_system_controls_nothing_and_says_so(tmp_path: Path) -> None:
-    target = detect(tmp_path)
-    assert target.layout(tmp_path) is None and target.placement(tmp_path) is None
-    assert all(limit.what and limit.why for limit in target.limits())
-    assert "mount options" in target.describe().client
-    with pytest.raises(UnsupportedError, match="layout"):
-        target.set_layout(tmp_path, Layout(stripe_count=4))
-    with pytest.raises(UnsupportedError, match="placement"):
-        target.make_directory(tmp_path, "d", Placement("manual", (1,)))
-    assert not (tmp_path / "d").exists()
 
 
 def test_a_plain_directory_can_be_made_anywhere(tmp_path: Path) -> None:

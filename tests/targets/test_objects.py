@@ -23,8 +23,7 @@ from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
 from strakes.targets.marker import MARKER_NAME
-from strakes.targets.objects import NOTE
-from strakes.targets.removal import Left, remove_workspace
+from strakes.targets.removal import NOTE, Left, remove_workspace
 
 PAGE = 3
 MOST_UPLOADS = 2

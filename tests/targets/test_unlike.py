@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +10,6 @@ import pytest
 from strakes.base.units import GIB
 from strakes.targets.description import DataTarget, Description, MetadataTarget
 from strakes.targets.knowledge import unlike_targets
-from strakes.targets.registry import detect
-from strakes.targets.target import Target
-from targets.control_conformance import ControlConformance
 
 ALIKE = tuple(DataTarget(f"ost{index}", index, "oss", "active", 100 * GIB, 60 * GIB, 1000, 900) for index in range(4))
 
@@ -60,16 +56,6 @@ def test_metadata_targets_are_compared_among_themselves() -> None:
     assert unlike_targets(Description("fs", "1", data_targets=ALIKE, metadata_targets=metadata)) == (
         "mdt1 is full: 0 B of 1 GiB are free.",
     )
-
-
-class TestControlOfTmpfs(ControlConformance):
-    @pytest.fixture
-    def place(self, tmpfs: Path) -> Path:
-        return tmpfs
-
-    @pytest.fixture
-    def target(self, place: Path) -> Target:
-        return detect(place)
 
 
 def test_two_targets_are_compared_with_each_other() -> None:

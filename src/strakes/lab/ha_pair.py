@@ -201,12 +201,7 @@ class Pair:
 
 
 def read_journal(text: str) -> tuple[JournalRecord, ...]:
-    """Read the complete records of a journal; a record torn by a power cut is omitted.
-
-    >>> records = read_journal("1 mds-a start 0 17.5\\n1 mds-a c0 7 18.25\\n1 mds-a c")
-    >>> [(record.term, record.node, record.client, record.number) for record in records]
-    [(1, 'mds-a', 'start', 0), (1, 'mds-a', 'c0', 7)]
-    """
+    """Read the complete records of a journal; a record torn by a power cut is omitted."""
     complete = [words for line in text.split("\n")[:-1] if len(words := line.split()) == 5]
     return tuple(JournalRecord(int(term), node, client, int(number)) for term, node, client, number, _ in complete)
 

@@ -106,13 +106,7 @@ class Quota:
         return max(0, self.limit_files - self.used_files) if self.limit_files else None
 
     def __str__(self) -> str:
-        """Return a sentence with the bytes and files left.
-
-        >>> print(Quota("user 1000", 3 << 20, 16 << 20, 12, 0))
-        The quota of user 1000 leaves 13 MiB of 16 MiB.
-        >>> print(Quota("project 42", 0, 1 << 20, 90, 100))
-        The quota of project 42 leaves 1 MiB of 1 MiB and 10 of 100 files.
-        """
+        """Return a sentence with the bytes and files left."""
         parts = []
         if self.free_bytes is not None:
             parts.append(f"{format_bytes(self.free_bytes)} of {format_bytes(self.limit_bytes)}")

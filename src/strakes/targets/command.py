@@ -80,13 +80,10 @@ class Command(Generic[T_co]):
 
 
 def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-    r"""Run a command and keep its output, in English, with nothing on standard input.
+    """Run a command and keep its output, in English, with nothing on standard input.
 
     Raises CommandTimeout if it does not end (it and its children are then killed), EnvironmentLacksError if it cannot
     be started.
-
-    >>> run(["echo", "hello"]).stdout
-    'hello\n'
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
@@ -187,11 +184,7 @@ def _last_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Servers:
-    """Template for commands on a server: words with ``{host}``, which precede the command.
-
-    >>> Servers("ssh {host} sudo").argv("10.0.0.5", ["lctl", "get_param", "mdt.*.md_stats"])
-    ('ssh', '10.0.0.5', 'sudo', 'lctl', 'get_param', "'mdt.*.md_stats'")
-    """
+    """Template for commands on a server: words with ``{host}``, which precede the command."""
 
     template: str
 

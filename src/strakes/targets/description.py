@@ -229,9 +229,6 @@ def difference(before: Observation, after: Observation) -> dict[str, dict[str, f
 
     Omits targets that are in one observation only, and all counters of a side (client or server) that was cleared or
     restarted in between; :func:`disturbed` names them.
-
-    >>> difference({"mdt0": {"md.open": 2.0}}, {"mdt0": {"md.open": 5.0, "md.create": 1.0, "now.memory_bytes": 7.0}})
-    {'mdt0': {'md.open': 3.0, 'md.create': 1.0, 'now.memory_bytes': 7.0}}
     """
     between = {}
     for name in after:

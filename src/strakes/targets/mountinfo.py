@@ -59,12 +59,7 @@ class Mount:
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
-    r"""Return all mounts, in the order of the text.
-
-    >>> mounts = parse_mountinfo(r"36 35 98:0 /mnt1 /mnt\0402 rw,noatime master:1 - ext3 /dev/root rw,errors=continue")
-    >>> mounts[0].mount_point, mounts[0].source
-    ('/mnt 2', '/dev/root')
-    """
+    """Return all mounts, in the order of the text."""
     return tuple(_parse_line(line) for line in text.split("\n") if line)
 
 
@@ -151,9 +146,6 @@ def own_cache(file_system: str) -> str:
     """Return the name of the client's cache for a type of mount, or "" if the client uses only the page cache.
 
     A FUSE client has a private cache that cannot be dropped or examined.
-
-    >>> own_cache("gpfs"), own_cache("fuse.glusterfs"), own_cache("xfs")
-    ('the page pool of its client', 'the cache of its client, a program', '')
     """
     program = "the cache of its client, a program" if "fuse" in file_system else ""
     return _CACHES.get(file_system, program)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from strakes.base.errors import StrakesError
 from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
@@ -241,12 +242,8 @@ def _why(error: OSError) -> str:
 
 def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
     """Remove an open workspace, its marker last, so that it is known as ours for as long as anything is in it."""
-    from strakes.targets.objects import NOTE, remove_noted_objects
-
-    if any(entry.startswith(NOTE) for entry in os.listdir(directory)):
-        objects = tuple(Left(where, why) for where, why in remove_noted_objects(directory))
-        if objects:
-            return objects
+    if objects := tuple(_remove_noted_objects(directory)):
+        return objects
     for pause_s in (*_PAUSES_S, None):
         left = empty_directory(directory, path, spare=MARKER_NAME)
         if not left:
@@ -338,3 +335,62 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
         elif time.monotonic() - since > _STUCK_S:
             worker.kill()
             return False
+
+
+# Name prefix of a file in a workspace (engine/workspace/workspace.hpp); the plan's id follows.
+NOTE = ".strakes-objects-"
+_MOST_NOTE_BYTES = 65536
+# Time limit in seconds for all objects of a note. The engine limits the time of each request, and the pages.
+_LIMIT_S = 3600.0
+_NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
+
+
+def _remove_noted_objects(workspace: int) -> Iterator[Left]:
+    """Remove the objects that the notes in an open workspace name; yield the prefixes that are left.
+
+    The engine removes the objects of a plan at its end, unless it was killed or the store did not answer.
+    """
+    for name in sorted(name for name in os.listdir(workspace) if name.startswith(NOTE)):
+        where = name
+        try:
+            opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=workspace)
+            with os.fdopen(opened, "rb") as file:
+                note = json.loads(file.read(_MOST_NOTE_BYTES))
+            where = f"s3://{note['bucket']}/{note['prefix']}"
+            why = _other_store(note) or _remove_below(note["prefix"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            why = "the note about its objects cannot be read"
+        except (OSError, StrakesError) as error:
+            why = str(error)
+        if why:
+            yield Left(where, why)
+        else:
+            os.unlink(name, dir_fd=workspace)
+
+
+def _other_store(note: dict[str, str]) -> str:
+    noted = (note["endpoint"], note["bucket"])
+    lacking = [name for name in _NAMES if not os.environ.get(name)]
+    if lacking:
+        why = f"{', '.join(lacking)} is not set"
+    elif (os.environ["AWS_ENDPOINT_URL"].rstrip("/"), os.environ["STRAKES_S3_BUCKET"]) != noted:
+        why = f"AWS_ENDPOINT_URL and STRAKES_S3_BUCKET name another store than {', '.join(noted)}"
+    elif note["prefix"].count("/") != 2 or not note["prefix"].endswith("/"):
+        why = "strakes makes no such prefix"
+    else:
+        return ""
+    return f"{why}. Set them and run strakes clean again."
+
+
+def _remove_below(prefix: str) -> str:
+    """Remove all objects below a prefix with strakes's marker, the marker last. Return the reason of failure, or ""."""
+    from strakes.targets.command import run
+
+    done = run([str(engine_path()), "--remove-objects", prefix], _LIMIT_S)
+    try:
+        why = json.loads(done.stdout).get("why", "")
+    except ValueError:
+        why = done.stderr.strip() or f"the engine ended with status {done.status}"
+    if not why:
+        return ""
+    return f"{why}; to remove it yourself: aws s3 rm --recursive s3://{os.environ['STRAKES_S3_BUCKET']}/{prefix}"

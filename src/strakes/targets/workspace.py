@@ -70,16 +70,7 @@ class Heart:
 
 
 class Workspace:
-    """``DIR/strakes-RUN`` with its marker and a heartbeat; on leaving it as a context manager all of it is removed.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     with Workspace.create(Path(place), "20260101-000000-demo-1a2b") as workspace:
-    ...         print(workspace.path.name, os.listdir(workspace.path))
-    ...     os.listdir(place)
-    strakes-20260101-000000-demo-1a2b ['.strakes-marker']
-    []
-    """
+    """``DIR/strakes-RUN`` with its marker and a heartbeat; on leaving it as a context manager all of it is removed."""
 
     def __init__(self, path: Path, parent: int, directory: int, marker: Marker, heart: int, *, keep: bool) -> None:
         self.path = path

@@ -105,25 +105,12 @@ def _layouts_set() -> Iterator[tuple[str, Command[object]]]:
 
 def _placements() -> Iterator[tuple[str, Command[object]]]:
     own = (
-        "defd",
-        "defd2",
-        "defd2/sub",
-        "defd/sub",
-        "defrr",
-        "plain",
-        "rem1",
-        "rem1/sub",
-        "rem23",
-        "str2crush",
-        "str2fnv",
-        "str4",
-        "str4D",
+        "defd defd2 defd2/sub defd/sub defrr plain rem1 rem1/sub rem23 str2crush str2fnv str4 str4D str4/sub strall a3"
     )
-    for path in (*own, "str4/sub", "strall", "a3"):
+    for path in own.split():
         yield f"getdirstripe_{path.replace('/', '_')}", dir_stripe(path)
     for path in ("defd", "defd/sub", "defrr", "plain", "rem1", "str4", "str4D", "strall"):
-        name = path.replace("/", "_")
-        yield f"getdirstripe_Dflag_{name}", default_stripe(path)
+        yield f"getdirstripe_Dflag_{path.replace('/', '_')}", default_stripe(path)
     for name in ("before", "after", "after2"):
         yield f"getdirstripe_mig_{name}", dir_stripe("mig")
     yield "lfs_getdirstripe_root", dir_stripe(LABFS)
@@ -269,38 +256,17 @@ def _refused(done: Completed) -> object:
 READERS: Mapping[str, Callable[[Completed], object]] = {
     f"client/{name}.txt": read
     for read, several in (
-        (read_df, ("lfs_df_h", "lfs_df_pool", "lfs_df_v", "lfs_df_y", "ost_inactive_lfs_df_v")),
-        (
-            read_layout,
-            ("getstripe_hex", "getstripe_v_pfl", "getstripe_I1_pfl", "getstripe_opt_O", "err_setstripe_pool_i_outside"),
-        ),
-        (read_dir_stripe, ("getdirstripe_v",)),
-        (_each_line(read_default), ("user_getdirstripe",)),
-        (pool_list("labfs").read, ("lfs_pool_list_v",)),
-        (read_version, ("lctl_version", "lfs_version")),
-        (
-            setstripe("f", Layout()).read,
-            (
-                "err_setstripe_badopt",
-                "err_setstripe_count_text",
-                "err_setstripe_noargs",
-                "err_setstripe_size_text",
-                "err_setstripe_size_32k",
-            ),
-        ),
-        (
-            _refused,
-            (
-                "err_lctl_nocmd",
-                "err_lfs_nocmd",
-                "err_mkdir_noarg",
-                "err_mkdir_text",
-                "mkdir_c4_D",
-                "set_param_P_on_client",
-            ),
-        ),
+        (read_df, "lfs_df_h lfs_df_pool lfs_df_v lfs_df_y ost_inactive_lfs_df_v"),
+        (read_layout, "getstripe_hex getstripe_v_pfl getstripe_I1_pfl getstripe_opt_O err_setstripe_pool_i_outside"),
+        (read_dir_stripe, "getdirstripe_v"),
+        (_each_line(read_default), "user_getdirstripe"),
+        (pool_list("labfs").read, "lfs_pool_list_v"),
+        (read_version, "lctl_version lfs_version"),
+        (setstripe("f", Layout()).read, "err_setstripe_badopt err_setstripe_count_text err_setstripe_noargs"),
+        (setstripe("f", Layout()).read, "err_setstripe_size_text err_setstripe_size_32k"),
+        (_refused, "err_lctl_nocmd err_lfs_nocmd err_mkdir_noarg err_mkdir_text mkdir_c4_D set_param_P_on_client"),
     )
-    for name in several
+    for name in several.split()
 } | {
     "server/lctl_version.txt": read_version,
     "server/get_param_version_n.txt": read_version,

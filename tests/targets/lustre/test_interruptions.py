@@ -14,7 +14,7 @@ from strakes.runs.watchdog import GRACE_S, LOST_FOR_S, REFUSED_FOR_S, _Look
 from strakes.studies.measure_watch import TargetWatch
 from strakes.targets.command import Completed
 from strakes.targets.description import Interruption
-from strakes.targets.lustre_parameters import interruptions, parse_states
+from strakes.targets.lustre_parameters import parse_states
 from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import NotUnderstoodError
 from targets.lustre.recorded import PLACE
@@ -62,10 +62,6 @@ def test_a_run_is_marked_by_the_interruptions_of_its_time() -> None:
     assert {lost.target for lost in watch.interruptions(1795324500, 1795324510)} == {"labfs-MDT0001", "labfs-OST0001"}
 
 
-def test_an_idle_target_was_not_interrupted() -> None:
-    assert not [one for one in client(UNMOUNTS).interruptions() if one.target in ("labfs-MDT0000", "labfs-OST0000")]
-
-
 def test_the_one_outage_of_a_day_is_found_at_its_time() -> None:
     began, ended = EVENTS["MDT0001 umount"], EVENTS["MDT0001 mounted"]
     last = client(SAMPLES[max(SAMPLES)])
@@ -93,11 +89,6 @@ def test_a_target_that_does_not_answer_is_named_with_its_server(monkeypatch: pyt
     assert line == "labfs-MDT0001 on 192.168.77.1 does not answer: DISCONN, for 14.0 s."
     recovered = client(cut_after(1795324612, UNMOUNTS))
     assert not recovered.trouble()
-
-
-def test_an_outage_that_lasts_has_no_end() -> None:
-    (lasting,) = interruptions("t", parse_states("current_state: DISCONN\nstate_history:\n - [ 5, DISCONN ]").changes)
-    assert lasting == Interruption("t", 5, None)
 
 
 def test_a_machine_without_lctl_reports_no_interruption() -> None:

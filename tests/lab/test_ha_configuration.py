@@ -28,18 +28,8 @@ def test_pacemaker_accepts_the_configuration(kind: str, tmp_path: Path) -> None:
     if shutil.which("crm_simulate", path="/usr/sbin") is None:
         pytest.skip("pacemaker-cli-utils is not installed")
     (tmp_path / "cib.xml").write_text(cib(kind, tmp_path))
-    words = [
-        "--xml-file",
-        str(tmp_path / "cib.xml"),
-        "--node-up",
-        "mds-a",
-        "--node-up",
-        "mds-b",
-        "--quorum",
-        "true",
-        "--simulate",
-    ]
-    done = subprocess.run(["/usr/sbin/crm_simulate", *words], capture_output=True, text=True, timeout=30)
+    words = f"--xml-file {tmp_path}/cib.xml --node-up mds-a --node-up mds-b --quorum true --simulate"
+    done = subprocess.run(["/usr/sbin/crm_simulate", *words.split()], capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     assert "start" in done.stdout.lower()
 
@@ -76,21 +66,12 @@ def test_alerts_run_the_planned_programs_and_notify_actions_send_no_mail(tmp_pat
     (tmp_path / "mail").chmod(0o755)
     told = {}
     for task, status in (("notify", "0"), ("monitor", "0"), ("monitor", "7"), ("start", "0")):
-        happened = {
-            "task": task,
-            "rc": status,
-            "kind": "resource",
-            "rsc": "r",
-            "node": "n",
-            "desc": "d",
-            "recipient": "x",
-        }
-        environment = {
-            "PATH": f"{tmp_path}:/usr/bin:/bin",
-            **{f"CRM_alert_{name}": value for name, value in happened.items()},
-        }
-        done = subprocess.run(
-            ["sh", str(tmp_path / "alert-mail")], env=environment, capture_output=True, text=True, timeout=10
+        happened = {"task": task, "rc": status, "kind": "resource"} | dict.fromkeys(
+            ("rsc", "node", "desc", "recipient"), "x"
         )
+        environment = {f"CRM_alert_{name}": value for name, value in happened.items()}
+        environment["PATH"] = f"{tmp_path}:/usr/bin:/bin"
+        words = ["sh", str(tmp_path / "alert-mail")]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=10)
         told[task, status] = bool(done.stdout)
     assert told == {("notify", "0"): False, ("monitor", "0"): False, ("monitor", "7"): True, ("start", "0"): True}

@@ -140,15 +140,10 @@ def test_an_nfs_client_counts_its_own_mount_only() -> None:
         "client.md.getattr": 11,
     }
     assert nfs.counters(MOUNTSTATS, "/mnt") == {}
-    told = nfs.NfsTarget(
-        Path("/mnt/there"), mount("nfs4", "filer:/export", "rw,vers=4.2,rsize=1048576,addr=10.0.0.9")
-    ).describe()
-    assert (told.version, told.servers[0].name, told.servers[0].address, told.client["rsize"]) == (
-        "4.2",
-        "filer",
-        "10.0.0.9",
-        "1048576",
-    )
+    mounted = mount("nfs4", "filer:/export", "rw,vers=4.2,rsize=1048576,addr=10.0.0.9")
+    told = nfs.NfsTarget(Path("/mnt/there"), mounted).describe()
+    assert (told.version, told.client["rsize"]) == ("4.2", "1048576")
+    assert (told.servers[0].name, told.servers[0].address) == ("filer", "10.0.0.9")
 
 
 @pytest.mark.parametrize(

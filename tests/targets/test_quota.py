@@ -47,12 +47,8 @@ def test_the_limiting_quota_is_named() -> None:
 
 
 def test_quotas_of_cephfs_directories_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    attributes = {
-        "quota.max_bytes": "67108864",
-        "quota.max_files": "100",
-        "dir.rbytes": "25165824",
-        "dir.rentries": "90",
-    }
+    names = ("quota.max_bytes", "quota.max_files", "dir.rbytes", "dir.rentries")
+    attributes = dict(zip(names, ("67108864", "100", "25165824", "90"), strict=True))
     monkeypatch.setattr(
         "strakes.targets.child._attribute",
         lambda path, name: attributes[name.removeprefix("ceph.")] if path == "/mnt/a tree" else None,

@@ -50,10 +50,6 @@ def test_a_tree_is_removed_with_everything_in_it(tree: Path) -> None:
     (tree / "dangling").symlink_to("nowhere")
     assert remove(tree) == ()
     assert not tree.exists()
-
-
-def test_a_missing_tree_is_not_an_error(tree: Path) -> None:
-    tree.rmdir()
     assert remove(tree) == ()
 
 

@@ -69,7 +69,8 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
         if primitive.get("type") == "drbd":
             primitive.set("provider", "pacemaker")
             primitive.set("type", "Stateful")
-            _drop(primitive, "instance_attributes")
+            for child in primitive.findall("instance_attributes"):
+                primitive.remove(child)
         for pair in primitive.iterfind("./instance_attributes/nvpair[@name='pcmk_delay_base']"):
             pair.set("value", f"{_NAMESPACE_DELAY_S}s")
     group = next(root.iter("group"))
@@ -158,11 +159,6 @@ def _set_properties(root: Xml.Element, values: Mapping[str, str]) -> None:
     properties = next(root.iter("cluster_property_set"))
     for name, value in values.items():
         Xml.SubElement(properties, "nvpair", id=f"lab-{name}", name=name, value=value)
-
-
-def _drop(element: Xml.Element, tag: str) -> None:
-    for child in element.findall(tag):
-        element.remove(child)
 
 
 def _set(primitive: Xml.Element, name: str, value: str) -> None:

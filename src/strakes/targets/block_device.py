@@ -45,11 +45,13 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
         return None
     # A partition's queue is its disk's.
     disk = directory.resolve().parent if (directory / "partition").exists() else directory.resolve()
+    # The selected scheduler is in brackets.
+    scheduler = _read(disk / "queue" / "scheduler")
     return BlockDevice(
         name=disk.name,
         total_bytes=int(_read(directory / "size") or 0) * _SECTOR_BYTES,
         rotational=_read(disk / "queue" / "rotational") == "1",
-        scheduler=_chosen(_read(disk / "queue" / "scheduler")),
+        scheduler=scheduler.partition("[")[2].partition("]")[0] or scheduler,
         logical_block_bytes=int(_read(disk / "queue" / "logical_block_size") or _SECTOR_BYTES),
         read_ahead_bytes=int(_read(disk / "queue" / "read_ahead_kb") or 0) * 1024,
         write_cache=_read(disk / "queue" / "write_cache"),
@@ -87,8 +89,3 @@ def _read(path: Path) -> str:
         return os.fsdecode(path.read_bytes()).strip()
     except OSError:
         return ""
-
-
-def _chosen(schedulers: str) -> str:
-    """Return the selected scheduler, which is in brackets."""
-    return schedulers.partition("[")[2].partition("]")[0] or schedulers

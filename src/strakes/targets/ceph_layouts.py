@@ -1,7 +1,4 @@
-"""Layouts and pins of CephFS in extended attributes.
-
-https://docs.ceph.com/en/latest/cephfs/file-layouts/, .../multimds/
-"""
+"""Layouts and pins of CephFS in extended attributes (docs.ceph.com: cephfs/file-layouts, cephfs/multimds)."""
 
 from __future__ import annotations
 
@@ -60,7 +57,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
         return Placement("manual", (int(rank),), inherited=True)
     if values.get(DISTRIBUTED, "0") == "1":
         return Placement("automatic", count=1, hash=BY_CHILD)
-    if _share(values.get(RANDOM, "0")) > 0:
+    if values.get(RANDOM, "0").strip("0."):
         return Placement("automatic", count=1, hash=f"{BY_CHANCE} {values[RANDOM]}", inherited=True)
     return Placement("inherit")
 
@@ -86,10 +83,3 @@ def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None
         what = f"CephFS does not spread a directory over {counted(wanted.count, 'metadata rank')}"
         raise BadInputError(what, why=why)
     return DISTRIBUTED, "1"
-
-
-def _share(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return 0.0

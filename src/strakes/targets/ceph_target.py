@@ -1,7 +1,4 @@
-"""CephFS, mounted by ceph-fuse or the kernel.
-
-Described and observed through the ``ceph`` command where the mount's user may use it.
-"""
+"""CephFS, mounted by ceph-fuse or the kernel; described and observed through the ``ceph`` command."""
 
 from __future__ import annotations
 

@@ -33,13 +33,11 @@ _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
 class Access:
     """Access to a cluster. ``options`` precede the words of a ``ceph`` command.
 
-    ``file_system``: "" if the mount does not name it. ``process``: id of ceph-fuse, or None for the kernel client or if
-    it is not visible.
+    ``file_system``: "" if the mount does not name it.
     """
 
     options: tuple[str, ...] = ()
     file_system: str = ""
-    process: int | None = None
 
     @property
     def configuration(self) -> str:
@@ -54,12 +52,19 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
         return _of_kernel(mount)
     for pid, words in trusted_processes("ceph-fuse", proc):
         settings, places = _read(words)
-        here = _link(proc / str(pid) / "cwd")
+        here, environment = "/", b""
+        with suppress(OSError):
+            here = os.readlink(proc / str(pid) / "cwd")
+            environment = (proc / str(pid) / "environ").read_bytes()
         if any(os.path.normpath(os.path.join(here, place)) == mount.mount_point for place in places):
-            environment = _environment(proc / str(pid) / "environ")
-            if "conf" not in settings and environment.get("CEPH_CONF"):
-                settings["conf"] = environment["CEPH_CONF"]
-            return _access(settings, here, pid)
+            variables = dict(os.fsdecode(entry).partition("=")[::2] for entry in environment.split(b"\0"))
+            if "conf" not in settings and variables.get("CEPH_CONF"):
+                settings["conf"] = variables["CEPH_CONF"]
+            options = []
+            for key, option in _FOR_TOOL.items():
+                if value := settings.get(key):
+                    options += [option, os.path.join(here, value) if key in ("conf", "keyring") else value]
+            return Access(tuple(options), next((settings[key] for key in _FILE_SYSTEM if key in settings), ""))
     return Access()
 
 
@@ -72,14 +77,6 @@ def _of_kernel(mount: Mount) -> Access:
     if at and not file_system:
         file_system = rest.partition(".")[2]
     return Access(("--id", name) if name else (), file_system)
-
-
-def _access(settings: Mapping[str, str], here: str, pid: int) -> Access:
-    options = []
-    for key, option in _FOR_TOOL.items():
-        if value := settings.get(key):
-            options += [option, os.path.join(here, value) if key in ("conf", "keyring") else value]
-    return Access(tuple(options), next((settings[key] for key in _FILE_SYSTEM if key in settings), ""), pid)
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -104,18 +101,6 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif not word.startswith("-"):
             rest.append(word)
     return settings, rest
-
-
-def _environment(path: Path) -> dict[str, str]:
-    with suppress(OSError):
-        return dict(os.fsdecode(entry).partition("=")[::2] for entry in path.read_bytes().split(b"\0"))
-    return {}
-
-
-def _link(path: Path) -> str:
-    with suppress(OSError):
-        return os.readlink(path)
-    return "/"
 
 
 @dataclass(frozen=True)

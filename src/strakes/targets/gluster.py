@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -126,13 +127,13 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
     bricks = []
     for number, node in enumerate(status.iterfind("./volStatus/volumes/volume/node")):
         host, path = _text(node, "hostname"), _text(node, "path")
-        online = _text(node, "status") == "1"
         total, free, inodes, free_inodes = (
             int(_text(node, name) or 0) for name in ("sizeTotal", "sizeFree", "inodesTotal", "inodesFree")
         )
-        state = "online" if online else "offline"
+        state = "online" if _text(node, "status") == "1" else "offline"
         bricks.append(DataTarget(f"{host}:{path}", number, host, state, total, free, inodes, free_inodes))
-    hosts = dict.fromkeys(brick.server for brick in bricks)
+    hosts = Counter(brick.server for brick in bricks)
+    online = Counter(brick.server for brick in bricks if brick.state == "online")
     options = {_text(option, "name"): _text(option, "value") for option in volume_info.iterfind("./options/option")}
     copies = int(_text(volume_info, "replicaCount") or 1)
     copied = "one copy" if copies == 1 else f"{copies} copies"
@@ -142,8 +143,8 @@ def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Descri
         file_system_name=_text(volume_info, "name"),
         version="",
         servers=tuple(
-            Server(host, "brick server", host, _state([brick for brick in bricks if brick.server == host]))
-            for host in hosts
+            Server(host, "brick server", host, f"{online[host]} of {counted(number, 'brick')} online")
+            for host, number in hosts.items()
         ),
         data_targets=tuple(bricks),
         notes=(
@@ -179,10 +180,6 @@ def daemons() -> list[tuple[str, ...]]:
             sockets = [match[1] for text in texts if (match := _SOCKET.search(text))]
             socket_options.append((f"--glusterd-sock={sockets[0]}",) if sockets else ())
     return socket_options
-
-
-def _state(bricks: Sequence[DataTarget]) -> str:
-    return f"{sum(brick.state == 'online' for brick in bricks)} of {counted(len(bricks), 'brick')} online"
 
 
 def _text(element: ElementTree.Element, path: str) -> str:

@@ -260,7 +260,11 @@ class LustreTarget(Target):
         return self._name.instance
 
     def limits(self) -> tuple[Limit, ...]:
-        limits = self._servers_not_reached()
+        unread = self._unread()
+        limits = [Limit(f"read counters of server {host}", why) for host, why in unread.items()]
+        if self.servers is None and unread:
+            why = "; ".join(dict.fromkeys(unread.values()))
+            limits = [Limit("read counters of servers", f"{why} ({', '.join(unread)})")]
         if os.geteuid() != 0:
             root = "Lustre lets only root do that"
             group = f"{root}, or a group that mdt.*.enable_remote_dir_gid names on the servers"
@@ -283,13 +287,6 @@ class LustreTarget(Target):
             what = "the counters of a server cannot be read"
             return EnvironmentLacksError(what, where=where, why=why, remedy=remedy)
         return None
-
-    def _servers_not_reached(self) -> list[Limit]:
-        unread = self._unread()
-        if self.servers is None and unread:
-            why = "; ".join(dict.fromkeys(unread.values()))
-            return [Limit("read counters of servers", f"{why} ({', '.join(unread)})")]
-        return [Limit(f"read counters of server {host}", why) for host, why in unread.items()]
 
     def _unread(self) -> dict[str, str]:
         """Return the servers whose counters cannot be read, and why; the file system if its servers are unknown."""

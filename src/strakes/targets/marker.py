@@ -110,20 +110,14 @@ def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]
     If the process is not visible from here and the heartbeat looks old, watch the directory for a while (all together):
     a living process updates its heartbeat.
     """
-
-    def seems_live(marker: Marker | NoMarker) -> bool:
-        return isinstance(marker, Marker) and marker.seems_live()
-
-    if any(not seems_live(marker) and not _is_ours(marker) for _, _, marker in places):
+    live = [isinstance(marker, Marker) and marker.seems_live() for _, _, marker in places]
+    unseen = [not (isinstance(marker, Marker) and marker.is_ours) for _, _, marker in places]
+    if any(far and not alive for far, alive in zip(unseen, live, strict=True)):
         time.sleep(WATCH_S)
     return [
-        seems_live(marker) or (not _is_ours(marker) and read_marker(directory, name) != marker)
-        for directory, name, marker in places
+        alive or (far and read_marker(directory, name) != marker)
+        for (directory, name, marker), far, alive in zip(places, unseen, live, strict=True)
     ]
-
-
-def _is_ours(marker: Marker | NoMarker) -> bool:
-    return isinstance(marker, Marker) and marker.is_ours
 
 
 def is_run_id(text: str) -> bool:

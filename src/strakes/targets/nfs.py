@@ -109,7 +109,11 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
         if words[:1] == ["bytes:"] and len(words) > 6:
             moved = (float(words[5]), float(words[6]))
         elif match := _OPERATION.match(line):
-            operations[match[1]] = _operation([float(word) for word in match[2].split()])
+            count, again, timeouts, _, _, queue_ms, rtt_ms, execute_ms, errors = [*map(float, match[2].split()), 0.0][
+                :9
+            ]
+            times_s = (queue_ms / 1000, rtt_ms / 1000, execute_ms / 1000)
+            operations[match[1]] = NfsOperation(count, again, timeouts, *times_s, errors)
         elif words[:1] == ["xprt:"] and len(words) > 2 and (places := _NUMBERS.get(words[1].rstrip("6"))):
             numbers = [float(word) for word in words[2:]]
             made, asked = places
@@ -119,8 +123,3 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
         elif lease := _LEASE_EXPIRED.search(line):
             expired_s = float(lease[1])
     return NfsMount(operations, *moved, connected, sent, received, expired_s)
-
-
-def _operation(numbers: list[float]) -> NfsOperation:
-    count, transmissions, timeouts, _, _, queue_ms, rtt_ms, execute_ms, errors = [*numbers, 0.0, 0.0][:9]
-    return NfsOperation(count, transmissions, timeouts, queue_ms / 1000, rtt_ms / 1000, execute_ms / 1000, errors)

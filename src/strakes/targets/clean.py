@@ -16,7 +16,6 @@ from strakes.targets.removal import Left, enter, remove_workspace
 from strakes.targets.workspace import holds_nothing, refuse_workspace
 
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_MAKING = "somebody is creating it now"
 _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 
 
@@ -78,7 +77,8 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
         for (directory, name, marker), lives in zip(ours, live_ones, strict=True):
             path = str(real / name)
             if lives:
-                live.append(Left(path, f"{marker.process} is using it" if isinstance(marker, Marker) else _MAKING))
+                user = marker.process if isinstance(marker, Marker) else "a process that makes it"
+                live.append(Left(path, f"{user} is using it"))
                 continue
             remains = () if dry_run else remove_workspace(parent, name, directory, path)
             left += remains
@@ -111,10 +111,7 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
-    """Its maker was killed between making the directory and writing the marker.
-
-    Our kind of name, of this user, old, and nothing in it.
-    """
+    """Return whether its maker was killed before it wrote the marker: named like ours, old and empty."""
     if not marker.unfinished or not _OWN_NAME.fullmatch(name):
         return False
     old = time.time() - os.fstat(directory).st_mtime > STALE_S

@@ -285,16 +285,7 @@ def _restarted(before: Mapping[str, float], after: Mapping[str, float], side: st
     return any(after.get(counter, 0.0) < before[counter] for counter in counts)
 
 
-_LAYOUT_WORDS = {
-    "stripe_count": "stripe count",
-    "stripe_size_bytes": "stripe size",
-    "first_target": "first target",
-    "pool": "pool",
-    "pattern": "pattern",
-    "targets": "targets",
-    "object_bytes": "object size",
-}
-_PLACEMENT_WORDS = {"metadata_targets": "metadata targets", "count": "count", "hash": "hash"}
+_LAYOUT = ("stripe_count", "stripe_size_bytes", "first_target", "pool", "pattern", "targets", "object_bytes")
 
 
 def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
@@ -302,7 +293,7 @@ def layout_differences(wanted: Layout, given: Layout) -> tuple[str, ...]:
 
     Values that were not requested do not count.
     """
-    lines = _differences(wanted, given, _LAYOUT_WORDS)
+    lines = _differences(wanted, given, *_LAYOUT)
     if wanted.components and _extents(wanted) != _extents(given):
         return (*lines, f"components {_extents(given)} instead of {_extents(wanted)}")
     pairs = zip(wanted.components, given.components, strict=False)
@@ -321,19 +312,19 @@ def _extents(layout: Layout) -> str:
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
     """Return the same for placements."""
-    lines = _differences(wanted, given, _PLACEMENT_WORDS)
+    lines = _differences(wanted, given, "metadata_targets", "count", "hash")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 
-def _differences(wanted: object, given: object, words: Mapping[str, str]) -> tuple[str, ...]:
+def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
     """Return a text for each value that was wanted and not given.
 
     A count of -1, every target, may come back as that or as their number.
     """
-    pairs = ((word, getattr(wanted, name), getattr(given, name)) for name, word in words.items())
+    values = ((name, getattr(wanted, name), getattr(given, name)) for name in names)
     return tuple(
-        f"{word} {_shown(got)} instead of {_shown(asked)}"
-        for word, asked, got in pairs
+        f"{name.replace('size_bytes', 'size').replace('_', ' ')} {_shown(got)} instead of {_shown(asked)}"
+        for name, asked, got in values
         if asked not in (None, "", (), -1, got)
     )
 

@@ -95,10 +95,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """Why a directory is not (known to be) ours.
-
-    ``unfinished``: it may be one whose maker was killed before the marker was written.
-    """
+    """Why a directory is not ours. ``unfinished``: its maker may have been killed before it wrote the marker."""
 
     why: str
     unfinished: bool = False

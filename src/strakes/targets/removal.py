@@ -95,10 +95,7 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove the open and empty ``directory`` under the name that it has now.
-
-    Its owner may have renamed it, or put another in its place.
-    """
+    """Remove the open and empty ``directory`` under its present name: its owner may have renamed it."""
     try:
         now = _name_now(parent, name, directory)
         if now is None:
@@ -256,7 +253,12 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
         if _name_now(parent, name, directory) is None:
             # Wherever it is now, it stays known as ours.
             return remove_empty(parent, name, directory, path)
-        marker = _take_marker(directory)
+        marker = b""
+        with suppress(FileNotFoundError):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            with os.fdopen(os.open(MARKER_NAME, flags, dir_fd=directory), "rb") as file:
+                marker = file.read(_MOST_MARKER_BYTES)
+            os.unlink(MARKER_NAME, dir_fd=directory)
     except OSError as error:
         return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
@@ -266,19 +268,6 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
             with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
                 file.write(marker)
     return left
-
-
-def _take_marker(directory: int) -> bytes:
-    """Remove the marker; return its contents. Raises OSError."""
-    marker = b""
-    try:
-        descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
-        with os.fdopen(descriptor, "rb") as file:
-            marker = file.read(_MOST_MARKER_BYTES)
-        os.unlink(MARKER_NAME, dir_fd=directory)
-    except FileNotFoundError:
-        pass
-    return marker
 
 
 def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:

@@ -83,14 +83,6 @@ class LostServer:
     refuses: bool = False
 
 
-CAPABILITIES = (
-    "describe servers and targets",
-    "set the layout of files",
-    "place directories",
-    "read counters of servers",
-)
-
-
 class UnsupportedError(BadInputError):
     """The file system or this access to it does not support a request."""
 
@@ -218,7 +210,8 @@ class Target(ABC):
     def limits(self) -> tuple[Limit, ...]:
         """Return the operations that are not possible here, with the reasons."""
         why = f"strakes cannot do that on {self.mount.file_system}"
-        return tuple(Limit(what, why) for what in CAPABILITIES)
+        what = "describe servers and targets, set the layout of files, place directories, read counters of servers"
+        return tuple(Limit(one, why) for one in what.split(", "))
 
     def _unsupported(self, what: str) -> UnsupportedError:
         return UnsupportedError(what, where=str(self.path), why=f"strakes cannot do that on {self.mount.file_system}")

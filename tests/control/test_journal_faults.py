@@ -18,7 +18,6 @@ from strakes.control.knob_journal import (
     KnobJournal,
     directory,
     locked,
-    open_journals,
     read_journal,
 )
 
@@ -98,35 +97,6 @@ def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
     assert refused.value.why == "it has no whole line"
 
 
-def test_a_failed_removal_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    journal = begin(tmp_path)
-
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(os, "unlink", fail)
-    with pytest.raises(StrakesError):
-        journal.close()
-    journal.release()
-
-
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EAGAIN])
-def test_a_lock_refused_with_another_error_number_counts_as_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    begin(tmp_path).release()
-    (state,), _ = open_journals(tmp_path)
-
-    def refuse(_: int, how: int) -> None:
-        if how & fcntl.LOCK_NB:
-            raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    before = open_files()
-    assert KnobJournal.claim(tmp_path, state) is None
-    assert open_files() == before
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "x")])
 def test_an_interrupted_creation_leaks_no_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
@@ -157,21 +127,6 @@ def test_every_line_is_synced_before_the_next_step(
     for number in range(3):
         assert len(durable) == number + 1 and durable[-1] == journal.path.stat().st_size
         journal.note("did", number=1, effective="2")
-    journal.release()
-
-
-def test_other_files_in_the_directory_are_ignored(tmp_path: Path) -> None:
-    begin(tmp_path).release()
-    for name in ("notes.txt", ".hidden.jsonl"):
-        (directory(tmp_path) / name).write_text("no journal\n")
-    states, errors = open_journals(tmp_path)
-    assert len(states) == 1 and errors == ()
-
-
-def test_the_lock_and_the_journal_are_accessible_by_their_user_only(tmp_path: Path) -> None:
-    journal = begin(tmp_path)
-    for path in (tmp_path / "knobs" / "lock", journal.path):
-        assert path.stat().st_mode & 0o7777 == 0o600
     journal.release()
 
 

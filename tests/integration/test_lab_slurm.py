@@ -123,11 +123,14 @@ def test_a_cancelled_job_can_be_resumed_without_repeating_visits(slurm: Hosts) -
         assert time.monotonic() < deadline
         time.sleep(0.1)
     subprocess.run(slurm.words("login", "scancel", "--batch", "--signal=TERM", number), check=True)
-    assert job.wait(timeout=60) == 130
+    job.communicate(timeout=60)
+    assert job.returncode == 130
     assert "--resume" in (slurm.home / f"{number}.out").read_text()
     before = visits(slurm)
     spent_s = sum(visit["elapsed_s"] for visit in before)
-    assert submitted(slurm, *study, f"{1.5 * spent_s + 4:.0f}s", "--resume").wait(timeout=90) == 0
+    again = submitted(slurm, *study, f"{1.5 * spent_s + 4:.0f}s", "--resume")
+    again.communicate(timeout=90)
+    assert again.returncode == 0
     after = visits(slurm)
     assert after[: len(before)] == before and len(after) > len(before)
     measured = [

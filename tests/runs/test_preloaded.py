@@ -1,9 +1,10 @@
-"""Preloaded libraries see the engine's calls to libc and MPI as those of an application; their errors are reported."""
+"""Preloaded libraries see the engine's calls and the placement of its ranks, and their errors are reported."""
 
 from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,10 @@ from runs.test_faults import marked
 from runs.test_mpi import needs_mpi
 from strakes.model.phases import Backend, MetadataPhase, StagePhase, TransferPhase
 from strakes.model.plan import Plan
-from strakes.runs.engine import LocalEngine
+from strakes.runs.engine import Engine, LocalEngine
 from strakes.runs.launch import Launch
 from strakes.runs.mpi import MpiEngine
+from strakes.targets.workspace import Workspace
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -128,3 +130,43 @@ def test_a_plan_that_one_node_refuses_is_refused_and_the_node_is_named(
         assert result.errors[0].where["key"] == "phases[1].cache"
         # The engine accepts further plans.
         assert engine.run(Plan(3, plan.phases[:1]), place, "p2", 60).ended == "ok"
+
+
+PLAN = Plan(2, (TransferPhase("write", "write", "file-per-process", "segmented", 64 * KIB, 256 * KIB),))
+HERE = sorted(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Preload a library into later engines; return the file to which it writes the placement of each rank."""
+    file = tmp_path / "told"
+    monkeypatch.setenv("LD_PRELOAD", str(compiled("placed_writes", tmp_path)))
+    monkeypatch.setenv("PLACED_WRITES", str(file))
+    return file
+
+
+def places(engine: Engine, plan: Plan, folder: Path, told: Path) -> list[str]:
+    """Run the plan; return the allowed processors of each rank, sorted."""
+    told.write_text("")
+    with Workspace.create(folder, "placed") as workspace:
+        result = engine.run(plan, workspace.path, "p", limit_s=60)
+    assert (result.ended, result.errors) == ("ok", ())
+    return sorted(line.split()[0] for line in told.read_text().splitlines())
+
+
+@needs_mpi
+def test_processes_keep_to_their_processors_for_one_plan(told: Path, tmp_path: Path) -> None:
+    ends = [str(HERE[0]), str(HERE[-1])]
+    with MpiEngine(Launch("mpi", 2)) as engine:
+        before = places(engine, PLAN, tmp_path, told)
+        assert places(engine, replace(PLAN, processors=",".join(ends)), tmp_path, told) == sorted(ends)
+        assert places(engine, PLAN, tmp_path, told) == before
+
+
+@needs_mpi
+def test_a_missing_processor_is_refused_by_every_process(tmp_path: Path) -> None:
+    with MpiEngine(Launch("mpi", 2)) as engine, Workspace.create(tmp_path, "placed") as workspace:
+        result = engine.run(replace(PLAN, processors="0,16383"), workspace.path, "p", limit_s=60)
+        assert result.ended == "refused"
+        assert {error.where["key"] for error in result.errors} == {"team.processors"}
+        assert "16383" in result.errors[0].what

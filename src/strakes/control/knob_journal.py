@@ -5,7 +5,6 @@ Every line is on the disk before the change that it announces.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -362,8 +361,6 @@ def _lock(descriptor: int, path: Path, *, wait: bool) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
-        if error.errno in (errno.EACCES, errno.EAGAIN):
-            return False
         raise EnvironmentLacksError(
             "the file system of the store does not support locks",
             where=str(path),

@@ -212,14 +212,6 @@ class SpaceSearched(RunEvent):
 
 
 @dataclass(frozen=True)
-class UsualTimes(RunEvent):
-    """Present duration of each phase of an application, the weights of a search."""
-
-    event = "usual"
-    seconds_per_byte: Mapping[str, float]
-
-
-@dataclass(frozen=True)
 class ConfirmationBegun(RunEvent):
     """Which settings of a search are confirmed by how many fresh runs."""
 

@@ -167,12 +167,9 @@ class Store:
         if not alike:
             what, where = "no run with this directory and these options can be resumed", str(self.root)
             raise BadInputError(what, where=where, remedy=f"Start one without --resume. {_LIST_THEM}")
-        last = alike[-1]
-        if last.status == "running":
-            remedy = "Wait until it ends, or stop it, then resume."
-            raise BadInputError("the run is still in progress", where=last.id, remedy=remedy)
-        remedy = f"See it with: strakes report {last.id}"
-        raise BadInputError("the last such run is complete", where=last.id, remedy=remedy)
+        state = "still in progress" if alike[-1].status == "running" else "complete"
+        remedy = f"Wait until it ends, or see it with: strakes report {alike[-1].id}"
+        raise BadInputError(f"the last such run is {state}", where=alike[-1].id, remedy=remedy)
 
     def _new_directory(self, name: str) -> Path:
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower())[:40].strip("-") or "run"

@@ -17,7 +17,7 @@ from strakes.stats.interval import Estimate
 from strakes.tuning.advise_app import App, app_from_text
 from strakes.tuning.advise_choose import Choice, Chosen, What
 from strakes.tuning.advise_paste import Paste, pastes
-from strakes.tuning.trial import confirmation_of, observed, preparation_of, usual_of
+from strakes.tuning.trial import confirmation_of, observed, preparation_of
 from strakes.tuning.tune_bottleneck import Bottleneck, bottlenecks
 from strakes.tuning.tune_effects import Effects, effects
 from strakes.tuning.tune_offers import (
@@ -203,6 +203,6 @@ def outcome_of(run: Run) -> TuningOutcome:
     options = run.manifest["options"]
     app = app_from_text(options["app"], str(run.manifest["name"]))
     rules = Rules(confidence=float(options["confidence"]))
-    told = observed(app, space, run.visits, usual_of(run))
+    told = observed(app, space, run.visits)
     search = Search(space, int(options["seed"]), rules, told, confirmation_of(run))
     return TuningOutcome(run, app, search, scale)

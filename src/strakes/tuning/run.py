@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from statistics import median
@@ -11,7 +10,7 @@ from statistics import median
 from strakes.base.errors import BadInputError
 from strakes.runs.choice import engine_for
 from strakes.runs.messages import Hello
-from strakes.runs.records import ConfirmationBegun, FactsFound, UsualTimes, Visit
+from strakes.runs.records import ConfirmationBegun, FactsFound, Visit
 from strakes.runs.store import Store, ended_in_order
 from strakes.runs.watchdog import servers_watched
 from strakes.runs.writer import RunWriter
@@ -32,7 +31,7 @@ from strakes.tuning.trial import (
     usual_of,
 )
 from strakes.tuning.tune_offers import narrowed, offers
-from strakes.tuning.tune_plans import TrialSize, has_shares, seconds_per_byte
+from strakes.tuning.tune_plans import TrialSize, has_shares
 from strakes.tuning.tune_search import Rules, Search, Trial
 from strakes.tuning.tune_space import SearchSpace
 from strakes.tuning.tune_words import levels_from, typed
@@ -87,10 +86,9 @@ class _Session:
         # The shares of the stages are of what the look at the target left, half of the budget at least.
         self.began = time.monotonic()
         self.budget_s = max(request.budget_s - (self.began - looked), request.budget_s / 2)
-        self.usual_s: Mapping[str, float] = usual_of(writer.run)
         self.history = Search(space, request.seed, rules, confirmation=confirmation_of(writer.run))
         self.confirmation_kept = self.history.confirmation is not None
-        for observation in observed(request.app, space, self.visits, self.usual_s):
+        for observation in observed(request.app, space, self.visits):
             self.history.tell(observation)
 
     def _prepare(self) -> tuple[SearchSpace, TrialSize, Rules]:
@@ -123,9 +121,10 @@ class _Session:
         while trials := self.history.next_block(self._spent(), self._cost):
             self._remember_confirmation()
             block = self.history.blocks
-            if not self.usual_s and has_shares(self.request.app):
+            app, space = self.request.app, self.bench.space
+            if has_shares(app) and not usual_of(app, space, self.visits):
                 # The default is measured first; its times weight the phases.
-                trials = [Trial(self.bench.space.default, "screen"), *trials]
+                trials = [Trial(space.default, "screen"), *trials]
             for trial in trials:
                 self._say(trial)
                 self._keep(self.bench.run(trial, len(self.visits), block), trial)
@@ -138,11 +137,7 @@ class _Session:
             self.writer.write_cells(self.cells.values())
         self.writer.append_visit(visit)
         self.visits.append(visit)
-        if not self.usual_s and has_shares(self.request.app):
-            self.usual_s = seconds_per_byte(self.request.app, visit)
-            self.writer.append_event(UsualTimes(self.usual_s))
-        (observation,) = observed(self.request.app, self.bench.space, [visit], self.usual_s)
-        self.history.tell(observation)
+        self.history.tell(observed(self.request.app, self.bench.space, self.visits)[-1])
 
     def _remember_confirmation(self) -> None:
         confirmation = self.history.confirmation

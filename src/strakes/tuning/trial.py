@@ -13,13 +13,13 @@ from strakes.control.knob_change import changed, read
 from strakes.model.cell import Cell, Measure
 from strakes.model.portrait import Setting
 from strakes.model.record import from_record
-from strakes.runs.records import ConfirmationBegun, SpaceSearched, UsualTimes, Visit
+from strakes.runs.records import ConfirmationBegun, SpaceSearched, Visit
 from strakes.runs.run import Run
 from strakes.studies.measure_visit import INTERRUPTED, MOST_INTERRUPTED, Site, make_visit, require_end
 from strakes.targets.description import Interruption
 from strakes.targets.target import Target
 from strakes.tuning.advise_app import App
-from strakes.tuning.tune_plans import TrialSize, goodness, layout_of, phase_name, plan_of
+from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of, phase_name, plan_of, seconds_per_byte
 from strakes.tuning.tune_search import Confirmation, Rules, Stage, Trial, TrialResult
 from strakes.tuning.tune_space import Constraint, Factor, SearchSpace
 from strakes.tuning.tune_words import KNOB
@@ -124,8 +124,15 @@ def key_of(space: SearchSpace, trial: Trial) -> str:
     return f"tune/{space.numbers[trial.point]}"
 
 
-def observed(app: App, space: SearchSpace, visits: Sequence[Visit], usual_s: Mapping[str, float]) -> list[TrialResult]:
+def usual_of(app: App, space: SearchSpace, visits: Sequence[Visit]) -> dict[str, float]:
+    """Seconds for a byte of each phase by the default; empty where phases are not weighed or it is not measured yet."""
+    default = [visit for visit in visits if visit.settings == space.settings(space.default) and visit.ended_well]
+    return seconds_per_byte(app, default[0]) if default and has_shares(app) else {}
+
+
+def observed(app: App, space: SearchSpace, visits: Sequence[Visit]) -> list[TrialResult]:
     """Return the history of a search from what the store kept."""
+    usual_s = usual_of(app, space, visits)
     return [TrialResult(_trial_of(visit, space), visit.block, goodness(app, visit, usual_s)) for visit in visits]
 
 
@@ -157,11 +164,6 @@ def preparation_of(run: Run) -> tuple[SearchSpace, TrialSize] | None:
 def not_tried_of(run: Run) -> tuple[str, ...]:
     """Return the settings that could not be tried, with the reasons."""
     return tuple(text for event in run.events_of(SpaceSearched) for text in event.not_tried)
-
-
-def usual_of(run: Run) -> dict[str, float]:
-    """Seconds for a byte of each phase by the default; empty where phases are not weighed."""
-    return next((dict(event.seconds_per_byte) for event in run.events_of(UsualTimes)), {})
 
 
 def confirmation_of(run: Run) -> Confirmation | None:

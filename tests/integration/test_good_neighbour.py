@@ -17,7 +17,7 @@ from strakes.runs.impact import UNLIMITED
 from strakes.runs.records import NeighbourFelt
 from strakes.runs.run import Run
 from strakes.runs.store import Store
-from strakes.studies.neighbour_probe import KINDS
+from strakes.studies.neighbour import KINDS
 
 IOPS = 200
 # One request per rank is in flight, so the last one waits for RANKS / IOPS seconds.

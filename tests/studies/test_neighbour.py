@@ -11,14 +11,13 @@ from strakes.base.errors import EnvironmentLacksError, StoppedForOthersError
 from strakes.runs.engine import LocalEngine
 from strakes.runs.messages import LoggedOperation, Progress
 from strakes.studies import neighbour as module
-from strakes.studies.neighbour import Neighbour, latencies
-from strakes.studies.neighbour_control import SHARES, TOO_MANY
+from strakes.studies.neighbour import SHARES, TOO_MANY, Neighbour, Probe, latencies
 
 LIMIT_S = 0.02
 RUNNING = Progress(0, "write", 1.0, 0, 0, 0)
 
 
-class Made:
+class Made(Probe):
     """A probe with scripted operations."""
 
     def __init__(self) -> None:

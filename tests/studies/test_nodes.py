@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from strakes.base.units import GIB, MIB
-from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase
 from strakes.model.plan import Phase
-from strakes.model.portrait import Finding, SkippedCell
+from strakes.model.portrait import Finding
 from strakes.studies.nodes import NodesStudy
 from strakes.studies.processes_per_node import ProcessesPerNode
 from strakes.studies.writers import Writers
-from studies.world import context, results_of, visits_of
+from studies.world import cells_of, results_of, skipped_of, visits_of
 
 HOSTS = {"n1": 2, "n2": 2, "n3": 2, "n4": 2}
 STUDY = NodesStudy()
@@ -27,7 +26,7 @@ def findings(rate_of_node: float, limit: float, slow: Mapping[str, float] | None
     ``rate_of_node``: bytes per second for each node, up to ``limit`` for all.
     ``slow``: factor of the time by node.
     """
-    cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
+    cells = cells_of(STUDY, nodes=HOSTS, most_ranks=8)
 
     def rates(phase: Phase, ranks: int) -> float:
         return 10_000.0 if isinstance(phase, MetadataPhase) else min(limit, rate_of_node * ranks / 2)
@@ -36,11 +35,7 @@ def findings(rate_of_node: float, limit: float, slow: Mapping[str, float] | None
     for visit in visits:
         for sample in visit["samples"]:
             sample.update(_rows(len(sample["ranks"]), slow or {}))
-    facts: dict[str, Any] = {
-        "remote": True,
-        "memory_bytes": 24 * GIB,
-        "nodes": {"processes": HOSTS},
-    }
+    facts: dict[str, Any] = {"remote": True, "memory_bytes": 24 * GIB, "nodes": {"processes": HOSTS}}
     return {one.id: one for one in STUDY.findings(results_of(cells, visits, facts))}
 
 
@@ -56,17 +51,14 @@ def _rows(ranks: int, slow: Mapping[str, float]) -> dict[str, Any]:
 
 
 def test_a_single_node_is_skipped() -> None:
-    (skipped,) = STUDY.cells(context())
-    assert isinstance(skipped, SkippedCell) and "--hosts" in skipped.reason
+    (skipped,) = skipped_of(STUDY)
+    assert "--hosts" in skipped.reason
 
 
 def test_every_level_has_the_same_number_of_ranks_on_each_node() -> None:
-    cells = [one for one in STUDY.cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
-    assert [(one.settings["nodes"], one.plan.ranks, one.plan.ranks_per_node) for one in cells] == [
-        (1, 2, 2),
-        (2, 4, 2),
-        (4, 8, 2),
-    ]
+    cells = cells_of(STUDY, nodes=HOSTS, most_ranks=8)
+    levels = [(one.settings["nodes"], one.plan.ranks, one.plan.ranks_per_node) for one in cells]
+    assert levels == [(1, 2, 2), (2, 4, 2), (4, 8, 2)]
 
 
 @pytest.mark.parametrize("operation", ["write", "read", "create"])
@@ -80,13 +72,10 @@ def test_no_node_of_equal_nodes_is_called_slow() -> None:
 
 
 def test_processes_of_one_node_do_not_spill_over_to_the_next() -> None:
-    cells = list(ProcessesPerNode().cells(context(nodes=HOSTS, most_ranks=8)))
-    assert [one.plan.ranks for one in cells if isinstance(one, Cell)] == [1, 2]
+    assert [one.plan.ranks for one in cells_of(ProcessesPerNode(), nodes=HOSTS, most_ranks=8)] == [1, 2]
 
 
 def test_writers_are_counted_on_each_node() -> None:
-    cells = [one for one in Writers().cells(context(nodes=HOSTS, most_ranks=8)) if isinstance(one, Cell)]
-    assert {(one.settings["writers"], one.plan.ranks, one.plan.ranks_per_node) for one in cells} == {
-        (1, 8, 2),
-        (2, 8, 2),
-    }
+    cells = cells_of(Writers(), nodes=HOSTS, most_ranks=8)
+    levels = {(one.settings["writers"], one.plan.ranks, one.plan.ranks_per_node) for one in cells}
+    assert levels == {(1, 8, 2), (2, 8, 2)}

@@ -14,7 +14,7 @@ from strakes.base.units import GIB, KIB, MIB
 from strakes.model.plan import Plan
 from strakes.runs.engine import find_engine
 from strakes.studies.measure_directories import grown
-from strakes.studies.neighbour_probe import probe_plan
+from strakes.studies.neighbour import probe_plan
 from strakes.studies.registry import STUDIES
 from strakes.studies.study import Context, Pilot
 from strakes.survey.pilot import pilot_plan, smallest_plan

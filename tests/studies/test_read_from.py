@@ -74,13 +74,6 @@ def test_an_answer_on_reads_from_the_clients_own_cache_says_so() -> None:
     assert answers["write-buffered"].remark == answers["read-O_DIRECT"].remark == ""
 
 
-@pytest.mark.parametrize("file_system", ["xfs", "lustre"])
-def test_other_file_systems_need_no_remark(file_system: str) -> None:
-    facts = {"file_system": file_system, "remote": file_system == "lustre"}
-    answers = answered(TransferSize(), measured(TransferSize(), by_size, facts=facts))
-    assert not any(answer.remark for answer in answers.values())
-
-
 def test_an_answer_from_the_kernels_dentry_cache_says_so() -> None:
     facts = {"file_system": "xfs", "remote": False}
     answers = answered(Overview(), measured(Overview(), lambda phase, ranks: 1e6, facts=facts))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from strakes.model.plan import Phase
-from strakes.model.portrait import SkippedCell
 from strakes.model.results import Results
 from strakes.studies.recovery import RecoveryStudy
-from studies.world import answered, context, measured
+from studies.world import answered, cells_of, measured, skipped_of
 
 
 def one_after_the_other(phase: Phase, ranks: int) -> float:
@@ -34,10 +33,10 @@ def test_the_figure_has_first_median_and_last_client_and_published_times_as_a_re
 
 
 def test_the_requested_number_of_ranks_is_one_of_the_numbers_of_clients() -> None:
-    cells = list(RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", most_ranks=60)))
+    cells = cells_of(RecoveryStudy(), file_system="fuse.ceph-fuse", most_ranks=60)
     assert [cell.settings["clients"] for cell in cells] == [1, 10, 50, 60, 200, 50]
     assert [cell.settings["files"] for cell in cells] == [0, 0, 0, 0, 0, 50_000]
-    of_files = list(RecoveryStudy().cells(context(file_system="fuse.ceph-fuse", files=1000)))
+    of_files = cells_of(RecoveryStudy(), file_system="fuse.ceph-fuse", files=1000)
     assert [cell.settings["files"] for cell in of_files] == [1000] * 4
 
 
@@ -61,8 +60,6 @@ def test_no_data_loss_is_claimed_only_after_enough_drills() -> None:
 
 
 def test_on_a_mount_one_client_is_measured_and_larger_numbers_are_skipped() -> None:
-    one, *others = RecoveryStudy().cells(context())
-    assert not isinstance(one, SkippedCell) and one.plan.ranks == 1
-    assert len(others) == 3 and all(
-        isinstance(other, SkippedCell) and "a client is a mount" in other.reason for other in others
-    )
+    (one,), others = cells_of(RecoveryStudy()), skipped_of(RecoveryStudy())
+    assert one.plan.ranks == 1
+    assert len(others) == 3 and all("a client is a mount" in other.reason for other in others)

@@ -24,8 +24,6 @@ from strakes.studies.namespace_scaling import NamespaceScaling
 from strakes.studies.open_close import OpenClose
 from strakes.studies.population import Population
 from strakes.studies.restart_dump import RestartDump
-from strakes.studies.small_files import SmallFiles
-from strakes.studies.stream import Stream
 from strakes.studies.study import Study
 from strakes.studies.target_baseline import TargetBaseline
 from strakes.studies.writers import Writers
@@ -36,7 +34,7 @@ from strakes.targets.lustre_lfs import ClientName
 from strakes.targets.lustre_servers import client_counters
 from strakes.targets.lustre_target import layout_kinds
 from strakes.targets.lustre_tool import Answers
-from studies.world import PARTS, answered, context, results_of, visits_of
+from studies.world import PARTS, answered, cells_of, context, results_of, skipped_of, visits_of
 
 RECORDINGS = Path(__file__).parents[1] / "targets" / "lustre" / "recordings"
 ServerCounts = Callable[[Cell], Mapping[str, Mapping[str, float]]]
@@ -53,7 +51,7 @@ def measured_by_cell(
     **changes: Any,
 ) -> Results:
     """Return the results of a study whose rates are multiplied by ``rate(cell, block)``."""
-    cells = [one for one in study.cells(context(**changes)) if isinstance(one, Cell)]
+    cells = cells_of(study, **changes)
     visits = []
     for number, cell in enumerate(cells):
         for visit in visits_of([cell], lambda phase, ranks: 1.0, blocks, noise, seed=1000 * seed + number):
@@ -96,24 +94,13 @@ def scaled(results: Results, factors: Mapping[str, float]) -> Results:
     return replace(results, measured=tuple(measured))
 
 
-@pytest.mark.parametrize(
-    ("factors", "said"),
-    [({"write": 0.33}, "write 0.33 ["), ({"write": 0.33, "read": 2.0}, "write 0.33 [")],
-)
-def test_a_target_that_is_slow_at_one_operation_only_is_named(factors: dict[str, float], said: str) -> None:
+@pytest.mark.parametrize("factors", [{"write": 0.33}, {"write": 0.33, "read": 2.0}])
+def test_a_target_that_is_slow_at_one_operation_only_is_named(factors: dict[str, float]) -> None:
     study = TargetBaseline()
     findings = found(study, scaled(measured_by_cell(study, lambda cell, block: 1e8, noise=0.001), factors))
-    assert {identifier for identifier, one in findings.items() if one.verdict == "does-not"} == {
-        "target-baseline-data-osd.1"
-    }
-    assert said in findings["target-baseline-data-osd.1"].statement
-
-
-def test_a_comparison_keeps_the_name_of_each_target() -> None:
-    study = Against(TargetBaseline())
-    results = measured_by_cell(study, lambda cell, block: 1e8)
-    titles = [question.title for question in study.questions(results)]
-    assert any("mds.1" in title for title in titles) and any("osd.2" in title for title in titles)
+    slow = [identifier for identifier, one in findings.items() if one.verdict == "does-not"]
+    assert slow == ["target-baseline-data-osd.1"]
+    assert "write 0.33 [" in findings["target-baseline-data-osd.1"].statement
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.2])
@@ -133,18 +120,15 @@ def test_targets_that_cannot_be_measured_separately_have_a_reason() -> None:
 
 def test_a_single_target_is_not_measured_because_there_is_no_other() -> None:
     alone = replace(PARTS, metadata_targets=PARTS.metadata_targets[:1])
-    cells = list(TargetBaseline().cells(context(description=alone)))
-    assert [one.settings for one in cells if isinstance(one, SkippedCell)] == [{"kind": "metadata"}]
-    assert {cell.settings["kind"] for cell in cells if isinstance(cell, Cell)} == {"data"}
+    assert [one.settings for one in skipped_of(TargetBaseline(), description=alone)] == [{"kind": "metadata"}]
+    assert {cell.settings["kind"] for cell in cells_of(TargetBaseline(), description=alone)} == {"data"}
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 def test_namespace_scaling_uses_the_requested_number_of_ranks(ranks: int) -> None:
-    cells = list(NamespaceScaling().cells(context(most_ranks=ranks)))
-    measured = [cell for cell in cells if isinstance(cell, Cell)]
+    measured, skipped = cells_of(NamespaceScaling(), most_ranks=ranks), skipped_of(NamespaceScaling(), most_ranks=ranks)
     assert {cell.plan.ranks for cell in measured} == {ranks}
     assert {cell.settings["metadata_targets"] for cell in measured} == set(range(1, min(ranks, 3) + 1))
-    skipped = [cell for cell in cells if isinstance(cell, SkippedCell)]
     assert {cell.settings["metadata_targets"] for cell in skipped} == set(range(ranks + 1, 4))
 
 
@@ -180,7 +164,7 @@ def test_the_draw_of_a_hash_is_part_of_the_scatter() -> None:
     placement = answered(study, measured_by_cell(study, rate))["placement"]
     assert placement.chosen == "by hand" and placement.against.low < 1.6 < placement.against.high
     assert placement.against.high / placement.against.low > 1.1
-    cells = [cell for cell in study.cells(context()) if isinstance(cell, Cell)]
+    cells = cells_of(study)
     automatic = [cell.place for cell in cells if cell.settings["placement"] == "automatic"]
     assert automatic and all(place.name_in(1) != place.name_in(2) for place in automatic)
 
@@ -222,12 +206,18 @@ def test_without_counters_of_servers_the_split_is_that_of_the_clients_requests()
     assert "labfs-MDT0000 33%, labfs-MDT0001 67% of " in statement
 
 
-def test_without_any_counters_the_split_is_unknown_and_names_the_option() -> None:
+@pytest.mark.parametrize(
+    "counted",
+    [
+        {"client": {"client.md.create": 100.0}, "labfs-MDT0000": {"client.data.read_bytes": 0.0}},
+        # Fewer targets than were used.
+        {"labfs-MDT0000": {"md.create": 300.0}, "labfs-MDT0001": {"md.create": 5.0}},
+    ],
+)
+def test_without_counters_of_all_targets_the_split_is_unknown(counted: dict[str, dict[str, float]]) -> None:
     study = NamespaceScaling()
-    counted = {"client": {"client.md.create": 100.0}, "labfs-MDT0000": {"client.data.read_bytes": 0.0}}
-    finding = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))[
-        "namespace-scaling-served-manual"
-    ]
+    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))
+    finding = findings["namespace-scaling-served-manual"]
     assert finding.verdict == "unknown" and "--servers" in finding.needs
 
 
@@ -255,13 +245,6 @@ def test_a_target_without_counters_of_its_server_gives_no_false_split(asked: dic
             assert finding.verdict == "unknown" and "no counters of labfs-MDT0001, labfs-MDT000a" in finding.statement
 
 
-def test_counters_of_fewer_targets_than_were_used_give_no_split() -> None:
-    study = NamespaceScaling()
-    counted = {"labfs-MDT0000": {"md.create": 300.0}, "labfs-MDT0001": {"md.create": 5.0}}
-    findings = found(study, measured_by_cell(study, scaling(1.0), servers=lambda cell: counted))
-    assert findings["namespace-scaling-served-manual"].verdict == "unknown"
-
-
 def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split() -> None:
     study = NamespaceScaling()
     calls: dict[str, int] = {}
@@ -276,9 +259,7 @@ def test_runs_in_which_a_server_was_silent_are_left_out_of_the_split() -> None:
 
 
 def test_every_rank_gets_a_directory_on_its_target() -> None:
-    cells = {
-        cell.key: cell for cell in NamespaceScaling().cells(context(file_system="lustre")) if isinstance(cell, Cell)
-    }
+    cells = {cell.key: cell for cell in cells_of(NamespaceScaling(), file_system="lustre")}
     placed = cells["namespace-scaling/manual/3"].place
     assert [placed.entries[f"items.{rank}.tree"].metadata_targets for rank in range(6)] == [(0,), (1,), (2,)] * 2
     automatic = cells["namespace-scaling/automatic/2"].place.placement
@@ -299,19 +280,13 @@ def test_the_bend_of_a_population_is_found_where_it_is() -> None:
     assert "times as fast as they were created" in findings["population-clean-up"].statement
 
 
-def test_the_memory_of_the_servers_is_marked_on_the_axis_of_the_population() -> None:
+def test_the_memory_of_the_servers_is_compared_at_both_ends_of_the_population() -> None:
     def servers(cell: Cell) -> Mapping[str, Mapping[str, float]]:
-        return {
-            "mds.0": {"now.memory_bytes": 1e9 + 10 * float(cell.settings["files"])},
-            "osd.0": {"data.read_bytes": 1.0},
-        }
+        memory_bytes = 1e9 + 10 * float(cell.settings["files"])
+        return {"mds.0": {"now.memory_bytes": memory_bytes}, "osd.0": {"data.read_bytes": 1.0}}
 
     study = Population()
     results = measured_by_cell(study, lambda cell, block: 1000.0, blocks=5, servers=servers)
-    memory = next(figure for figure in study.figures(results) if figure.title.endswith("memory"))
-    rates = study.figures(results)[0]
-    assert [line.name for line in memory.series] == ["available on this node", "used by the metadata servers"]
-    assert [point.x for point in memory.series[1].points] == [point.x for point in rates.series[0].points]
     assert "at the beginning" in found(study, results)["population-servers-memory"].statement
 
 
@@ -323,18 +298,20 @@ def test_a_steady_population_has_no_bend_and_an_unmeasured_clean_up_is_unknown()
 
 
 def test_a_population_grows_to_the_requested_number_or_says_what_fits() -> None:
-    cells = [one for one in Population().cells(context(files=60_000)) if isinstance(one, Cell)]
+    cells = cells_of(Population(), files=60_000)
     assert cells[-1].settings["files"] == 60_000
-    fits = list(Population().cells(context(files=10_000_000, max_items=100_000)))
-    assert any(isinstance(one, SkippedCell) and "there is space for" in one.reason for one in fits)
+    (skipped,) = skipped_of(Population(), files=10_000_000, max_items=100_000)
+    assert "there is space for" in skipped.reason
 
 
 def test_clients_that_queue_are_described_by_the_law() -> None:
     law = Law(1000.0, 0.1, 0.002)
     study = ClientScaling()
-    results = measured_by_cell(
-        study, lambda cell, block: law.rate(float(cell.settings["clients"])), noise=0.01, full=True
-    )
+
+    def rate(cell: Cell, block: int) -> float:
+        return law.rate(float(cell.settings["clients"]))
+
+    results = measured_by_cell(study, rate, noise=0.01, full=True)
     findings = found(study, results)
     contention = findings["client-scaling-contention"].interval
     assert contention is not None and contention.low <= 0.1 <= contention.high
@@ -342,12 +319,6 @@ def test_clients_that_queue_are_described_by_the_law() -> None:
     assert findings["client-scaling-need"].verdict == "inconclusive", "what was extrapolated is never a fact"
     labels = [reference.label for figure in study.figures(results) for reference in figure.references]
     assert "scalability law, fitted" in labels
-
-
-def test_published_values_of_s3_are_separate_points_in_the_figures() -> None:
-    for study in (Stream(), SmallFiles(), Population()):
-        figure = study.figures(measured_by_cell(study, lambda cell, block: 1e6))[0]
-        assert all(reference.label.startswith("S3, published") and reference.points for reference in figure.references)
 
 
 def test_a_second_file_system_is_compared_block_by_block() -> None:
@@ -397,11 +368,8 @@ def test_few_writers_are_recommended_where_they_are_faster() -> None:
 
 def test_a_restart_dump_has_a_speed_up_with_its_interval() -> None:
     def rate(cell: Cell, block: int) -> float:
-        return (
-            1e8
-            * (1.5 if cell.settings["writers"] == 2 else 1.0)
-            * (2.0 if cell.settings.get("stripe_count") == 4 else 1.0)
-        )
+        few, striped = cell.settings["writers"] == 2, cell.settings.get("stripe_count") == 4
+        return 1e8 * (1.5 if few else 1.0) * (2.0 if striped else 1.0)
 
     study = RestartDump()
     results = measured_by_cell(study, rate, noise=0.01)
@@ -412,8 +380,8 @@ def test_a_restart_dump_has_a_speed_up_with_its_interval() -> None:
 
 
 def test_without_layouts_a_restart_dump_gives_the_reason() -> None:
-    cells = list(RestartDump().cells(context(striping=None, no_striping="no way to set layouts")))
-    assert [one.reason for one in cells if isinstance(one, SkippedCell)] == ["no way to set layouts"]
+    (skipped,) = skipped_of(RestartDump(), striping=None, no_striping="no way to set layouts")
+    assert skipped.reason == "no way to set layouts"
 
 
 def test_kinds_of_layouts_are_compared_with_one_stripe_with_the_options_to_use() -> None:
@@ -427,9 +395,7 @@ def test_kinds_of_layouts_are_compared_with_one_stripe_with_the_options_to_use()
     faster = answered(study, measured_by_cell(study, rate, striping=striping))["small-write"]
     assert (faster.chosen, faster.grade) == ("data on metadata target (-E 1M -L mdt -E -1 -c 1)", "sure")
     assert 1.8 < faster.against.low < faster.against.high < 2.2
-    cells = {
-        cell.settings["layout"]: cell for cell in study.cells(context(striping=striping)) if isinstance(cell, Cell)
-    }
+    cells = {cell.settings["layout"]: cell for cell in cells_of(study, striping=striping)}
     assert cells["pool flash"].layout == Layout(stripe_count=-1, pool="flash")
     assert list(cells)[:2] == ["one stripe", "every target"] and len(cells) == 6
     (skipped,) = study.cells(context(striping=None, no_striping="only root may"))

@@ -11,6 +11,7 @@ from strakes.model.answers import Answer
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase, SmallFilesPhase, StreamPhase, TransferPhase
 from strakes.model.plan import Phase
+from strakes.model.portrait import SkippedCell
 from strakes.model.record import from_record
 from strakes.model.results import Results
 from strakes.runs.records import Visit
@@ -56,20 +57,26 @@ def context(**changes: Any) -> Context:
     return Context(**{**facts, **changes})
 
 
+def cells_of(study: Study, **changes: Any) -> list[Cell]:
+    return [one for one in study.cells(context(**NEEDS.get(study.name, {}) | changes)) if isinstance(one, Cell)]
+
+
+def skipped_of(study: Study, **changes: Any) -> list[SkippedCell]:
+    return [one for one in study.cells(context(**changes)) if isinstance(one, SkippedCell)]
+
+
 def sample(phase: Phase, ranks: int, rate: float) -> dict[str, Any]:
     """Return the engine's sample message for a phase at a rate, with the keys that results need."""
     moves = isinstance(phase, TransferPhase | StreamPhase)
     if isinstance(phase, TransferPhase):
         amount = phase.block_bytes * phase.segments * ranks
         operations = amount // phase.transfer_bytes
-        elapsed_s = amount / rate
     elif isinstance(phase, StreamPhase):
         amount, operations = phase.block_bytes * phase.count * ranks, phase.count * ranks
-        elapsed_s = amount / rate
     else:
         # The number of operations of a small-files phase depends on its pool; 100 for each rank will do.
         amount = operations = phase.operations(ranks) or 100 * ranks
-        elapsed_s = operations / rate
+    elapsed_s = amount / rate
     return {
         "name": phase.name,
         "kind": phase.kind,
@@ -101,7 +108,7 @@ def measured(
     **changes: Any,
 ) -> Results:
     """Return the results of a study on the simulated file system, with every cell in every block."""
-    cells = [one for one in study.cells(context(**NEEDS.get(study.name, {}), **changes)) if isinstance(one, Cell)]
+    cells = cells_of(study, **changes)
     return results_of(cells, visits_of(cells, rates, blocks, noise), facts)
 
 
@@ -144,12 +151,7 @@ def stored(records: Sequence[Mapping[str, Any]]) -> list[Visit]:
 def results_of(
     cells: Sequence[Cell], visits: Sequence[Mapping[str, Any]], facts: Mapping[str, Any] | None = None
 ) -> Results:
-    return collect(
-        cells,
-        stored(visits),
-        0.9,
-        facts or {"remote": False, "memory_bytes": 24 * GIB},
-    )
+    return collect(cells, stored(visits), 0.9, facts or {"remote": False, "memory_bytes": 24 * GIB})
 
 
 def flat(phase: Phase, ranks: int) -> float:

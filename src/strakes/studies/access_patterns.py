@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from strakes.base.language import gettext, ngettext
 from strakes.base.units import KIB, MIB, format_bytes
@@ -18,8 +19,6 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 
 _SIZES = (KIB, 4 * KIB, 64 * KIB, MIB, 4 * MIB)
 _CLIENTS = (1, 2, 4, 8, 16, 40)
-# S5's clients wrote and read 32 objects each.
-_OBJECTS = 32
 _PATTERNS = ("SFWA", "MFWA", "SFSA", "SFSA strided")
 # S5 repeated to 10 % relative error, whole reads of one file to 5 %; ratios within that count as equal.
 _SAME, _SAME_WHOLE = (1 / 1.1, 1.1), (1 / 1.05, 1.05)
@@ -71,7 +70,7 @@ class AccessPatterns(Study):
                     yield self.skipped(reason, pattern=pattern, transfer_bytes=size)
         # Every client moves the amount that fits with the most clients, so that only their number varies.
         each = context.amount_bytes(_CLIENTS[-1])
-        size = max(4 * KIB, each // _OBJECTS)
+        size = max(4 * KIB, each // 32)  # S5's clients wrote and read 32 objects each
         for clients in _CLIENTS:
             for pattern in _PATTERNS[1:]:
                 yield self._cell(context, pattern, size, each, clients, "clients")
@@ -166,12 +165,12 @@ class AccessPatterns(Study):
         down = {"first": format_bytes(coarse), "second": format_bytes(fine)}
         up = {"first": format_bytes(fine), "second": format_bytes(coarse)}
 
-        def size(pattern: str, level: float, operation: str = "read") -> Measured | None:
-            return next(iter(_pick(results, "requests", pattern, operation, level)), None)
+        def size(pattern: str, level: float, operation: str = "read", axis: str = "requests") -> Measured | None:
+            return next(iter(_pick(results, axis, pattern, operation, level)), None)
 
-        def count(pattern: str, level: float, operation: str = "read") -> Measured | None:
-            return next(iter(_pick(results, "clients", pattern, operation, level)), None)
+        count = partial(size, axis="clients")
 
+        both = size("MFWA", coarse), size("MFWA", coarse, "write")
         stated: Mapping[str, Sequence[tuple[str, Measured | None, Measured | None, tuple[float, float]]]] = {
             "whole reads of one shared file do not depend on the block size": [
                 (gettext("{first} to {second}", **down), size("SFWA", coarse), size("SFWA", fine), _SAME_WHOLE)
@@ -190,18 +189,11 @@ class AccessPatterns(Study):
                 for each in _BOTH
             ],
             "strided access to a shared file is the slower the finer, contiguous segments are not": [
-                (
-                    gettext("strided, {first} to {second}", **up),
-                    size("SFSA strided", fine),
-                    size("SFSA strided", coarse),
-                    _SLOWER,
-                ),
-                (
-                    gettext("contiguous, {first} to {second}", **up),
-                    size("SFSA", fine),
-                    size("SFSA", coarse),
-                    _SAME,
-                ),
+                (gettext(message, **up), size(pattern, fine), size(pattern, coarse), bounds)
+                for message, pattern, bounds in (
+                    ("strided, {first} to {second}", "SFSA strided", _SLOWER),
+                    ("contiguous, {first} to {second}", "SFSA", _SAME),
+                )
             ],
             "contiguous segments of a shared file are read faster than a file per client (S5: by about 20 %)": [
                 (gettext("shared to own"), size("SFSA", coarse), size("MFWA", coarse), _FASTER)
@@ -221,12 +213,7 @@ class AccessPatterns(Study):
                 ),
             ],
             "reads are faster than writes (S5: by about 20 %)": [
-                (
-                    gettext("reads to writes, a file per client"),
-                    size("MFWA", coarse),
-                    size("MFWA", coarse, "write"),
-                    _FASTER,
-                )
+                (gettext("reads to writes, a file per client"), *both, _FASTER),
             ],
         }
         return [

@@ -21,7 +21,7 @@ from strakes.studies.study import Context
 from strakes.targets.mountinfo import own_cache
 
 # A page cache counts as dropped if it holds at most this share of the files.
-_HARDLY = 0.05
+_DROPPED_SHARE = 0.05
 
 
 def bandwidths(*phases: str) -> tuple[Measure, ...]:
@@ -169,13 +169,13 @@ def read_from(cell: Measured, facts: Mapping[str, Any]) -> str:
     if not read or not all(cache.method == "cachestat" for cache in caches):
         return gettext("possibly from a cache")
     resident = sum(cache.resident_before_bytes for cache in caches)
-    return gettext("after cache drop" if resident <= _HARDLY * read else "partly from this node's cache")
+    return gettext("after cache drop" if resident <= _DROPPED_SHARE * read else "partly from this node's cache")
 
 
 # An operation that takes less than this did not reach a server.
 _ROUND_TRIP_S = 10e-6
 # Reads count as cached if the servers sent less than this share of the data.
-_FROM_SERVERS = 0.5
+_SERVED_SHARE = 0.5
 # Operations on names that earlier phases of the same plan created.
 _ON_NAMES = ("file-stat", "dir-stat", "file-open-close", "file-getxattr", "read 4 KiB", "open and close")
 # One request returns many directory entries, so the time per entry does not show whether a server answered.
@@ -215,7 +215,7 @@ def from_own_cache(cell: Measured, facts: Mapping[str, Any]) -> bool:
         and (sent := [counts["data.read_bytes"] for counts in seen.servers.values() if "data.read_bytes" in counts])
     ]
     if shares:
-        return median(shares) < _FROM_SERVERS
+        return median(shares) < _SERVED_SHARE
     return cell.settings.get("io") != "direct" and bool(own_cache(str(facts.get("file_system", ""))))
 
 

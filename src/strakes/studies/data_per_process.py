@@ -19,7 +19,7 @@ from strakes.studies.study import BANDWIDTH, Cells, Context, Study
 _LEVELS = (256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB)
 _TRANSFER = 256 * KIB
 # Reads count as uncached if the page cache held less than this share of the data.
-_OUT_OF_CACHE = 0.5
+_CACHED_SHARE = 0.5
 
 
 class DataPerProcess(Study):
@@ -97,7 +97,7 @@ class DataPerProcess(Study):
             for cell in cached
             if (share := _resident_share(cell)) is not None
         ]
-        left = next((index for index, (_, share) in enumerate(shares) if share < _OUT_OF_CACHE), None)
+        left = next((index for index, (_, share) in enumerate(shares) if share < _CACHED_SHARE), None)
         if left is None:
             memory = format_bytes(2 * float(results.facts.get("memory_bytes", 0)))
             needs = gettext("a study with more than {memory} of data (S3 asks for twice the memory)", memory=memory)

@@ -27,13 +27,7 @@ class ImportedResults(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures of the imported rates, one in B/s and one in op/s."""
-        names = (
-            gettext("bandwidth"),
-            gettext("Imported figures: bandwidth"),
-            gettext("operations per second"),
-            gettext("Imported figures: operations per second"),
-        )
-        return self.of_phases(results, gettext("operation"), names, lambda cell: cell.id.rsplit(":", 1)[0])
+        return self.of_phases(results, gettext("operation"), lambda cell: cell.id.rsplit(":", 1)[0])
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the statements of the other tool as findings."""

@@ -22,7 +22,7 @@ from strakes.targets.target import Target
 
 # Name of a file that keeps a directory from being empty.
 _NEVER_EMPTY = "stays"
-# Placements made at once. Each takes several calls that mostly wait, and more would be a load of their own.
+# Placements made at once. Each takes several calls that mostly wait. Doubled, they are twice the load.
 _AT_ONCE = 4
 
 

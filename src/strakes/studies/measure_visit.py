@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError, MeasurementError, StrakesError
 from strakes.base.interrupts import interrupts_deferred
@@ -27,25 +26,24 @@ from strakes.targets.workspace import Workspace
 
 # End of a visit during which servers were unavailable; it is repeated.
 INTERRUPTED = "interrupted"
+# Doubled, a service that fails over again and again is reported after six visits.
 MOST_INTERRUPTED = 3
 # The engine's reason for refusing a plan that contradicts itself.
 _CONTRADICTION = "the request breaks the contract"
 # The engine's reason for refusing a plan that needs another machine.
 _NODE_LACKS = "this node cannot do what the plan asks for; others may"
-# The engine's message, and the load per processor above which the machine is blamed for a slow plan.
+# The engine's message.
 _OVER_LIMIT = "the plan took longer than its limit"
+# Load per processor above which the machine is blamed for a slow plan. Doubled, a machine with five waiting processes
+# for each processor is not blamed.
 _OVERLOAD = 3.0
 _HANGS = (
     "The file system does not answer: check its servers, and measure again when they serve. --resume continues the run."
 )
 
 
-class RunPlan(Protocol):
-    """Runs a plan in ``workspace/name`` for studies that do more than hand it to the engine."""
-
-    def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
-        """Run ``plan`` and return its result."""
-        ...
+# Runs a plan in ``workspace/name``, at most ``limit_s``, for studies that do more than hand it to the engine.
+RunPlan = Callable[[Engine, Plan, Path, str, float], PlanResult]
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,6 @@ class TargetWatch:
     def begin(self, *, needed: bool = False) -> None:
         """Read the counters before a visit; with ``needed`` also if that exceeds the share of the time."""
         self._before, self._lost = None, ()
-        self._observe_before(needed=needed)
-
-    def _observe_before(self, *, needed: bool) -> None:
         dear = self._spent_s > _SHARE * max(1.0, time.monotonic() - self._began)
         if not self._counts or (dear and not needed):
             return
@@ -69,9 +66,15 @@ class TargetWatch:
 
     def interruptions(self, began_unix_s: float, ended_unix_s: float) -> tuple[Interruption, ...]:
         """Return when servers were unavailable to this client, from the file system's records or its counters."""
+        remembered: list[Interruption] = []
+        # If the query is slow, ask only after a loss or a much longer visit.
+        if self._lost or self._recall_s <= _SHARE * (ended_unix_s - began_unix_s):
+            began = time.monotonic()
+            remembered += self._target.interruptions()
+            self._recall_s = time.monotonic() - began
         remembered = [
             interruption
-            for interruption in self._remembered(ended_unix_s - began_unix_s)
+            for interruption in remembered
             if (interruption.or_earlier or interruption.began_unix_s < ended_unix_s + _WHOLE_SECONDS_S)
             and (interruption.ended_unix_s or ended_unix_s) > began_unix_s - _WHOLE_SECONDS_S
         ]
@@ -85,15 +88,6 @@ class TargetWatch:
             if name not in known
         ]
         return (*with_counts, *others)
-
-    def _remembered(self, took_s: float) -> tuple[Interruption, ...]:
-        """Ask the file system for interruptions; if that is slow, only after a loss or a much longer visit."""
-        if not self._lost and self._recall_s > _SHARE * took_s:
-            return ()
-        began = time.monotonic()
-        remembered = self._target.interruptions()
-        self._recall_s = time.monotonic() - began
-        return remembered
 
     def _look(self) -> Observation:
         began = time.monotonic()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from strakes.base.language import gettext, ngettext
 from strakes.base.units import KIB
 from strakes.model.answers import Question
 from strakes.model.cell import Cell, Measure, Metric
-from strakes.model.phases import MetadataOperation, MetadataPhase, Stop
+from strakes.model.phases import AMOUNT, MetadataOperation, MetadataPhase, Stop
 from strakes.model.portrait import Figure, Finding, Headline, Series, Setting
 from strakes.model.results import Measured, Results
 from strakes.stats.interval import smallest_runs
@@ -22,8 +23,9 @@ _SMALL_FILE = 4 * KIB
 _SYNCED = "create, synchronised"
 _CHURNED = "file-create, churned"
 _LEAST_BUSY_PERCENT = 1.0
-_MOST_SYNCED = 5000
-# With more levels of ranks than this, a further figure has the ranks on its axis.
+_MOST_SYNCED_FILES = 5000
+# With more levels of ranks than this, a further figure has the ranks on its axis. Doubled, the first figure can have
+# ten lines.
 _FEW_LEVELS = 2
 # In execution order.
 OPERATIONS: tuple[MetadataOperation, ...] = (
@@ -75,27 +77,25 @@ class MetadataOps(Study):
         """Return a cell: all operations with --full, else mdtest's six (most ranks, own directories) or three."""
         operations = OPERATIONS if context.full else SIX if most else _COMPARED
         items, stop = context.items(ranks), context.stonewall()
-        phases = [MetadataPhase(operation, operation, where, items, stop=stop) for operation in operations]
-        # Some file systems create files slowly after the same number of files has been removed. The time limit is
-        # shorter, because on a slow file system the earlier phases have already used theirs.
-        again: tuple[MetadataOperation, ...] = ("file-create", "file-remove") if most else ()
-        shorter = Stop("stonewall", round(context.phase_s, 3))
-        phases += [
-            MetadataPhase(f"churned-{what.removeprefix('file-')}", what, where, items, files="churned", stop=shorter)
-            for what in again
+        # All files are removed, because the engine creates a set again only if none of it is left.
+        removal = AMOUNT if most else stop
+        phases = [
+            MetadataPhase(each, each, where, items, stop=removal if each == "file-remove" else stop)
+            for each in operations
         ]
+        if most:
+            # Some file systems create files slowly in a directory from which as many were removed. The time limit is
+            # shorter, because on a slow file system the earlier phases have already used theirs.
+            shorter = Stop("stonewall", round(context.phase_s, 3))
+            phases.append(MetadataPhase("churned-create", "file-create", where, items, stop=shorter))
         if context.full:
             small = max(8, min(items // 2, context.max_bytes // (2 * _SMALL_FILE * ranks)))
-            kinds: tuple[tuple[str, MetadataOperation], ...] = (
-                ("small-create", "file-create"),
-                ("small-read", "file-read"),
+            create = MetadataPhase(
+                "small-create", "file-create", where, small, files="small", file_bytes=_SMALL_FILE, stop=stop
             )
-            phases += [
-                MetadataPhase(name, kind, where, small, files="small", file_bytes=_SMALL_FILE, stop=stop)
-                for name, kind in kinds
-            ]
+            phases += [create, replace(create, name="small-read", operation="file-read")]
             # Like a metadata server that commits each change to its device before it replies.
-            synced = min(items, _MOST_SYNCED)
+            synced = min(items, _MOST_SYNCED_FILES)
             phases.append(
                 MetadataPhase("synced-create", "file-create", where, synced, files="synced", fsync=True, stop=stop)
             )
@@ -104,14 +104,13 @@ class MetadataOps(Study):
             Measure(phase.name, metric, {"operation": _TITLES.get(phase.name, phase.name)})
             for metric in metrics
             for phase in phases
-            if phase.name != "churned-remove"
         ]
         settings: dict[str, Setting] = {"ranks": ranks, "directory": where}
         priority = 1 if context.full or ranks == context.team else 3
         return self.cell(context, f"{where}/{ranks}", settings, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return the rate of each operation, the rates by ranks and the device utilisation, with S2's results."""
+        """Return the rate of each operation and the rates by ranks, with S2's results."""
         levels = results.levels("ranks")
         # The levels in between are in the figure by ranks.
         shown = dict.fromkeys((*levels[:1], *levels[-1:])) if len(levels) > _FEW_LEVELS else levels
@@ -127,7 +126,7 @@ class MetadataOps(Study):
         x, y = gettext("operation"), (gettext("operations per second"), "op/s")
         drawn = [line for line in drawn if line.points]
         first = self.figure(drawn, (x, "", "category"), y, self.published(theirs))
-        return [first, *self._over_scale(results), *self._devices(results)]
+        return [first, *self._over_scale(results)]
 
     def _over_scale(self, results: Results) -> list[Figure]:
         """Return the rate of mdtest's six operations by number of ranks, as in S2's figures 5 to 8."""
@@ -141,33 +140,6 @@ class MetadataOps(Study):
                 (gettext("operations per second"), "op/s"),
                 title=gettext("Metadata operations over scale"),
                 question=gettext("How do the rates of mdtest's six operations grow with the number of ranks?"),
-            )
-        ]
-
-    def _devices(self, results: Results) -> list[Figure]:
-        """Return the utilisation of the busiest device of this node, with S2's for reference."""
-        levels = results.levels("ranks")
-        drawn = [
-            _in_order(ngettext("{count} rank", "{count} ranks", int(ranks)), _busy_cells(results, ranks))
-            for ranks in dict.fromkeys((*levels[:1], *levels[-1:]))
-        ]
-        drawn = [line for line in drawn if line.points]
-        if not drawn:
-            return []
-        ssd = gettext("S2: about 20 % busy throughout: 8 SATA SSDs in RAID 10")
-        disks = gettext("S2: about 100 % busy throughout: 10 near-line SAS disks in RAID 10")
-        theirs = (
-            self.published(text, what=what, points=[(gettext(operation), busy) for operation in SIX])
-            for busy, text, what in ((20.0, ssd, "SSD"), (100.0, disks, gettext("disks")))
-        )
-        return [
-            self.figure(
-                drawn,
-                (gettext("operation"), "", "category"),
-                (_which_device(results), "%"),
-                *theirs,
-                title=gettext("Metadata operations: device utilisation"),
-                question=gettext("Is the device the limit?"),
             )
         ]
 

@@ -25,7 +25,7 @@ Way = Literal["manual", "automatic"]
 _LABELS: Mapping[Way, str] = {"manual": "by hand", "automatic": "automatic"}
 # Settings within a tenth of each other count as alike. If hashing unbalances the targets by more than that, the finding
 # states the number of directories that would reduce it.
-_BALANCED = 0.1
+_BALANCED_SHARE = 0.1
 # Findings on the requests of each metadata target. Unknown: by whether targets without counters are known.
 _SERVED = "Requests served, {placement} placement over {targets} metadata targets: {shares} of {requests}"
 _SENT = "Requests that this node sent, {placement} placement over {targets} metadata targets: {shares} of {requests}"
@@ -35,7 +35,7 @@ _UNKNOWN = {
     False: "The requests served by each metadata target are unknown ({placement} placement over {targets}).",
 }
 # The client's cache answered some operations if the targets served fewer requests than this share of them.
-_ALL_SERVED = 0.9
+_ALL_SERVED_SHARE = 0.9
 
 
 class NamespaceScaling(Study):
@@ -191,7 +191,7 @@ class NamespaceScaling(Study):
             message = "{told} (counted in {counted} of {runs} runs; no counters of all targets in the others)"
             text = gettext(message, told=text, counted=len(by_run), runs=len(counted))
         done = sum(seen.sample.operations for cell in cells for seen in cell.observations if _run(seen) in by_run)
-        if total < _ALL_SERVED * done:
+        if total < _ALL_SERVED_SHARE * done:
             message = "{told}, for {operations} operations; the client's cache answered the rest"
             text = gettext(message, told=text, operations=f"{done:,}")
         busiest = sorted(max(counts.values()) / sum(counts.values()) for counts in by_run.values())
@@ -224,7 +224,7 @@ class NamespaceScaling(Study):
 def _imbalance(directories: int, targets: int) -> str:
     """Return a sentence on the expected imbalance of hashing this number of directories; empty if it is below 10 %."""
     load = busiest_load(directories, targets)
-    if load <= 1 + _BALANCED:
+    if load <= 1 + _BALANCED_SHARE:
         return ""
     return gettext(
         "A hash of {directories} directories is expected to give the busiest {share}, which limits the rate to {limit} "
@@ -232,8 +232,8 @@ def _imbalance(directories: int, targets: int) -> str:
         directories=directories,
         share=f"{load / targets:.0%}",
         limit=f"{1 / load:.0%}",
-        enough=f"{directories_within(_BALANCED, targets):,}",
-        loss=f"{_BALANCED:.0%}",
+        enough=f"{directories_within(_BALANCED_SHARE, targets):,}",
+        loss=f"{_BALANCED_SHARE:.0%}",
     )
 
 

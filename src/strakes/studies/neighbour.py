@@ -1,23 +1,58 @@
-"""Protection of other users: reads the probe around and during every visit, and reduces the load or stops."""
+"""Protection of other users: a probe measures their latencies, and the load is reduced if they become too long.
+
+The probe is a second engine that starts a few operations per second in a separate directory (open loop).
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Protocol
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
 
-from strakes.base.errors import BadInputError, EnvironmentLacksError, StoppedForOthersError
-from strakes.base.units import format_seconds, parse_seconds
-from strakes.runs.engine import Engine
+from strakes.base.errors import (
+    BadInputError,
+    EnvironmentLacksError,
+    MeasurementError,
+    ServersDeadError,
+    StoppedForOthersError,
+    StrakesError,
+)
+from strakes.base.units import KIB, format_seconds, parse_seconds
+from strakes.model.phases import MixedPhase, Part, ProbePhase
+from strakes.model.plan import Plan
+from strakes.runs.engine import Engine, LocalEngine
 from strakes.runs.messages import LoggedOperation, Progress
 from strakes.runs.records import NeighbourFelt
 from strakes.runs.writer import RunWriter
-from strakes.studies.neighbour_control import TOO_MANY, WINDOW, Control, Felt
-from strakes.studies.neighbour_probe import KINDS, Probe
 from strakes.targets.workspace import Workspace
 
+# The load is reduced if TOO_MANY of the last WINDOW operations of one kind were slow. By the binomial distribution
+# that happens in 8% of windows if 1% of operations are slow, and in 99.8% if 10% are.
+WINDOW, TOO_MANY = 100, 3
+# Duty cycle of each rank at each step. After the last step the measurement stops.
+SHARES = (1.0, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
+# Consecutive operations without a slow one before the load is raised; doubled each time the raise had to be undone.
+CALM = 600
+# Operations of each kind per second: a negligible load that still shows a slowdown within seconds.
+RATE_PER_S = 10.0
+KINDS: tuple[Literal["file-cycle", "file-read", "write-fsync"], ...] = ("file-cycle", "file-read", "write-fsync")
+# Duration of one plan; the next one follows immediately.
+_PLAN_S = 60.0
+_LIMIT_S = 600.0
+# The engine reports at most this often, and not before this number of operations: a report costs more than one of them.
+_REPORT_S, _OPERATIONS_PER_REPORT = 0.5, 2
+_JOIN_S = 45.0
+# Nice value (man page setpriority): other users' processors do not run our measurement, so the probe goes first.
+_NICE = -10
 # The probe runs alone for _ALONE_S before the measurement; its first _WARM_UP_S meet cold caches and do not count.
 _WARM_UP_S = 0.5
 _ALONE_S = 3.0
@@ -29,6 +64,133 @@ _LOOK_S = 0.1
 _SILENT_S = 2.0
 # Limits of --neighbour: below 1 ms the probe's own scheduling dominates, above 1 minute the limit protects nobody.
 _LEAST_LIMIT_S, _MOST_LIMIT_S = 0.001, 60.0
+
+
+@dataclass(frozen=True)
+class Felt:
+    """One operation of the probe: its kind, and whether it took longer than the limit."""
+
+    kind: str
+    slow: bool
+
+
+@dataclass(frozen=True)
+class Control:
+    """State of the controller: the allowed ``share`` of the load, or ``stopped``.
+
+    >>> control = Control()
+    >>> for felt in [Felt("cycle", False)] * 50 + [Felt("cycle", True)] * 3:
+    ...     control = control.after(felt)
+    >>> control.share, control.stopped
+    (0.5, False)
+    """
+
+    step: int = 0
+    stopped: bool = False
+    raised: bool = False
+    calm: int = 0
+    calm_wanted: int = CALM
+    recent: Mapping[str, tuple[bool, ...]] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float:
+        """Return the allowed share of the load, 0 to 1."""
+        return SHARES[self.step]
+
+    def after(self, felt: Felt) -> Control:
+        """Return the state after one more operation."""
+        recent = (*self.recent.get(felt.kind, ()), felt.slow)[-WINDOW:]
+        calm = 0 if felt.slow else self.calm + 1
+        if sum(recent) >= TOO_MANY:
+            return self._less()
+        if self.step > 0 and calm >= self.calm_wanted:
+            return Control(self.step - 1, raised=True, calm_wanted=self.calm_wanted)
+        return Control(self.step, self.stopped, self.raised, calm, self.calm_wanted, {**self.recent, felt.kind: recent})
+
+    def _less(self) -> Control:
+        """Reduce the load by one step and forget the latencies under the higher load."""
+        wanted = 2 * self.calm_wanted if self.raised else self.calm_wanted
+        if self.stopped or self.step + 1 == len(SHARES):
+            return Control(len(SHARES) - 1, stopped=True, calm_wanted=wanted)
+        return Control(self.step + 1, calm_wanted=wanted)
+
+
+def probe_plan(seconds: float, rate_per_s: float = RATE_PER_S) -> Plan:
+    """Return a plan with one rank for each kind of operation.
+
+    The kinds: create, stat and remove a 4 KiB file; read 4 KiB past the page cache; write 4 KiB and fsync.
+    """
+    parts = tuple(
+        Part(1, ProbePhase(kind, kind, rate_per_s, seconds, files=kind.replace("-", ""), file_bytes=4 * KIB, log=True))
+        for kind in KINDS
+    )
+    return Plan(len(parts), (MixedPhase("neighbour", parts),), 1)
+
+
+class Probe:
+    """Runs the probe in a thread while the context is open; ``take`` returns the new operations."""
+
+    def __init__(
+        self, workspace: Path, engine: Callable[[], Engine] = LocalEngine, rate_per_s: float = RATE_PER_S
+    ) -> None:
+        self._rate_per_s = rate_per_s
+        self._workspace = workspace
+        self._engine = engine()
+        self._felt: deque[LoggedOperation] = deque()
+        self._stopping = threading.Event()
+        self._failed: StrakesError | None = None
+        self._thread = threading.Thread(target=self._work, name="strakes-neighbour", daemon=True)
+
+    def __enter__(self) -> Self:
+        # Started in the caller's thread, so that a missing engine raises there.
+        hello = self._engine.start()
+        with suppress(OSError):  # without the privilege, the probe's latency includes our own processor load
+            os.setpriority(os.PRIO_PROCESS, hello.pid, _NICE)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self._stopping.set()
+        self._engine.cancel()
+        if isinstance(error, ServersDeadError):
+            self._engine.cancel()  # a second cancel ends the engine immediately
+            return
+        self._thread.join(_JOIN_S)
+        self._engine.close()
+
+    def take(self) -> list[LoggedOperation]:
+        """Return the new operations in order of arrival. Raises MeasurementError if the probe has failed."""
+        if self._failed is not None:
+            raise self._failed
+        return [self._felt.popleft() for _ in range(len(self._felt))]
+
+    def _work(self) -> None:
+        for number in count(1):
+            if self._stopping.is_set():
+                return
+            try:
+                result = self._engine.run(
+                    probe_plan(_PLAN_S, self._rate_per_s),
+                    self._workspace,
+                    f"n{number}",
+                    _LIMIT_S,
+                    on_log=self._felt.extend,
+                    progress_s=max(_REPORT_S, _OPERATIONS_PER_REPORT / self._rate_per_s),
+                )
+            except StrakesError as error:
+                self._failed = error
+                return
+            if result.ended != "ok" and not self._stopping.is_set():
+                why = f"its plan ended as {result.ended!r}"
+                self._failed = MeasurementError(
+                    "the probe that protects other users cannot continue",
+                    where=str(self._workspace),
+                    why=f"{result.errors[0].what}: {result.errors[0].why}" if result.errors else why,
+                    remedy="Without the probe, --neighbour cannot be kept. Check that the file system answers.",
+                )
+                return
 
 
 def parse_neighbour(text: str) -> float:
@@ -80,14 +242,6 @@ def latencies(operations: Sequence[LoggedOperation], limit_s: float) -> dict[str
     return {**worst, "kinds": kinds}
 
 
-class Listener(Protocol):
-    """Source of the probe's operations."""
-
-    def take(self) -> list[LoggedOperation]:
-        """Return the operations since the previous call."""
-        ...
-
-
 class Neighbour:
     """Keeps the 99th percentile of other users' latencies below ``limit_s`` seconds.
 
@@ -95,7 +249,7 @@ class Neighbour:
     visit was cancelled to protect other users.
     """
 
-    def __init__(self, limit_s: float, probe: Listener) -> None:
+    def __init__(self, limit_s: float, probe: Probe) -> None:
         self.limit_s = limit_s
         self.yielded = False
         self._probe = probe

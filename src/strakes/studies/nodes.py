@@ -25,23 +25,8 @@ _HEADLINES = {
     "write": ("write by {count} node", "write by {count} nodes"),
     "read": ("read by {count} node", "read by {count} nodes"),
 }
-_UNKNOWN = {
-    "write": "Whether a node writes more slowly is unknown.",
-    "read": "Whether a node reads more slowly is unknown.",
-    "create": "Whether a node creates more slowly is unknown.",
-}
-_SLOW_NODE = {
-    "write": "{host} is slow: it writes at {share} of the usual rate of the nodes.",
-    "read": "{host} is slow: it reads at {share} of the usual rate of the nodes.",
-    "create": "{host} is slow: it creates at {share} of the usual rate of the nodes.",
-}
-_NO_SLOW_NODE = {
-    "write": "No node is shown to write more slowly; the slowest, {host}, is at {share} of the usual rate.",
-    "read": "No node is shown to read more slowly; the slowest, {host}, is at {share} of the usual rate.",
-    "create": "No node is shown to create more slowly; the slowest, {host}, is at {share} of the usual rate.",
-}
-# A node below this share of the median node's rate is slow.
-_SLOW = 0.9
+# A node below this share of the median node's rate is slow. At 1.0 the slowest of equal nodes would be called slow.
+_SLOW_SHARE = 0.9
 
 
 class NodesStudy(Study):
@@ -56,13 +41,11 @@ class NodesStudy(Study):
     def cells(self, context: Context) -> Cells:
         """Return a cell for each number of nodes, with the same ranks per node; skip the study on a single node."""
         if len(context.nodes) < 2:
-            return [
-                self.skipped(
-                    "only one node takes part; more do with --launcher and --hosts (strakes doctor says which "
-                    "launchers work here)",
-                    nodes=1,
-                )
-            ]
+            reason = (
+                "only one node takes part; more do with --launcher and --hosts (strakes doctor says which launchers "
+                "work here)"
+            )
+            return [self.skipped(reason, nodes=1)]
         each = min(context.nodes.values())
         return [self._cell(context, number, each) for number in levels(len(context.nodes))]
 
@@ -91,12 +74,11 @@ class NodesStudy(Study):
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the slowest node for each operation."""
-        findings: list[Finding] = []
-        for operation in (*_DATA, "create"):
-            cells = results.where(operation=operation)
-            if len(cells) > 1:
-                findings.append(self._slowest(operation, cells[-1], results))
-        return findings
+        return [
+            self._slowest(operation, cells[-1], results)
+            for operation in _TITLES
+            if len(cells := results.where(operation=operation)) > 1
+        ]
 
     def _slowest(self, operation: str, cell: Measured, results: Results) -> Finding:
         identifier, evidence = f"slowest-{operation}", (cell.id,)
@@ -104,7 +86,7 @@ class NodesStudy(Study):
         confidence = bonferroni(results.confidence, max(1, len(shares)))
         intervals = {host: median_interval(values, confidence) for host, values in shares.items()}
         if not shares or any(interval is None for interval in intervals.values()):
-            text = gettext(_UNKNOWN[operation])
+            text = gettext("Whether a node is slow is unknown ({operation}).", operation=gettext(operation))
             needs = gettext("at least {runs} runs with all nodes", runs=smallest_runs(confidence))
             return self.finding(identifier, text, "inconclusive", evidence, needs=needs)
         host = min(shares, key=lambda name: median(shares[name]))
@@ -113,10 +95,12 @@ class NodesStudy(Study):
         of = gettext("share of the usual node's rate, the lowest of {nodes} judged together", nodes=len(shares))
         shown = IntervalOf(interval.low, interval.high, confidence, of, "share")
         share = f"{median(shares[host]):.0%}"
-        if interval.high < _SLOW:
-            text = gettext(_SLOW_NODE[operation], host=host, share=share)
+        if interval.high < _SLOW_SHARE:
+            message = "{host} is slow: its rate ({operation}) is {share} of the usual rate of the nodes."
+            text = gettext(message, host=host, operation=gettext(operation), share=share)
             return self.finding(identifier, text, "measured", evidence, shown, tone="bad")
-        text = gettext(_NO_SLOW_NODE[operation], host=host, share=share)
+        message = "No node is shown to be slow ({operation}); the slowest, {host}, is at {share} of the usual rate."
+        text = gettext(message, host=host, operation=gettext(operation), share=share)
         return self.finding(identifier, text, "measured", evidence, shown)
 
     def questions(self, results: Results) -> Sequence[Question]:

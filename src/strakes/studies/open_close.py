@@ -15,7 +15,7 @@ from strakes.studies.study import Cells, Context, Study
 
 _SURVEY_LEVELS = (1, 2, 4, 8, 16)
 # The inner level that a short budget still measures.
-_MIDDLE = 4
+_MIDDLE_RANKS = 4
 _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _CREATE, _OPEN = "create and close", "open and close"
 # The question on each operation: part of its id, and its title.
@@ -49,7 +49,7 @@ class OpenClose(Study):
                 MetadataPhase("reopen", "file-open-close", "shared", items, stop=stop),
             )
             outer = context.full or ranks in (_SURVEY_LEVELS[0], _SURVEY_LEVELS[-1])
-            priority = 1 if outer else 3 if ranks == _MIDDLE else 4
+            priority = 1 if outer else 3 if ranks == _MIDDLE_RANKS else 4
             yield self.cell(context, f"{ranks}", {"ranks": ranks}, phases, measures, priority=priority)
 
     def figures(self, results: Results) -> Sequence[Figure]:

@@ -60,13 +60,7 @@ class PlanRun(Study):
 
     def figures(self, results: Results) -> Sequence[Figure]:
         """Return two figures of the phases' rates, one in B/s and one in op/s."""
-        names = (
-            gettext("bandwidth"),
-            gettext("The plan's phases: bandwidth"),
-            gettext("operations per second"),
-            gettext("The plan's phases: operations per second"),
-        )
-        return self.of_phases(results, gettext("phase"), names, lambda cell: str(cell.settings["phase"]))
+        return self.of_phases(results, gettext("phase"), lambda cell: str(cell.settings["phase"]))
 
     def findings(self, results: Results) -> Sequence[Finding]:
         """Return the accelerator utilisation of each epoch, and the library hints in effect."""

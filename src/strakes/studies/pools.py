@@ -8,6 +8,7 @@ from strakes.model.phases import AMOUNT, SmallFilesPhase, Stop
 
 LOW_BYTES, HIGH_BYTES = 2048, 6144
 UNIT_BYTES = 1024
+# Directories of a pool, as S3 set them. Doubled, each has half the files.
 SUBDIRECTORIES = 16
 # Files per hour that S3 required, and that it reached before and after tuning.
 NEEDED_PER_HOUR = 2_000_000

@@ -14,9 +14,11 @@ from strakes.model.results import Measured, Results
 from strakes.stats.level_shifts import SHORTEST, level_shifts
 from strakes.studies.compose import ask, lines
 from strakes.studies.pools import AFTER_PER_HOUR, HIGH_BYTES, HOUR_S, SUBDIRECTORIES, pool_phase
-from strakes.studies.study import Cells, Context, Study, Verdict, XAxis
+from strakes.studies.study import Cells, Context, Study, Verdict
 
+# Doubled, a change of the rate is located twice as exactly, and each step has half the files.
 _STEPS = 12
+# Values of each step. Doubled, each is the rate of half the files.
 _ROUNDS = 5
 KEPT = "population"
 # S3: after 40 million files the rate had fallen by more than half.
@@ -51,7 +53,7 @@ class Population(Study):
         if context.files and files < wanted:
             reason = f"there is space for {files * ranks * _ROUNDS:,} files, not for {context.files:,}"
             yield self.skipped(reason, files=context.files)
-        metrics: tuple[Metric, ...] = ("operations_per_s", "iowait", "memory_available", "servers_memory")
+        metrics: tuple[Metric, ...] = ("operations_per_s", "iowait", "servers_memory")
         measures = [Measure("fill", metric, {"operation": "create and write"}) for metric in metrics]
         steps = _steps(files)
         for step, each in enumerate(steps, start=1):
@@ -60,7 +62,7 @@ class Population(Study):
             yield self.cell(context, f"{step:02}", settings, phases, measures, place=Place(kept=KEPT))
 
     def figures(self, results: Results) -> Sequence[Figure]:
-        """Return files per second by size of the population, with S3's drop, and the load of node and servers."""
+        """Return files per second by size of the population, with S3's drop."""
         cells = results.where()
         if not cells:
             return []
@@ -73,8 +75,8 @@ class Population(Study):
             points=((1e7, AFTER_PER_HOUR / HOUR_S), (_THEIR_BEND, _THEIR_SHARE * AFTER_PER_HOUR / HOUR_S)),
         )
         line = lines("files", [(gettext("created and written"), cells)])
-        rates = self.figure(line, _by_files(), (gettext("files made a second"), "op/s"), theirs)
-        return [rates, *self._meanwhile(results)]
+        x, y = gettext("files in the population"), (gettext("files made a second"), "op/s")
+        return [self.figure(line, (x, "", "log"), y, theirs)]
 
     def questions(self, results: Results) -> Sequence[Question]:
         """Ask whether files are created as fast in the full population as at the beginning."""
@@ -94,38 +96,6 @@ class Population(Study):
             return []
         more = [*self._bends(cells, results), *self._load(results), *self._clean_up(cells, results)]
         return [self._size(cells, results), *(more if len(cells) > 1 else ())]
-
-    def _meanwhile(self, results: Results) -> list[Figure]:
-        """Return figures of iowait and memory of this node and the servers, by size of the population."""
-        figures = []
-        for title, question, label, unit, theirs, metrics in (
-            (
-                gettext("A growing population of files: waiting for devices"),
-                gettext("Does this node wait for its devices as the number of files grows?"),
-                gettext("iowait"),
-                "%",
-                gettext(_THEIR_IOWAIT),
-                {"iowait": gettext("this node")},
-            ),
-            (
-                gettext("A growing population of files: memory"),
-                gettext("How does memory use change as the number of files grows?"),
-                gettext("memory"),
-                "B",
-                gettext(_THEIR_MEMORY),
-                {
-                    "memory_available": gettext("available on this node"),
-                    "servers_memory": gettext("used by the metadata servers"),
-                },
-            ),
-        ):
-            drawn = lines("files", ((text, results.beside(metric)) for metric, text in metrics.items()))
-            if drawn:
-                reference = self.published(theirs)
-                figures.append(
-                    self.figure(drawn, _by_files(), (label, unit), reference, title=title, question=question)
-                )
-        return figures
 
     def _size(self, cells: Sequence[Measured], results: Results) -> Finding:
         """Compare the number of files created with the number planned."""
@@ -228,7 +198,3 @@ def _steps(files: int) -> list[int]:
     """
     steps = min(_STEPS, files)
     return [files // steps + (step >= steps - files % steps) for step in range(steps)]
-
-
-def _by_files() -> XAxis:
-    return gettext("files in the population"), "", "log"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from strakes.base.language import gettext
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.model.answers import Claim, Part, Question
-from strakes.model.portrait import Figure, Finding, Setting
+from strakes.model.portrait import Figure, Setting
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, ask_level, lines, write_and_read
 from strakes.studies.study import Cells, Context, Study, power_of_two_at_most
@@ -19,10 +19,11 @@ _FULL_LEVELS = (1, 2, 4, 8, 16, 32, 64)
 _TRANSFER = 64 * KIB  # S1's transfer size
 # S1's second factor: data per process, on files with a stripe count of 4 and stripes of 64 KiB.
 _FULL_AMOUNTS = (MIB, 4 * MIB, 8 * MIB, 64 * MIB, 512 * MIB, 2 * GIB)
+# S1's stripe count. Doubled, the files would be on twice as many targets as S1's.
 _STRIPES = 4
 _BEST_RANKS, _BEST_BYTES_PER_S = 32, 9.785e9
 # A node is not the bottleneck if n data targets give it this share of n times the rate of one.
-_NEARLY = 0.9
+_NEARLY_SHARE = 0.9
 # Levels of the setting "on": the two cells of the bottleneck test.
 _ALONE, _TOGETHER = "one data target", "all data targets"
 _TITLES = {"write": "processes per node, writes", "read": "processes per node, reads"}
@@ -71,34 +72,25 @@ class ProcessesPerNode(Study):
                 if each * ranks > context.max_bytes:
                     yield self.skipped(f"{format_bytes(each * ranks)} are more than strakes may use here", **settings)
                     continue
-                phases = write_and_read(context, _TRANSFER, each)
-                yield self.cell(
-                    context, f"each-{each}/{ranks}", settings, phases, WRITE_AND_READ, layout=layout, priority=2
-                )
+                key, phases = f"each-{each}/{ranks}", write_and_read(context, _TRANSFER, each)
+                yield self.cell(context, key, settings, phases, WRITE_AND_READ, layout=layout, priority=2)
 
     def _by_targets(self, context: Context) -> Cells:
         """Return two cells with the same work on one data target and on all of them."""
         parts = context.description or Description("", "")
-        target = parts.data_targets[0] if len(parts.data_targets) > 1 else None
-        layout = layout_on(target, parts, context.file_system) if target is not None else None
-        if target is None or layout is None:
-            reason = (
-                "files cannot be put on a single data target here"
-                if target is not None
-                else "fewer than two data targets are visible here"
-            )
-            yield self.skipped(reason, on=_ALONE)
+        if len(parts.data_targets) < 2:
+            yield self.skipped("fewer than two data targets are visible here", on=_ALONE)
+            return
+        layout = layout_on(parts.data_targets[0], parts, context.file_system)
+        if layout is None:
+            yield self.skipped("files cannot be put on a single data target here", on=_ALONE)
             return
         ranks = context.team
         phases = write_and_read(context, _TRANSFER, context.amount_bytes(ranks))
         every = Layout(stripe_count=-1) if context.file_system == "lustre" else None
         for on, count, where in ((_ALONE, 1, layout), (_TOGETHER, len(parts.data_targets), every)):
-            settings: dict[str, Setting] = {
-                "ranks": ranks,
-                "transfer_bytes": _TRANSFER,
-                "on": on,
-                "data_targets": count,
-            }
+            settings: dict[str, Setting] = {"ranks": ranks, "transfer_bytes": _TRANSFER}
+            settings |= {"on": on, "data_targets": count}
             yield self.cell(context, f"on-{count}", settings, phases, WRITE_AND_READ, layout=where)
 
     def figures(self, results: Results) -> Sequence[Figure]:
@@ -137,21 +129,6 @@ class ProcessesPerNode(Study):
             questions += ask_level(self.name, f"write-{each}", title, cells, "ranks")
         return questions
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Return the reason if the test x < y*n was not made."""
-        written = results.ids(_of_node(results, "write"))
-        if not written or results.where(operation="write", on=_ALONE):
-            return []
-        if not results.facts.get("remote", False):
-            statement = gettext(
-                "The test x < y*n does not apply: this file system is local, without a network link in its path."
-            )
-            needs = gettext("a file system on the network")
-        else:
-            statement = gettext("The test x < y*n was not made: no data target was measured alone.")
-            needs = gettext("a file system where files can be put on one data target")
-        return [self.finding("bottleneck", statement, "unknown", written, needs=needs)]
-
     def claims(self, results: Results) -> Sequence[Claim]:
         """Return S1's test x < y*n as a claim: the write rate on n data targets against n times the rate on one."""
         alone, together = results.where(operation="write", on=_ALONE), results.where(operation="write", on=_TOGETHER)
@@ -162,10 +139,10 @@ class ProcessesPerNode(Study):
             "S1's test x < y*n, writes: this node, not its {targets} data targets, is the bottleneck (writes to all "
             "are less than {ratio} times as fast as to one)",
             targets=number,
-            ratio=f"{_NEARLY * number:.3g}",
+            ratio=f"{_NEARLY_SHARE * number:.3g}",
         )
         ratio = gettext("{targets} data targets to one", targets=number)
-        part = Part(ratio, (together[0].id,), (alone[0].id,), 0.0, _NEARLY * number)
+        part = Part(ratio, (together[0].id,), (alone[0].id,), 0.0, _NEARLY_SHARE * number)
         return [Claim(f"{self.name}-bottleneck", self.name, text, (part,))]
 
 

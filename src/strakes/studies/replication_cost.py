@@ -45,7 +45,7 @@ _MADE = {
 _ROWS = (10_000, 100_000)
 _FORECAST_FILES = 10_000_000
 # Limit of synchronous creates per rank: each waits for two disks and the network, so more would use up the budget.
-_MOST_SYNCED = 200
+_MOST_SYNCED_FILES = 200
 
 
 class ReplicationCost(Study):
@@ -67,7 +67,7 @@ class ReplicationCost(Study):
             if context.max_items < 16 * ranks:
                 yield self.too_few_files(context, ranks=ranks)
                 continue
-            items = min(replace(context, files=None).items(ranks), _MOST_SYNCED)
+            items = min(replace(context, files=None).items(ranks), _MOST_SYNCED_FILES)
             for operation, size in ((_SYNCED, 0), (_WRITTEN, _SMALL_BYTES)):
                 create = MetadataPhase("create", "file-create", "unique", items, file_bytes=size, fsync=True, stop=stop)
                 of_each = settings(operation=operation, ranks=ranks)

@@ -19,7 +19,7 @@ _STRIPES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
 _FILES = (MIB, 128 * MIB, GIB)
 _SMALL_FILE = MIB
 # Stop a phase after this multiple of the time that the file takes at the pilot's rate.
-_PATIENCE = 3.0
+_PATIENCE_TIMES = 3.0
 # Titles of questions, by operation and factor.
 _TITLES = {
     ("write", "stripe_count"): "stripe count, writes of files of {size}",
@@ -64,7 +64,7 @@ class StripingStudy(Study):
                 continue
             # A phase that ends before the file is complete would measure a smaller file.
             planned_s = size * ranks / context.pilot.write_bytes_per_s
-            stop = context.stonewall(_PATIENCE * max(1.0, planned_s / context.phase_s))
+            stop = context.stonewall(_PATIENCE_TIMES * max(1.0, planned_s / context.phase_s))
             phases = write_and_read(context, min(MIB, size), size, stop=stop)
             priority = 1 if size > _SMALL_FILE and stripe == _USUAL_STRIPE else 2
             yield self.cell(

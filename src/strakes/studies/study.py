@@ -19,10 +19,10 @@ from strakes.model.results import Measured, Results
 from strakes.stats.interval import Interval
 from strakes.targets.description import Description, Layout, Striping
 
-# From this phase length (s) on, creation may take up to _LONGER_MAKING phases, so that faster reads and removals of the
+# From this phase length (s) on, creation may take up to _MAKING_TIMES phases, so that faster reads and removals of the
 # files also last one phase. This stays below the time limit of three phases.
 LASTING_S = 0.5
-_LONGER_MAKING = 2.0
+_MAKING_TIMES = 2.0
 # Maximum duration of a phase in schemas/plan.json.
 _DAY_S = 86_400.0
 Cells = Iterable[Cell | SkippedCell]
@@ -143,7 +143,7 @@ def longer_making(faster: float) -> float:
     >>> [longer_making(faster) for faster in (0.5, 1.5, 8.0)]
     [1.0, 1.5, 2.0]
     """
-    return max(1.0, min(faster, _LONGER_MAKING))
+    return max(1.0, min(faster, _MAKING_TIMES))
 
 
 def power_of_two_at_most(value: float) -> int:
@@ -270,15 +270,15 @@ class Study(ABC):
         label, unit = y
         return Figure(self.name, title, question, *x, gettext(label), unit, tuple(lines), references)
 
-    def of_phases(
-        self, results: Results, x: str, names: Sequence[str], name_of: Callable[[Measured], str]
-    ) -> list[Figure]:
-        """Return the rates in B/s and those in op/s. ``names``: label and title of each of the two figures."""
-        return [
-            self.figure([Series(label, points)], (x, "", "category"), (label, unit), title=title)
-            for unit, label, title in (("B/s", *names[:2]), ("op/s", *names[2:]))
-            if (points := tuple(Point(name_of(cell), cell.id) for cell in results.where() if cell.unit == unit))
-        ]
+    def of_phases(self, results: Results, x: str, name_of: Callable[[Measured], str]) -> list[Figure]:
+        """Return two figures, the rates in B/s and those in op/s."""
+        figures = []
+        for unit, label in (("B/s", gettext("bandwidth")), ("op/s", gettext("operations per second"))):
+            points = tuple(Point(name_of(cell), cell.id) for cell in results.where() if cell.unit == unit)
+            title = gettext("{title}: {text}", title=gettext(self.title), text=label)
+            if points:
+                figures.append(self.figure([Series(label, points)], (x, "", "category"), (label, unit), title=title))
+        return figures
 
     def estimated(
         self,

@@ -19,9 +19,6 @@ from strakes.targets.description import DataTarget, Description, Layout, Placeme
 
 # A target below this share of the others' rate is slow. At 0.9 the test flags equal targets under load.
 SLOW_SHARE = 0.8
-_PAIR = 2
-# Phases stop after this multiple of their planned time, so that a slow target does not use up the time of the others.
-_STOP = 1
 _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-remove")
 _STATEMENTS = {
     "metadata": "The metadata target {target} is at least {share} times as fast as the others",
@@ -43,25 +40,26 @@ class TargetBaseline(Study):
         parts = context.description or Description("", "")
         metadata = [(part.name, part.index) for part in parts.metadata_targets if part.index is not None]
         for kind, number in (("metadata", len(metadata)), ("data", len(parts.data_targets))):
-            if number < _PAIR:
+            if number < 2:
                 seen = f"{number or 'none'} is visible here ({context.file_system})"
                 yield self.skipped(f"two or more {kind} targets are needed; {seen}", kind=kind)
-        for name, index in metadata if len(metadata) >= _PAIR else ():
+        for name, index in metadata if len(metadata) >= 2 else ():
             yield self._metadata_cell(context, name, index)
-        for target in parts.data_targets if len(parts.data_targets) >= _PAIR else ():
+        for target in parts.data_targets if len(parts.data_targets) >= 2 else ():
             layout = layout_on(target, parts, context.file_system)
             if layout is None:
                 reason = "files cannot be put on this target alone, because no pool contains only this target"
                 yield self.skipped(reason, kind="data", target=target.name)
                 continue
-            amount, stop = context.amount_bytes(context.team), context.stonewall(_STOP)
+            amount, stop = context.amount_bytes(context.team), context.stonewall(1)
             settings: dict[str, Setting] = {"kind": "data", "target": target.name, "ranks": context.team}
             phases = write_and_read(context, min(MIB, amount), amount, stop=stop)
             yield self.cell(context, f"data/{target.name}", settings, phases, WRITE_AND_READ, layout=layout)
 
     def _metadata_cell(self, context: Context, name: str, index: int) -> Cell:
         ranks, items = context.team, context.items(context.team)
-        stop = context.stonewall(_STOP)
+        # After the planned time, so that a slow target does not use up the time of the others.
+        stop = context.stonewall(1)
         phases = tuple(
             # Ranks stat the files of another rank, because their own client would answer for its files.
             MetadataPhase(
@@ -106,14 +104,14 @@ class TargetBaseline(Study):
 
     def _of_kind(self, kind: str, results: Results) -> list[Claim]:
         targets = list(dict.fromkeys(map(_target_of, results.where(kind=kind))))
-        if len(targets) < _PAIR:
+        if len(targets) < 2:
             return []
         claims = []
         for target in targets:
             parts = []
             for cells in _by_operation(results, kind):
                 own = tuple(cell.id for cell in cells if _target_of(cell) == target)
-                others = tuple(cell.id for cell in cells if len(targets) > _PAIR or _target_of(cell) != target)
+                others = tuple(cell.id for cell in cells if len(targets) > 2 or _target_of(cell) != target)
                 if own and others:
                     parts.append(Part(operation_of(cells[0]), own, others, SLOW_SHARE, math.inf))
             statement = gettext(_STATEMENTS[kind], target=target, share=SLOW_SHARE)

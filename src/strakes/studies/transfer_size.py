@@ -19,7 +19,7 @@ SURVEY_LEVELS = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
 # Stripe sizes in addition to the default layout, if layouts can be set.
 _SURVEY_STRIPES = (64 * KIB, 4 * MIB)
 _FULL_STRIPES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
-# With fewer calls per rank, open and fsync would dominate the rate.
+# With fewer calls per rank, open and fsync would dominate the rate. Doubled, large calls need twice the data.
 FEWEST_CALLS = 4
 # Priorities of a survey's cells; 4 if not listed. Its statements on the largest calls need those with 1.
 _FIRST = {("buffered", 64 * KIB): 1, ("buffered", 8 * MIB): 1, ("direct", 8 * MIB): 1, ("buffered", MIB): 2}

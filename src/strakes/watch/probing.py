@@ -16,8 +16,7 @@ from strakes.base.errors import EnvironmentLacksError, MeasurementError, Strakes
 from strakes.base.interrupts import interrupts_deferred
 from strakes.base.units import counted, format_duration
 from strakes.runs.messages import LoggedOperation
-from strakes.studies.neighbour_control import Control, Felt
-from strakes.studies.neighbour_probe import Probe
+from strakes.studies.neighbour import Control, Felt, Probe
 from strakes.targets import calls
 from strakes.targets.description import Interruption
 from strakes.targets.marker import MARKER_NAME, WORKSPACE_PREFIX

@@ -16,7 +16,7 @@ from bench.watch.rivals import GRIDS
 from bench.watch.year import KINDS, Detector, Score, ShiftedLevel, alarms_a_month, plants, read_series, score
 from strakes.stats import change
 from strakes.stats.change import Grade, Noise, Numbers
-from strakes.watch.level import LevelChange, LevelDetector
+from strakes.watch.level import LevelDetector
 from strakes.watch.values import WatchedSeries
 from strakes.watch.watch import FOR_CHANCE
 
@@ -52,14 +52,15 @@ def ours(alarms: float, grade: Grade = "confirmed") -> Detector:
     """Return our detector, set to ``alarms`` false alarms per month and series."""
 
     def detect(series: WatchedSeries) -> list[ShiftedLevel]:
-        detector = LevelDetector(FOR_CHANCE * alarms)
+        detector = LevelDetector(series.name, FOR_CHANCE * alarms)
         changes = []
         pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
         for told, (time_s, value) in enumerate(pairs):
-            news = detector.add(time_s, value)
-            if isinstance(news, LevelChange) and (grade == "early" or news.grade == grade):
-                since = int(np.searchsorted(series.times, news.began_s))
-                changes.append(ShiftedLevel(since, told, news.ratio, news.low, news.high))
+            for event in detector.add(time_s, value):
+                if event.ended_s is None and (grade == "early" or event.evidence["grade"] == grade):
+                    assert event.size is not None and event.low is not None and event.high is not None
+                    since = int(np.searchsorted(series.times, event.began_s))
+                    changes.append(ShiftedLevel(since, told, event.size, event.low, event.high))
         return changes
 
     return detect

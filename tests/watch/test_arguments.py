@@ -86,6 +86,7 @@ def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> N
         (("run", "/x", "--metrics"), "See: strakes watch --help"),
         (("replay", "/nonexistent/x.csv"), "the file does not exist"),
         (("report", "--html", "/proc/x"), "Give the name of another file."),
+        (("report", "--since", "1 week"), "90s, 2m or 1h"),
     ],
 )
 def test_the_advice_fits_the_error(tmp_path: Path, strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
@@ -107,17 +108,6 @@ def test_input_files_are_not_overwritten(tmp_path: Path, strakes: StrakesRunner)
         done = strakes(*words)
         assert done.returncode == 2 and "would overwrite its input" in done.stderr
     assert rows.read_bytes() == before and series.read_text() == "time,rate\n1,2\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("report", "--since", "1 week"), "90s, 2m or 1h"),
-    ],
-)
-def test_an_invalid_time_is_named(strakes: StrakesRunner, words: tuple[str, ...], said: str) -> None:
-    done = strakes("watch", *words)
-    assert done.returncode == 2 and said in done.stderr
 
 
 def test_columns_of_a_recording_are_refused(tmp_path: Path, strakes: StrakesRunner) -> None:

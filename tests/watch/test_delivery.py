@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from conftest import ROOT
-from strakes.watch.alerts import AlertSender
+from strakes.watch.alerts import AlertSender, run_command
 from strakes.watch.live import LiveWatch
 from strakes.watch.metrics import MOST_SERIES, Metrics, Now, serve
 from strakes.watch.reading import CounterReading
@@ -206,12 +206,14 @@ def test_promtool_finds_nothing_wrong_with_the_metrics() -> None:
     assert samples == names - {"strakes_watch_series_left_out"}
 
 
-def test_a_name_that_is_not_utf_8_is_scraped_escaped() -> None:
+def test_names_with_control_characters_and_other_bytes_are_scraped_escaped() -> None:
     metrics = Metrics()
     port = serve(metrics, "127.0.0.1", 0)
-    metrics.now = Now(latencies={("/x/l\udcff", "create", "50"): 0.1})
+    metrics.now = Now(top={("bytes", "1", "a\x1b[31m\u202e\r\n\t\udcff"): 0.1})
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-        assert "/x/l" in (text := answer.read().decode()) and "udcff" in text
+        text = answer.read().decode()
+    assert all(code in text for code in ("x1b", "u202e", "udcff"))
+    assert all(character.isprintable() or character in "\n\t" for character in text)
 
 
 def test_a_command_gets_each_alarm_once_on_its_standard_input(tmp_path: Path) -> None:
@@ -221,6 +223,17 @@ def test_a_command_gets_each_alarm_once_on_its_standard_input(tmp_path: Path) ->
     alerts.tell([])
     assert alerts.settle() == 0 and not alerts.why
     assert [json.loads(row)["subject"] for row in (tmp_path / "events").read_text().splitlines()] == ["disk"]
+
+
+def test_a_command_that_does_not_end_is_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("strakes.watch.alerts._LIMIT_S", 1.0)
+    words = ["sh", "-c", f"sleep 600 & echo $! > {tmp_path}/child; wait"]
+    with pytest.raises(OSError, match="did not end within 1 s"):
+        run_command(words, WatchEvent("saturation", "disk", 1.0, 2.0, "full"))
+    child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
+    assert not child.exists() or child.read_text().split()[2] in "ZX"
 
 
 def test_a_failing_command_is_reported_once_and_again_when_it_works() -> None:

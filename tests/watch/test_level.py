@@ -8,7 +8,7 @@ from bench.watch.__main__ import ours
 from bench.watch.year import ShiftedLevel
 from numpy.typing import NDArray
 
-from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
+from strakes.watch.level import LevelDetector
 from strakes.watch.reading import CounterReading
 from strakes.watch.replay import changes_of
 from strakes.watch.values import WatchedSeries
@@ -93,12 +93,10 @@ def test_a_daily_rhythm_is_not_a_change() -> None:
 def test_the_end_of_a_slow_week_is_detected() -> None:
     values = correlated(np.random.default_rng(8), 200, 0.0, 0.05)
     values[120:127] *= 0.6
-    detector = LevelDetector(0.1)
-    told = [detector.add(time, value) for time, value in zip(days(200).tolist(), values.tolist(), strict=True)]
-    begun = [one for one in told if isinstance(one, LevelChange) and one.grade == "confirmed"]
-    ended = [one for one in told if isinstance(one, LevelEnd) and one.grade == "confirmed"]
-    assert len(begun) == 1 and abs(begun[0].began_s - days(200)[120]) <= DAY_S
-    assert len(ended) == 1 and abs(ended[0].ended_s - days(200)[127]) <= 2 * DAY_S
+    events = changes_of(WatchedSeries("rate", days(200), values), 0.1, worse_up=False)
+    (event,) = (event for event in events if event.kind == "level")
+    assert abs(event.began_s - days(200)[120]) <= DAY_S
+    assert event.ended_s is not None and abs(event.ended_s - days(200)[127]) <= 2 * DAY_S
 
 
 def test_a_change_after_a_slow_decline_is_dated_to_the_fall() -> None:
@@ -111,8 +109,8 @@ def test_a_change_after_a_slow_decline_is_dated_to_the_fall() -> None:
 
 
 def test_unusable_values_are_skipped() -> None:
-    detector = LevelDetector(1.0)
-    assert all(detector.add(float(index), value) is None for index, value in enumerate([float("nan"), 0.0, -1.0] * 40))
+    detector = LevelDetector("rate", 1.0)
+    assert not any(detector.add(float(index), value) for index, value in enumerate([float("nan"), 0.0, -1.0] * 40))
 
 
 def test_equal_values_have_no_change() -> None:

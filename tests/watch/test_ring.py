@@ -77,6 +77,15 @@ def test_the_last_version_of_an_event_counts(tmp_path: Path) -> None:
     assert event.ended_s == 5.0
 
 
+def test_only_the_newest_events_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strakes.watch.ring._MOST_EVENTS_BYTES", 1000)
+    ring = Ring(tmp_path)
+    for number in range(100):
+        ring.add_event(WatchEvent("heavy", f"job {number}", 1.0 + number, 2.0, "begun"))
+    subjects = [event.subject for event in ring.events()]
+    assert 1 < len(subjects) < 10 and subjects[-1] == "job 99" and not ring.damaged["events.jsonl"]
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"

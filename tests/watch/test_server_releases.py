@@ -66,18 +66,6 @@ def test_the_counters_of_a_rebooting_client_are_not_taken_for_a_target() -> None
     assert not [event for event in events if event.kind == "outage"]
 
 
-def test_a_client_namespace_on_a_metadata_server_has_no_capacity_for_locks() -> None:
-    text = "".join(
-        f"ldlm.namespaces.{name}.pool.limit={limit}\nldlm.namespaces.{name}.pool.granted=7\n"
-        for name, limit in (
-            ("lus-MDT0000-osp-MDT0001", 1),
-            ("mdt-lus-MDT0001_UUID", 10),
-            ("filter-lus-OST0001_UUID", 70),
-        )
-    )
-    assert read_text("mds1", 1.7e9, text).locks == {"mdt-lus-MDT0001_UUID": 0.7, "filter-lus-OST0001_UUID": 0.1}
-
-
 def test_the_commit_latency_of_bluestore_has_an_older_and_a_newer_name() -> None:
     for name in ("commit_lat", "txc_commit_lat"):
         document = {

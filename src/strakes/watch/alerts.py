@@ -6,6 +6,8 @@ Alertmanager does routing, grouping, repeats, retries and mail, by the rules in 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -22,13 +24,16 @@ Send = Callable[[Sequence[str], WatchEvent], None]
 
 
 def run_command(words: Sequence[str], event: WatchEvent) -> None:
-    """Start the command and wait for it. Raises OSError."""
-    try:
-        done = subprocess.run(list(words), input=json.dumps(asdict(event)).encode(), timeout=_LIMIT_S, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise OSError(f"it did not end within {_LIMIT_S:g} s") from error
-    if done.returncode:
-        raise OSError(f"it ended with status {done.returncode}")
+    """Start the command and wait for it. Raises OSError; at the time limit the command and its children are killed."""
+    # In its own process group, since a shell may have started others.
+    with subprocess.Popen(list(words), stdin=subprocess.PIPE, process_group=0) as process:
+        try:
+            process.communicate(json.dumps(asdict(event)).encode(), _LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise OSError(f"it did not end within {_LIMIT_S:g} s") from None
+    if process.returncode:
+        raise OSError(f"it ended with status {process.returncode}")
 
 
 class AlertSender:
@@ -51,8 +56,7 @@ class AlertSender:
 
     def tell(self, events: Sequence[WatchEvent]) -> None:
         """Queue the alarms among these events."""
-        alarms = [event for event in events if event.alarm] if self._words else []
-        for event in alarms:
+        for event in (event for event in events if event.alarm and self._words):
             if len(self._waiting) < _MOST_WAITING:
                 self._waiting.append(self._pool.submit(self._send, self._words, event))
             else:

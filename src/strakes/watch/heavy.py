@@ -43,14 +43,6 @@ class _Heavy:
     over_s: float = 0.0
 
 
-@dataclass
-class _Apart:
-    """Load of a job while it was reported, and the duration."""
-
-    weight: float = 0.0
-    seconds: float = 0.0
-
-
 class HeavyJobs:
     """Heavy jobs in one unit, operations or bytes. ``who`` precedes a name in messages."""
 
@@ -66,7 +58,8 @@ class HeavyJobs:
         self._counted: dict[str, float] = {}
         self._rises: dict[str, list[tuple[float, float, float]]] = {}
         self._told: dict[str, _Heavy] = {}
-        self._apart: dict[str, _Apart] = {}
+        # Load of jobs while they were reported, and the duration in seconds.
+        self._apart: dict[str, tuple[float, float]] = {}
 
     @property
     def top(self) -> list[tuple[str, float]]:
@@ -106,14 +99,14 @@ class HeavyJobs:
         for job, rate in rates.items():
             weights[job] = weights.get(job, 0.0) + rate * seconds
         self._counted = dict(nlargest(_MOST_JOBS, weights.items(), key=lambda item: item[1]))
-        for job, apart in list(self._apart.items()):
-            apart.weight, apart.seconds = apart.weight * _FORGET, apart.seconds * _FORGET
-            if apart.seconds < 1:
-                del self._apart[job]
+        apart = {job: (weight * _FORGET, long_s * _FORGET) for job, (weight, long_s) in self._apart.items()}
+        self._apart = {job: each for job, each in apart.items() if each[1] >= 1}
         for job in self._told:
-            apart = self._apart.setdefault(job, _Apart())
-            apart.weight += rates.get(job, 0.0) * seconds
-            apart.seconds += seconds
+            self._add_apart(job, rates.get(job, 0.0), seconds)
+
+    def _add_apart(self, job: str, rate: float, seconds: float) -> None:
+        weight, long_s = self._apart.get(job, (0.0, 0.0))
+        self._apart[job] = weight + rate * seconds, long_s + seconds
 
     def _expected(self, job: str, others: float, usual: float) -> float:
         """Return the usual rate of a job, scaled up in proportion to the others.
@@ -122,8 +115,8 @@ class HeavyJobs:
         """
         if not self._seconds:
             return 0.0
-        apart = self._apart.get(job, _Apart())
-        unusual = apart.weight if apart.seconds < self._seconds / 2 else 0.0
+        weight, long_s = self._apart.get(job, (0.0, 0.0))
+        unusual = weight if long_s < self._seconds / 2 else 0.0
         own = max(0.0, self._counted.get(job, 0.0) - unusual) / self._seconds
         # With a short history the rate in question dominates the usual one.
         if len(self._usual) < _KNOWN_FROM:
@@ -183,10 +176,8 @@ class HeavyJobs:
         del self._rises[job]
         self._told[job] = _Heavy(event, run[-1][0])
         # _count adds the last window.
-        apart = self._apart.setdefault(job, _Apart())
         for (began_s, rate, _), (until_s, *_) in pairwise(run):
-            apart.weight += rate * (until_s - began_s)
-            apart.seconds += until_s - began_s
+            self._add_apart(job, rate, until_s - began_s)
         return event
 
     def _ended(self, began_s: float, ended_s: float, rates: Mapping[str, float]) -> list[WatchEvent]:

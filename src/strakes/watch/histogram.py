@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _WIDTH = math.log(1.05)
-# Bucket of values at or below zero, below that of any latency in seconds.
-_NOTHING = -100_000
+# Shorter times in seconds share a bucket.
+_LEAST_S = 1e-7
 # Bucket of failed operations, above that of any latency in seconds.
 _FAILED = 100_000
 # Plausible buckets and counts of a stored histogram.
@@ -30,7 +30,10 @@ class Histogram:
     @classmethod
     def of(cls, values: Sequence[float]) -> Histogram:
         """Return the histogram of some values."""
-        return cls(Counter(map(_bucket, values)))
+        histogram = cls()
+        for value in values:
+            histogram.add(value)
+        return histogram
 
     @property
     def count(self) -> int:
@@ -39,7 +42,8 @@ class Histogram:
 
     def add(self, value: float) -> None:
         """Count one value; infinity is a failed operation."""
-        self.counts[_bucket(value)] += 1
+        bucket = round(math.log(max(value, _LEAST_S)) / _WIDTH) if value < math.inf else _FAILED
+        self.counts[bucket] += 1
 
     def merge(self, other: Histogram) -> None:
         """Add the counts of another histogram."""
@@ -55,7 +59,7 @@ class Histogram:
         for bucket in sorted(self.counts):
             rank -= self.counts[bucket]
             if rank <= 0:
-                return _value(bucket)
+                return math.exp(bucket * _WIDTH) if bucket != _FAILED else math.inf
         return math.nan
 
     def to_json(self) -> dict[str, int]:
@@ -67,16 +71,6 @@ class Histogram:
         """Return a histogram from ``to_json``. Raises ValueError if it is invalid."""
         counts = Counter({int(bucket): int(count) for bucket, count in document.items()})
         for bucket, count in counts.items():
-            if not (bucket in _BUCKETS or bucket in (_NOTHING, _FAILED)) or not 0 < count < _MOST_COUNT:
+            if bucket not in (*_BUCKETS, _FAILED) or not 0 < count < _MOST_COUNT:
                 raise ValueError("no such values")
         return cls(counts)
-
-
-def _bucket(value: float) -> int:
-    return round(math.log(value) / _WIDTH) if 0 < value < math.inf else _FAILED if value > 0 else _NOTHING
-
-
-def _value(bucket: int) -> float:
-    if bucket == _FAILED:
-        return math.inf
-    return 0.0 if bucket == _NOTHING else math.exp(bucket * _WIDTH)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Literal
 
-from strakes.stats.change import LEARN, Change, Detector, Grade
+from strakes.stats.change import LEARN, REACH, Change, Detector, Grade
+from strakes.watch.values import Kind, WatchEvent
 
 HOUR_S = 3600.0
 MONTH_S = 30.4375 * 86400.0
@@ -18,91 +19,74 @@ _LEARNED_AFTER = 8
 _SMALLEST_CHANGE = 0.05
 
 
-@dataclass(frozen=True)
-class LevelChange:
-    """A change of level; ``ratio`` is after / before.
+class LevelDetector:
+    """Detects level shifts of the figure ``name``.
 
-    A change from a level that is not clearly above zero is not ``relative``: ``ratio`` is 1 plus the difference.
+    ``alarms_a_month``: accepted number of false changes, to both sides. ``of_equals``: the values are relative to the
+    peer group, and a change to the worse is a slow target.
     """
 
-    began_s: float
-    told_s: float
-    ratio: float
-    low: float
-    high: float
-    before: float
-    after: float
-    relative: bool
-    grade: Grade
-
-
-@dataclass(frozen=True)
-class LevelEnd:
-    """The last change of this grade ended at ``ended_s``: the old level is back, or the warning was false."""
-
-    ended_s: float
-    grade: Grade
-
-
-class LevelDetector:
-    """Detects level shifts. ``alarms_a_month``: accepted number of false changes of this figure, to both sides."""
-
-    def __init__(self, alarms_a_month: float, scale: Literal["log", "plain"] = "log") -> None:
+    def __init__(
+        self,
+        name: str,
+        alarms_a_month: float,
+        scale: Literal["log", "plain"] = "log",
+        *,
+        worse_up: bool = False,
+        of_equals: bool = False,
+    ) -> None:
         self.alarms_a_month = alarms_a_month
-        self._scale = scale
+        self._name, self._scale, self._worse_up, self._of_equals = name, scale, worse_up, of_equals
         self._changes = Detector(0.0)
         self._rhythm: Rhythm | None = None
-        self._times: list[float] = []
+        # Times of the last values, and number of all values.
+        self._times: deque[float] = deque(maxlen=16 * REACH)
+        self._count = 0
         self._first: list[float] = []
-        self._waiting: deque[tuple[float, float]] = deque(maxlen=_LEARNED_AFTER + 1)
-        self._dropped = 0
+        self._waiting: deque[tuple[float, float]] = deque()
         self._lowest = math.inf
         self._confirmed: Change | None = None
-        self._warned = False
+        self._open: dict[Grade, WatchEvent] = {}
 
-    def add(self, time_s: float, value: float) -> LevelChange | LevelEnd | None:
-        """Add a value; return a change or an end that it shows.
+    def add(self, time_s: float, value: float) -> list[WatchEvent]:
+        """Add a value; return the event of a change, and the end of the warning or change before it.
 
         Values that are not finite, or not above zero on a logarithmic scale, are ignored.
         """
         if not math.isfinite(value) or (self._scale == "log" and value <= 0):
-            return None
+            return []
         self._lowest = min(self._lowest, value)
         figure = math.log(value) if self._scale == "log" else value
-        self._keep(time_s)
-        self._learn(time_s, figure)
-        self._changes.alarms_per_value = self.alarms_a_month * self._seconds_per_value() / MONTH_S
-        rest = figure - (self._rhythm.expected(time_s) if self._rhythm else 0.0)
-        change = self._changes.add(rest)
+        self._times.append(time_s)
+        self._count += 1
+        seconds_per_value = (time_s - self._times[0]) / max(len(self._times) - 1, 1)
+        self._learn(time_s, figure, seconds_per_value)
+        self._changes.alarms_per_value = self.alarms_a_month * seconds_per_value / MONTH_S
+        change = self._changes.add(figure - (self._rhythm.expected(time_s) if self._rhythm else 0.0))
         if change is None:
-            if self._warned and self._changes.early is None:
-                self._warned = False
-                return LevelEnd(time_s, "early")
-            return None
+            return self._ended("early", time_s) if self._changes.early is None else []
+        ended = []
         if change.grade == "confirmed":
-            self._warned = False
+            ended = self._ended("early", time_s)
             self._waiting.clear()
             known, self._confirmed = self._confirmed, change
             if known is not None and _is_back(known, change):
                 self._confirmed = None
-                return LevelEnd(self._time(change.begin), "confirmed")
-        reported = self._reported(change)
-        self._warned |= reported is not None and change.grade == "early"
-        return reported
+                return [*ended, *self._ended("confirmed", self._time(change.begin))]
+        event = self._event(change, time_s)
+        if event is None:
+            return ended
+        self._open[change.grade] = event
+        return [*ended, event]
 
-    def _keep(self, time_s: float) -> None:
-        self._times.append(time_s)
-        if len(self._times) > 1024:
-            del self._times[:512]
-            self._dropped += 512
+    def _ended(self, grade: Grade, ended_s: float) -> list[WatchEvent]:
+        event = self._open.pop(grade, None)
+        return [replace(event, ended_s=max(ended_s, event.began_s))] if event else []
 
     def _time(self, index: int) -> float:
-        return self._times[max(0, index - self._dropped)]
+        return self._times[max(0, index - self._count + len(self._times))]
 
-    def _seconds_per_value(self) -> float:
-        return (self._times[-1] - self._times[0]) / max(len(self._times) - 1, 1)
-
-    def _learn(self, time_s: float, figure: float) -> None:
+    def _learn(self, time_s: float, figure: float, seconds_per_value: float) -> None:
         """Update the seasonality; the first values are learned together, once their level is known.
 
         Values more than an hour apart have no seasonality: for the daily values of docs/watch.md it lowers precision.
@@ -112,40 +96,73 @@ class LevelDetector:
             if len(self._waiting) > _LEARNED_AFTER and self._changes.early is None:
                 at_s, known = self._waiting.popleft()
                 self._rhythm.learn(at_s, known - self._changes.level)
-            return
-        if len(self._first) == LEARN:
-            return
-        self._first.append(figure)
-        if len(self._first) == LEARN and self._seconds_per_value() <= HOUR_S:
-            self._rhythm = Rhythm()
-            level = sorted(self._first)[LEARN // 2]
-            for at_s, each in zip(self._times, self._first, strict=True):
-                self._rhythm.learn(at_s, each - level)
+        elif len(self._first) < LEARN:
+            self._first.append(figure)
+            if len(self._first) == LEARN and seconds_per_value <= HOUR_S:
+                self._rhythm = Rhythm()
+                level = sorted(self._first)[LEARN // 2]
+                for at_s, each in zip(self._times, self._first, strict=True):
+                    self._rhythm.learn(at_s, each - level)
 
-    def _reported(self, change: Change) -> LevelChange | None:
+    def _event(self, change: Change, told_s: float) -> WatchEvent | None:
+        """Return the event of a change, or None for a small one.
+
+        The size is after / before, or the difference if the level before is not clearly above zero.
+        """
         before, after, low, high = change.before, change.after, change.low, change.high
         if self._scale == "plain" and self._lowest >= 0:
             # Without the seasonality, values can become negative.
             before, after = max(before, 0.0), max(after, 0.0)
             low, high = min(max(low, -before), after - before), max(high, after - before)
-        relative = self._scale == "log" or before > self._changes.scale
         sizes = [after - before, low, high]
+        relative = self._scale == "log" or before > self._changes.scale
         if self._scale == "log":
-            ratios = [math.exp(min(size, 700.0)) for size in sizes]
+            sizes = [math.exp(min(size, 700.0)) for size in sizes]  # exp(710) overflows
             before, after = math.exp(before), math.exp(after)
-        else:
-            ratios = [1 + size / (before if relative else 1.0) for size in sizes]
-        smallest = _SMALLEST_CHANGE * (1.0 if relative else max(abs(before), abs(after)))
-        if abs(ratios[0] - 1) < smallest:
+        elif relative:
+            sizes = [1 + size / before for size in sizes]
+        growth = sizes[0] - 1 if relative else sizes[0]
+        if abs(growth) < _SMALLEST_CHANGE * (1.0 if relative else max(abs(before), abs(after))):
             return None
-        began_s, told_s = self._time(change.begin), self._time(change.seen)
-        ratio, low, high = ratios
-        return LevelChange(began_s, told_s, ratio, low, high, before, after, relative, change.grade)
+        better = (growth < 0) == self._worse_up
+        by, least, most = (_change(size, relative=relative) for size in sizes)
+        text = f"{self._name} changed by {by} ({least} to {most})"
+        if self._of_equals:
+            text += f" against the others, from {before:.2f} to {after:.2f} times their mean"
+        else:
+            text += f", from {before:.4g} to {after:.4g}"
+        confirmed: Kind = "slow-target" if self._of_equals and not better else "level"
+        return WatchEvent(
+            confirmed if change.grade == "confirmed" else "early-warning",
+            self._name,
+            self._time(change.begin),
+            told_s,
+            text,
+            size=sizes[0],
+            low=sizes[1],
+            high=sizes[2],
+            unit="ratio" if relative else "difference",
+            gain=better,
+            evidence={"before": before, "after": after, "grade": change.grade},
+        )
 
 
 def _is_back(known: Change, change: Change) -> bool:
     """Return whether a change reverses more than half of the previous one."""
     return change.size * known.size < 0 and 2 * abs(change.after - known.before) < abs(known.size)
+
+
+def _change(size: float, *, relative: bool) -> str:
+    """Return a change with its sign.
+
+    >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-40.0, relative=False)
+    ('-40%', '0%', '-40')
+    >>> _change(0.0, relative=False)
+    '0'
+    """
+    if not relative:
+        return f"{size:+.4g}" if size else "0"
+    return f"{size - 1:+.0%}" if abs(size - 1) >= 0.005 else "0%"
 
 
 # Cells of the seasonality: the hours of a day, and the hours of a week.

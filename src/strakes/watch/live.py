@@ -253,7 +253,7 @@ class LiveWatch:
     @staticmethod
     def _count(figures: dict[str, Histogram], probe: DirectoryProbe, kind: str, took_s: float) -> None:
         name = f"{probe.directory} probe {OPERATIONS.get(kind, kind)}"
-        figures.setdefault(name, Histogram()).add(max(took_s, 1e-7))
+        figures.setdefault(name, Histogram()).add(took_s)
 
     def _end_minute(self, now_s: float) -> list[WatchEvent]:
         began_s, figures = self._minute

@@ -109,13 +109,19 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
                 connected[target] = max(since_s, other_s) if since_s and other_s else 0.0
         except NotUnderstoodError as error:
             missing.append(f"{parameter}: {error.what}")
+    if params.cut_off and (params.why or not params.values):
+        missing.append(params.why or "lctl get_param failed and said nothing")
     return CounterReading(
         source,
         time_s,
         work=work,
         jobs=jobs,
         job_bytes=job_bytes,
-        full=_shares(params, "kbytes") | _shares(params, "files"),
+        full={
+            name.partition(".")[2] + suffix: 1 - free
+            for what, suffix in (("kbytes", ""), ("files", " (files)"))
+            for name, free in _ratios(params, f".{what}free", f".{what}total").items()
+        },
         locks=_locks(params),
         # Truncated output may lack serving targets; complete output without targets means that none serves.
         serving=None if params.cut_off else serving,
@@ -123,15 +129,13 @@ def reading_of(source: str, time_s: float, params: Params, disks: Mapping[str, s
         recovered=recovered,
         waits=tuple(waits),
         connected=connected,
-        devices=_devices(params),
-        missing=(*missing, *_why_cut_off(params)),
+        devices={
+            text.rpartition("/")[2]: device(parameter)
+            for parameter, text in params.values.items()
+            if parameter.endswith(".mntdev")
+        },
+        missing=tuple(missing),
     )
-
-
-def _why_cut_off(params: Params) -> tuple[str, ...]:
-    if params.cut_off and params.why:
-        return (params.why,)
-    return ("lctl get_param failed and said nothing",) if params.cut_off and not params.values else ()
 
 
 def disk_lines(diskstats: str) -> dict[str, str]:
@@ -209,31 +213,18 @@ def _unquoted(name: str) -> str:
     return re.sub(r'\\(["\\])', r"\1", name[1:-1])
 
 
-def _shares(params: Params, what: str) -> dict[str, float]:
-    shares = {}
+def _ratios(params: Params, part: str, whole: str) -> dict[str, float]:
+    """Return the ratio of two numbers for each prefix of their parameters, if both are there."""
+    ratios = {}
     for parameter, text in params.values.items():
-        if parameter.endswith(f".{what}total") and text.isdecimal() and int(text):
-            free = params.values.get(parameter.removesuffix("total") + "free", "")
-            if free.isdecimal():
-                shares[f"{device(parameter)}{'' if what == 'kbytes' else ' (files)'}"] = 1 - int(free) / int(text)
-    return shares
+        other = params.values.get(parameter.removesuffix(whole) + part, "")
+        if parameter.endswith(whole) and text.isdecimal() and int(text) and other.isdecimal():
+            ratios[parameter.removesuffix(whole)] = int(other) / int(text)
+    return ratios
 
 
 def _locks(params: Params) -> dict[str, float]:
     """Return the share of locks that each server namespace has granted. Limits of client namespaces are no capacity."""
-    shares = {}
-    for parameter, text in params.values.items():
-        name = parameter.removeprefix("ldlm.namespaces.").removesuffix(".pool.limit")
-        if parameter.endswith(".pool.limit") and name.startswith(_SERVER_NAMESPACES) and text.isdecimal() and int(text):
-            granted = params.values.get(parameter.removesuffix("limit") + "granted", "")
-            if granted.isdecimal():
-                shares[name] = int(granted) / int(text)
-    return shares
-
-
-def _devices(params: Params) -> dict[str, str]:
-    return {
-        text.rpartition("/")[2]: device(parameter)
-        for parameter, text in params.values.items()
-        if parameter.endswith(".mntdev")
-    }
+    granted = _ratios(params, ".pool.granted", ".pool.limit")
+    shares = {name.removeprefix("ldlm.namespaces."): share for name, share in granted.items()}
+    return {name: share for name, share in shares.items() if name.startswith(_SERVER_NAMESPACES)}

@@ -12,6 +12,8 @@ from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
+from strakes.base.foreign_text import escaped
+
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
@@ -89,9 +91,9 @@ class Metrics:
             values: Mapping[str | tuple[str, ...], float] = getattr(now, field_name)
             room = min(_MOST_OF_A_FAMILY, MOST_SERIES - 1 - served)
             for key, value in islice(values.items(), room):
-                # OpenMetrics requires UTF-8, but names may have other bytes.
+                # Names of jobs and targets may have control characters, and bytes that are no UTF-8.
                 parts = (key,) if isinstance(key, str) else key
-                family.add_metric([part.encode("utf-8", "backslashreplace").decode() for part in parts], float(value))
+                family.add_metric([escaped(part).replace("\r", "\\r") for part in parts], float(value))
             served += min(len(values), room)
             left_out += max(0, len(values) - room)
             yield family

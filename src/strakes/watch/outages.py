@@ -63,7 +63,7 @@ class _Outage:
 
     @property
     def is_directory(self) -> bool:
-        """Return whether this is the directory of a probe."""
+        """Whether this is the directory of a probe."""
         return self.target.startswith("/")
 
     def is_settled(self, now_s: float) -> bool:
@@ -121,7 +121,8 @@ class Outages:
             recovered_s = reading.recovered.get(target)
             recovers = target in reading.recovering
             # A remounted target recovers. Its counters may also have been cleared by hand.
-            restarted = known is not None and start_s > known.start_s + 1 and start_s > self._closed(target)
+            closed_s = self._closed_s.get(target, -math.inf) + _CLOCKS_DIFFER_S
+            restarted = known is not None and start_s > known.start_s + 1 and start_s > closed_s
             if known and recovered_s is not None and recovered_s == known.recovered_s:
                 restarted = recovers
             if known and restarted and target not in self._open:
@@ -197,16 +198,13 @@ class Outages:
         self._open[target] = outage
         return outage
 
-    def _closed(self, target: str) -> float:
-        return self._closed_s.get(target, -2 * _CLOCKS_DIFFER_S) + _CLOCKS_DIFFER_S
-
     def _begun(self, now_s: float) -> list[WatchEvent]:
+        lasting = [outage.event for outage in self._open.values() if outage.event is not None]
         new = [outage for outage in self._open.values() if outage.event is None and outage.sure]
-        lasting = [outage for outage in self._open.values() if outage.event is not None]
-        for outage in new:
-            if outage.is_directory and lasting:
+        for outage in new if lasting else ():
+            if outage.is_directory:
                 # The directory waits for a target.
-                outage.event = lasting[0].event
+                outage.event = lasting[0]
         new = [outage for outage in new if outage.event is None]
         if not new or now_s < min(outage.detected_s for outage in new) + _GROUP_S:
             return []

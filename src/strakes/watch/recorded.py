@@ -65,18 +65,16 @@ class Contents:
             why = self._not_understood.partition("; ")[0][:200] or "it has no counters of targets, jobs or clients"
             remedy = "Record the output of lctl get_param, each after a line of ### and the Unix time."
             raise BadInputError("nothing in the recording can be read", why=why, remedy=remedy)
-        lines = []
-        if "work" not in self._seen:
-            lines.append("slow targets: the recording has no counters of servers")
-        elif "times" not in self._seen:
-            lines.append("slow targets: the counters of servers have no times")
-        if "jobs" not in self._seen:
-            lines.append("who causes the load: the recording has no job_stats")
-        if not self._seen & {"serving", "waits"}:
-            lines.append("outages: the recording has neither the serving targets nor the waits of clients")
-        if self._not_understood:
-            lines.append(f"lines that are not understood, such as: {self._not_understood[:200]}")
-        return tuple(lines)
+        seen = self._seen
+        lines = {
+            "slow targets: the recording has no counters of servers": "work" in seen,
+            "slow targets: the counters of servers have no times": "work" not in seen or "times" in seen,
+            "who causes the load: the recording has no job_stats": "jobs" in seen,
+            "outages: the recording has neither the serving targets nor the waits of clients": seen
+            & {"serving", "waits"},
+            f"lines that are not understood, such as: {self._not_understood[:200]}": not self._not_understood,
+        }
+        return tuple(line for line, there in lines.items() if not there)
 
 
 def is_recording(path: Path) -> bool:

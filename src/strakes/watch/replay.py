@@ -9,6 +9,7 @@ import csv
 import math
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from strakes.watch.outages import names
 from strakes.watch.peer_group import FEWEST_EQUALS, ended_early, shares_of_equals
 from strakes.watch.recorded import open_lines, unix_seconds
 from strakes.watch.values import WatchedSeries, WatchEvent
-from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE, LevelEvents
+from strakes.watch.watch import ALARMS_A_MONTH, FOR_CHANCE
 
 # Most rows: four series with a value per minute for a year. Doubled, a file can take twice the memory.
 MOST_ROWS = 2_000_000
@@ -72,12 +73,9 @@ class Replay:
     @property
     def notes(self) -> tuple[str, ...]:
         """Return the omissions, one line each."""
-        notes = []
-        if self.learning:
-            notes.append(f"too short, with fewer than {LEARN} values: {names(self.learning)}")
-        if self.passed_over:
-            notes.append(f"{counted(self.passed_over, 'row')} skipped: no time or no value")
-        return tuple(notes)
+        short = f"too short, with fewer than {LEARN} values: {names(self.learning)}"
+        skipped = f"{counted(self.passed_over, 'row')} skipped: no time or no value"
+        return ((short,) if self.learning else ()) + ((skipped,) if self.passed_over else ())
 
     @property
     def summary(self) -> str:
@@ -130,7 +128,10 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
     if not first.strip():
         raise BadInputError("the file is empty", where=str(path))
     asked = (columns.time, columns.value, *columns.by)
-    headers = {separator: _split(first, separator) for separator in _SEPARATORS}
+    headers: dict[str, list[str]] = {separator: [] for separator in _SEPARATORS}
+    for separator in _SEPARATORS:
+        with suppress(csv.Error):
+            headers[separator] = [cell.strip() for cell in next(csv.reader([first], delimiter=separator), [])]
     separator = max(headers, key=lambda each: (sum(column in headers[each] for column in asked), len(headers[each])))
     header = headers[separator]
     for column in asked:
@@ -142,13 +143,6 @@ def _header(path: Path, columns: Columns) -> tuple[str, list[str]]:
             what = f"{header.count(column)} columns are called {column!r}"
             raise BadInputError(what, where=str(path), remedy="Rename all but one of them in the header.")
     return separator, header
-
-
-def _split(line: str, separator: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
-    except csv.Error:
-        return []
 
 
 def _rows(path: Path, separator: str, width: int) -> Iterator[tuple[int, list[str] | None]]:
@@ -222,7 +216,7 @@ def changes_of(
 ) -> list[WatchEvent]:
     """Return the changes of one series with their ends. ``of_equals``: it is a member of a peer group."""
     scale: Literal["log", "plain"] = "log" if np.all(series.values > 0) else "plain"
-    levels = LevelEvents(series.name, LevelDetector(alarms_a_month, scale), worse_up=worse_up, of_equals=of_equals)
+    levels = LevelDetector(series.name, alarms_a_month, scale, worse_up=worse_up, of_equals=of_equals)
     pairs = zip(series.times.tolist(), series.values.tolist(), strict=True)
     # The last version of an event has its end.
     return list({event.key: event for pair in pairs for event in levels.add(*pair)}.values())

@@ -5,26 +5,29 @@ A torn last line is removed when the file is opened again.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import socket
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from cattrs import Converter
-from cattrs.errors import BaseValidationError
+from cattrs.errors import CattrsError
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.files import make_directory, open_directory, open_kept, remove_kept
 from strakes.base.units import format_bytes
+from strakes.model.record import from_record
 from strakes.watch.histogram import Histogram
 from strakes.watch.values import WatchEvent
+
+T = TypeVar("T")
 
 DAY_S = 86400.0
 _KEPT_DAYS = 400
@@ -34,6 +37,8 @@ _ROWS = "rows-[0-9][0-9][0-9][0-9][0-9][0-9].jsonl"
 _MOST_LATE = 1000
 # Rows of a thousand servers are below 100 KiB. A longer line is none of ours.
 _MOST_LINE_BYTES = 1 << 20
+# Older events are not read: about 40,000 fit, and a page shows 500.
+_MOST_EVENTS_BYTES = 16 << 20
 # The year 9892; datetime ends at 9999.
 _MOST_TIME_S = 2.5e11
 
@@ -114,19 +119,8 @@ class Ring:
     def rows(self, since_s: float = 0.0, until_s: float = float("inf")) -> Iterator[RingRow]:
         """Yield the rows, oldest first, without damaged lines."""
         for path in sorted(self.directory.glob(_ROWS)):
-            day_s = _day(path) * DAY_S
-            if day_s + DAY_S <= since_s or day_s >= until_s:
-                continue
-            damaged = 0
-            for line in _lines(path):
-                try:
-                    row = _row(line)
-                except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
-                    damaged += 1
-                    continue
-                if since_s <= row.time_s < until_s:
-                    yield row
-            self.damaged[path.name] = damaged
+            if since_s - DAY_S < _day(path) * DAY_S < until_s:
+                yield from (row for row in self._read(path, _row) if since_s <= row.time_s < until_s)
 
     def kept_until_s(self) -> float | None:
         """Return the end of the last row, or None."""
@@ -135,17 +129,8 @@ class Ring:
         return max((row.time_s + row.seconds for row in rows), default=None)
 
     def events(self, since_s: float = 0.0) -> list[WatchEvent]:
-        """Return the last version of each event, without damaged lines."""
-        found: dict[tuple[str, str, float], WatchEvent] = {}
-        damaged = 0
-        for line in _lines(self.directory / _EVENTS):
-            try:
-                event = _event(line)
-            except (BaseValidationError, TypeError, ValueError, RecursionError):
-                damaged += 1
-            else:
-                found[event.key] = event
-        self.damaged[_EVENTS] = damaged
+        """Return the last version of each event in the last 16 MiB, without damaged lines."""
+        found = {event.key: event for event in self._read(self.directory / _EVENTS, _event, _MOST_EVENTS_BYTES)}
         return [event for event in found.values() if event.told_s >= since_s or event.began_s >= since_s]
 
     def thin(self, now_s: float) -> None:
@@ -154,6 +139,18 @@ class Ring:
         if oldest is not None and _day(oldest) < now_s // DAY_S - _KEPT_DAYS:
             with suppress(OSError):
                 remove_kept(oldest)
+
+    def _read(self, path: Path, parse: Callable[[bytes], T], most_bytes: int = 1 << 40) -> Iterator[T]:
+        """Yield the values of the lines that begin in the last ``most_bytes`` of a file."""
+        damaged = 0
+        for line in _lines(path, most_bytes):
+            try:
+                value = parse(line)
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError, CattrsError):
+                damaged += 1
+            else:
+                yield value
+        self.damaged[path.name] = damaged
 
     def _write_late(self) -> bool:
         while self._late:
@@ -164,18 +161,15 @@ class Ring:
 
     def _append(self, name: str, line: str) -> bool:
         try:
-            descriptor = open_kept(self.directory / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            try:
-                size = os.fstat(descriptor).st_size
-                content = f"{line}\n".encode()
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            with os.fdopen(open_kept(self.directory / name, flags), "wb", buffering=0) as file:
+                size, content = os.fstat(file.fileno()).st_size, f"{line}\n".encode()
                 try:
-                    if os.write(descriptor, content) != len(content):
-                        raise OSError(28, os.strerror(28))
+                    if file.write(content) != len(content):
+                        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 except OSError:
-                    os.ftruncate(descriptor, size)
+                    file.truncate(size)
                     raise
-            finally:
-                os.close(descriptor)
         except OSError as error:
             self.failing, self.why = True, error.strerror or str(error)
             return False
@@ -201,7 +195,7 @@ def _time(value: Any) -> float:
 
 
 def _event(line: bytes) -> WatchEvent:
-    event = _CONVERTER.structure(json.loads(line), WatchEvent)
+    event = from_record(WatchEvent, json.loads(line))
     for time_s in (event.began_s, event.told_s, event.ended_s or 0.0):
         _time(time_s)
     if not 0 <= (event.sure or 0.0) <= 1:
@@ -209,21 +203,13 @@ def _event(line: bytes) -> WatchEvent:
     return event
 
 
-_CONVERTER = Converter(forbid_extra_keys=True)
-_CONVERTER.register_structure_hook(str, lambda value, _: _of_type(value, str))
-_CONVERTER.register_structure_hook(float, lambda value, _: _of_type(value, int | float))
-_CONVERTER.register_structure_hook(float | str, lambda value, _: _of_type(value, int | float | str))
-
-
-def _of_type(value: Any, kind: Any) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"{value!r} has another type")
-    return value
-
-
-def _lines(path: Path) -> Iterator[bytes]:
+def _lines(path: Path, most_bytes: int) -> Iterator[bytes]:
     try:
         with os.fdopen(open_kept(path, os.O_RDONLY), "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - most_bytes))
+            if size > most_bytes:
+                file.readline()
             while line := file.readline(_MOST_LINE_BYTES + 1):
                 if len(line) > _MOST_LINE_BYTES:
                     why = f"a line is longer than {format_bytes(_MOST_LINE_BYTES)}"

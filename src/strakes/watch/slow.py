@@ -91,14 +91,14 @@ class SlowTargets:
         run = self._slow_for.get(name, [])
         if not run or window.began_s - run[-1].window.began_s > _APART_S:
             run = self._slow_for[name] = []
-        run.append(_SlowWindow(window, took, others, window.work[name].busy_s / window.seconds))
+        run.append(_SlowWindow(window, compared, window.work[name].busy_s / window.seconds))
         wanted = _WINDOWS if len(past) >= _USUAL_FROM else _WITHOUT_PAST
         return self._tell(name, run, window, named) if len(run) >= wanted else None
 
     def _tell(self, name: str, run: list[_SlowWindow], window: Window, named: Named) -> WatchEvent:
-        ratios = sorted(slow.took_s / slow.others_s for slow in run)
+        ratios = sorted(slow.times.took_s / slow.times.others_s for slow in run)
         quiet = sum(map(len, self._deviations.values())) // _WINDOWS
-        took, others = median(slow.took_s for slow in run), median(slow.others_s for slow in run)
+        took, others = (median(getattr(slow.times, each) for slow in run) for each in ("took_s", "others_s"))
         # The target is less busy in the first window if the onset lies within it.
         first = run[0]
         share = min(1.0, first.busy / median(slow.busy for slow in run[1:]))
@@ -134,22 +134,21 @@ class SlowTargets:
 
 
 @dataclass(frozen=True)
-class _SlowWindow:
-    """Service times of the member and of its peers, and its utilization."""
-
-    window: Window
-    took_s: float
-    others_s: float
-    busy: float
-
-
-@dataclass(frozen=True)
 class _Compared:
     """Service times of the member (``least_s``: less one standard error) and of its peers for the same mixture."""
 
     took_s: float
     least_s: float
     others_s: float
+
+
+@dataclass(frozen=True)
+class _SlowWindow:
+    """A window in which the member was slow; ``busy``: its utilization."""
+
+    window: Window
+    times: _Compared
+    busy: float
 
 
 @dataclass

@@ -100,16 +100,16 @@ class LustreSource:
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return the events that the counters of this machine cannot show."""
-        lines = []
-        if self.alone and not reading.work.keys() - {DISKS}:
-            lines.append("slow targets: no counters of servers here; give the servers with --servers")
-        elif reading.work.keys() - {DISKS} and not reading.has_service_times:
-            lines.append("slow targets: the counters of these servers have no times")
-        if self.alone and not reading.jobs:
-            lines.append("who causes the load: no job_stats here (set jobid_var on the servers)")
-        if self.alone and not reading.serving and not reading.connected:
-            lines.append("outages: lctl shows neither serving targets nor connections to targets here")
-        return tuple(lines)
+        served, elsewhere = reading.work.keys() - {DISKS}, not self.alone
+        lines = {
+            "slow targets: no counters of servers here; give the servers with --servers": served or elsewhere,
+            "slow targets: the counters of these servers have no times": not served or reading.has_service_times,
+            "who causes the load: no job_stats here (set jobid_var on the servers)": reading.jobs or elsewhere,
+            "outages: lctl shows neither serving targets nor connections to targets here": reading.serving
+            or reading.connected
+            or elsewhere,
+        }
+        return tuple(line for line, there in lines.items() if not there)
 
 
 @dataclass
@@ -131,7 +131,6 @@ class TargetSource:
     _full_s: float = -math.inf
 
     def __post_init__(self) -> None:
-        """Store the mount point of the file system."""
         self._mounted = MountCheck(self.target.path)
 
     def read(self, time_s: float) -> CounterReading:
@@ -166,10 +165,10 @@ class TargetSource:
             missing = (_why(error),)
         group = DISKS if isinstance(self.target, LocalTarget) else DATA_TARGETS
         reading = reading_of_counters(self.name, time_s, observation, self._since, group)
-        serving = dict(reading.serving or {}) | {name: 0.0 for name, state in states.items() if state.serving}
-        if not states:
-            return replace(reading, clients=clients, full=full, waits=waits, missing=missing)
-        return replace(reading, clients=clients, full=full, serving=serving, waits=waits, missing=missing)
+        if states:
+            serving = {name: 0.0 for name, state in states.items() if state.serving}
+            reading = replace(reading, serving={**(reading.serving or {}), **serving})
+        return replace(reading, clients=clients, full=full, waits=waits, missing=missing)
 
     def lacking(self, reading: CounterReading) -> tuple[str, ...]:
         """Return the events that cannot be detected here, one sentence each, from a first reading."""

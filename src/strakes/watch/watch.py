@@ -7,13 +7,12 @@ from dataclasses import replace
 from statistics import median
 
 from strakes.base.units import format_duration
-from strakes.stats.change import Grade
 from strakes.watch.heavy import HeavyJobs
-from strakes.watch.level import LevelChange, LevelDetector, LevelEnd
+from strakes.watch.level import LevelDetector
 from strakes.watch.outages import Outages
 from strakes.watch.reading import DATA_TARGETS, DISKS, METADATA_TARGETS, CounterReading, Work
 from strakes.watch.slow import Named, SlowTargets
-from strakes.watch.values import Kind, WatchEvent
+from strakes.watch.values import WatchEvent
 
 # The default of --false-alarms-a-month.
 ALARMS_A_MONTH = 1.0
@@ -44,7 +43,7 @@ class Watch:
         self._saturated: dict[tuple[str, str], WatchEvent] = {}
         # Capacity -> last time below the bound.
         self._less_s: dict[tuple[str, str], float] = {}
-        self._levels: dict[str, LevelEvents] = {}
+        self._levels: dict[str, LevelDetector] = {}
         self._batches: dict[str, tuple[float, list[float]]] = {}
         self._last_s: dict[str, float] = {}
         # Open slow targets and heavy jobs, with the member or unit of which they were reported.
@@ -157,69 +156,7 @@ class Watch:
             return []
         self._batches[name] = (time_s, [value])
         if name not in self._levels:
-            self._levels[name] = LevelEvents(name, LevelDetector(self._alarms), worse_up=True)
+            self._levels[name] = LevelDetector(name, self._alarms, worse_up=True)
             for level in self._levels.values():
-                level.detector.alarms_a_month = self._alarms / len(self._levels)
+                level.alarms_a_month = self._alarms / len(self._levels)
         return self._levels[name].add(began_s, median(values)) if values else []
-
-
-class LevelEvents:
-    """Events of one figure. ``of_equals``: its values are relative to its peer group, and a fall is a slow target."""
-
-    def __init__(self, name: str, detector: LevelDetector, *, worse_up: bool, of_equals: bool = False) -> None:
-        self.detector = detector
-        self._name, self._worse_up, self._of_equals = name, worse_up, of_equals
-        self._open: dict[Grade, WatchEvent] = {}
-
-    def add(self, time_s: float, value: float) -> list[WatchEvent]:
-        """Add a value; return the event of a change, and the end of the warning or change before it."""
-        told = self.detector.add(time_s, value)
-        if told is None:
-            return []
-        if isinstance(told, LevelEnd):
-            return self._ended(told.grade, told.ended_s)
-        ended = self._ended("early", told.told_s) if told.grade == "confirmed" else []
-        self._open[told.grade] = self._event(told)
-        return [*ended, self._open[told.grade]]
-
-    def _ended(self, grade: Grade, ended_s: float) -> list[WatchEvent]:
-        event = self._open.pop(grade, None)
-        return [replace(event, ended_s=max(ended_s, event.began_s))] if event else []
-
-    def _event(self, told: LevelChange) -> WatchEvent:
-        """Return the event of a change."""
-        better = (told.ratio < 1) == self._worse_up
-        sizes = [_change(size, relative=told.relative) for size in (told.ratio, told.low, told.high)]
-        text = f"{self._name} changed by {sizes[0]} ({sizes[1]} to {sizes[2]})"
-        if self._of_equals:
-            text += f" against the others, from {told.before:.2f} to {told.after:.2f} times their mean"
-        else:
-            text += f", from {told.before:.4g} to {told.after:.4g}"
-        offset = 0.0 if told.relative else 1.0
-        confirmed: Kind = "slow-target" if self._of_equals and not better else "level"
-        return WatchEvent(
-            confirmed if told.grade == "confirmed" else "early-warning",
-            self._name,
-            told.began_s,
-            told.told_s,
-            text,
-            size=told.ratio - offset,
-            low=told.low - offset,
-            high=told.high - offset,
-            unit="ratio" if told.relative else "difference",
-            gain=better,
-            evidence={"before": told.before, "after": told.after, "grade": told.grade},
-        )
-
-
-def _change(ratio: float, *, relative: bool) -> str:
-    """Return a change with its sign.
-
-    >>> _change(0.6, relative=True), _change(0.9999, relative=True), _change(-39.0, relative=False)
-    ('-40%', '0%', '-40')
-    >>> _change(1.0, relative=False)
-    '0'
-    """
-    if not relative:
-        return f"{ratio - 1:+.4g}" if ratio != 1 else "0"
-    return f"{ratio - 1:+.0%}" if abs(ratio - 1) >= 0.005 else "0%"

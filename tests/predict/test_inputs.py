@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -15,35 +12,6 @@ from strakes.predict.forecasts import forecast_figures
 from strakes.predict.gather import figures_of
 from strakes.predict.inputs import inputs_of
 from strakes.runs.run import Run
-from strakes.runs.store import Store
-
-RUNS = Path(__file__).parent.parent / "runs" / "stored"
-
-
-@pytest.fixture
-def store_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
-    monkeypatch.setenv("STRAKES_STORE", str(tmp_path))
-
-    def store(name: str, status: str = "complete", nodes: int = 0, **facts: object) -> Run:
-        """Store a run of 1 to 4 ranks on up to ``nodes`` nodes (0: one node, as recorded) and return it."""
-        with gzip.open(RUNS / "small-files.json.gz", "rt") as file:
-            stored = json.load(file)
-        stored["manifest"].update(id=name, status=status)
-        for row in stored["events"]:
-            if row["event"] == "facts":
-                row["facts"].update(facts)
-        for visit in stored["visits"] if nodes else ():
-            for sample in visit["samples"]:
-                ranks = len(sample["ranks"])
-                sample["nodes"] = [{"host": f"n{node}", "first_rank": node} for node in range(min(nodes, ranks))]
-        directory = tmp_path / "runs" / name
-        directory.mkdir(parents=True)
-        (directory / "run.json").write_text(json.dumps(stored["manifest"]))
-        for part in ("cells", "visits", "events"):
-            (directory / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in stored[part]))
-        return Store().open(name)
-
-    return store
 
 
 def test_clients_are_the_nodes_that_ranks_ran_on(store_run: Callable[..., Run]) -> None:
@@ -61,11 +29,6 @@ def test_one_node_is_one_client_and_a_file_system_that_other_nodes_reach_is_not_
     assert all(figure.local and level.scale.clients == 1 for figure in alone for level in figure.levels)
     remote = figures_of([store_run("20260101-000001-remote", remote=True)])
     assert not any(figure.local for figure in remote)
-
-
-def test_an_unknown_number_of_data_targets_is_left_out_of_the_scale(store_run: Callable[..., Run]) -> None:
-    figures = figures_of([store_run("20260101-000000-alone")])
-    assert all(" data target" not in level.scale.text for figure in figures for level in figure.levels)
 
 
 def test_runs_of_different_file_systems_are_refused(store_run: Callable[..., Run]) -> None:

@@ -138,7 +138,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("child.py", "writers_by_path"): "paths are below the open directory that --inside names",
     ("drill_journal.py", "writers_by_path"): "a descriptor that files.py opened",
     ("ha_journal.py", "writers_by_path"): "runs on the lab's own machines",
-    ("ha_receiver.py", "writers_by_path"): "runs on the lab's own machines",
+    ("ha_agent.py", "writers_by_path"): "runs on the lab's own machines",
     ("measure.py", "lines_past_the_filter"): "a path that the user gave",
 }
 

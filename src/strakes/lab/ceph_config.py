@@ -12,7 +12,7 @@ from strakes.base.errors import BadInputError
 from strakes.base.files import write_kept
 from strakes.lab.network import LOOPBACK, is_listening
 from strakes.lab.options import LabOptions, option
-from strakes.lab.packages import Package
+from strakes.lab.packages import table
 from strakes.lab.site import LabSite
 
 # How often the monitors look at the beacons; nothing shorter can be set.
@@ -227,7 +227,7 @@ def config_text(
 GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
 # Its name in the lab's directory: the keys are in no other file, and on no command line.
 KEYS = "s3.env"
-GATEWAY_PACKAGES = (Package("radosgw", "radosgw"), Package("radosgw", "radosgw-admin"), Package("curl", "curl"))
+GATEWAY_PACKAGES = table("radosgw radosgw, radosgw radosgw-admin, curl curl")
 # The hash is that of an empty body; curl 7.88 does not add the header.
 _SIGNED = f"""aws-sigv4 = "aws:amz:{REGION}:s3"
 header = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

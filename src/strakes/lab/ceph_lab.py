@@ -27,7 +27,7 @@ from strakes.lab.ceph_monitor import Monitors
 from strakes.lab.cgroup import Group, device_group, limit_cpu, make_group, require
 from strakes.lab.device import Device, attach, make_file, require_space
 from strakes.lab.kind import Lab
-from strakes.lab.packages import Package, require_packages
+from strakes.lab.packages import Package, require_packages, table
 from strakes.lab.process import is_alive
 from strakes.lab.site import LabSite
 from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_in
@@ -45,14 +45,8 @@ class CephLab(Lab[CephOptions]):
     options_type = CephOptions
     needs_root = False
     packages = (
-        Package("ceph-mon", "ceph-mon"),
-        Package("ceph-mon", "monmaptool"),
-        Package("ceph-osd", "ceph-osd"),
-        Package("ceph-mds", "ceph-mds"),
-        Package("ceph-mgr", "ceph-mgr"),
-        Package("ceph-mgr-modules-core", str(_MANAGER_MODULES / _MODULE)),
-        Package("ceph-fuse", "ceph-fuse"),
-        Package("ceph-common", "ceph"),
+        *table("ceph-mon ceph-mon, ceph-mon monmaptool, ceph-osd ceph-osd, ceph-mds ceph-mds, ceph-mgr ceph-mgr"),
+        *table(f"ceph-mgr-modules-core {_MANAGER_MODULES / _MODULE}, ceph-fuse ceph-fuse, ceph-common ceph"),
     )
 
     def __init__(self, site: LabSite, options: CephOptions) -> None:

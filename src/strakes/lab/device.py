@@ -19,7 +19,7 @@ from strakes.base.units import format_bytes
 from strakes.lab.cgroup import Group, device_group, limit_iops, release_devices, require
 from strakes.lab.kind import Lab, OptionsT
 from strakes.lab.network import LabNetwork, make_network
-from strakes.lab.packages import Package
+from strakes.lab.packages import table
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 from strakes.targets.mountinfo import mounts_of
@@ -179,7 +179,7 @@ def _detach(loop: str) -> None:
     run(["losetup", "--detach", f"/dev/{loop}"], limit_s=_COMMAND_S)
 
 
-PACKAGES = (Package("xfsprogs", "mkfs.xfs"), Package("mount", "losetup"), Package("iproute2", "ip"))
+PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 
 @dataclass(frozen=True)

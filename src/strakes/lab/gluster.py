@@ -12,7 +12,7 @@ from strakes.base.files import write_kernel_file
 from strakes.base.processes import process_start
 from strakes.lab.device import PACKAGES, Brick, BrickLab, check_bricks
 from strakes.lab.options import LabOptions, option
-from strakes.lab.packages import Package
+from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
 VOLUME = "strakes"
@@ -54,12 +54,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
     """Bricks refuse the loopback address, hence the network; the command line finds its daemon by a socket."""
 
     options_type = GlusterOptions
-    packages = (
-        *PACKAGES,
-        Package("glusterfs-server", "glusterd"),
-        Package("glusterfs-cli", "gluster"),
-        Package("glusterfs-client", "glusterfs"),
-    )
+    packages = PACKAGES + table("glusterfs-server glusterd, glusterfs-cli gluster, glusterfs-client glusterfs")
 
     @classmethod
     def check(cls, options: GlusterOptions, directory: Path) -> None:

@@ -2,6 +2,7 @@
 
   agent.py serve ADDRESS           on the machine: runs commands
   agent.py call ADDRESS COMMAND... outside: passes on output and exit status
+  agent.py receive ADDRESS FILE    outside: writes the alerts of the nodes to a file, with the time
 
 One JSON line with the words goes in. Lines ``{"to": 1 or 2, "text": base64}`` come out as the command writes, and
 ``{"status": N}`` at the end.
@@ -17,10 +18,12 @@ import socket
 import socketserver
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-PORT = 7000
+PORT, ALERT_PORT = 7000, 7002
 _CONNECT_S = 5.0
 _UNREACHABLE_STATUS = 126
 
@@ -64,6 +67,23 @@ class Agent(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
 
+class Receiver(BaseHTTPRequestHandler):
+    """``/webhook`` takes ``{"text": ...}`` as planned; ``/mail`` a mail with its subject in a header of that name."""
+
+    def do_POST(self) -> None:
+        """Append the alert that was sent, with the time and its way, to the file as a line of JSON."""
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode(errors="replace")
+        by = self.path.strip("/")
+        text = self.headers["Subject"] if by == "mail" else json.loads(body)["text"]
+        with open(sys.argv[3], "a", encoding="utf-8") as file:
+            file.write(json.dumps({"at_s": time.time(), "by": by, "text": text}) + "\n")
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *words: object) -> None:
+        """Nothing: what came is in the file."""
+
+
 def call(address: str, words: Sequence[str]) -> int:
     """Run a command on the machine at an address; return its exit status, 126 where no machine answers."""
     try:
@@ -93,5 +113,7 @@ def call(address: str, words: Sequence[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         Agent((sys.argv[2], PORT), Running).serve_forever()
+    elif sys.argv[1] == "receive":
+        ThreadingHTTPServer((sys.argv[2], ALERT_PORT), Receiver).serve_forever()
     else:
         sys.exit(call(sys.argv[2], sys.argv[3:]))

@@ -16,13 +16,13 @@ from typing import Any
 from strakes.base.files import write_kept
 from strakes.base.units import MIB
 from strakes.failover.plan import alert_files, corosync_file
+from strakes.lab.ha_agent import ALERT_PORT
 from strakes.lab.ha_configuration import BMC_EMULATION, NODES, PASSWORD, WEBHOOK, bmc_text
 from strakes.lab.ha_nodes import ADMIN, DISKS, MACHINE_PACKAGES, Machines, Namespaces
 from strakes.lab.ha_pair import lacking
-from strakes.lab.ha_receiver import PORT as RECEIVER_PORT
 from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, option
-from strakes.lab.packages import Package
+from strakes.lab.packages import Package, table
 
 _OWNER, _GROUP = "hacluster", "haclient"
 # The mail command of a node: it passes each message to the receiver of alerts.
@@ -52,16 +52,10 @@ class HaLab(Lab[HaOptions]):
     """Two servers of a journal, on a memory file system, or with ``uml`` on DRBD."""
 
     options_type = HaOptions
-    packages = (
-        Package("corosync", "corosync"),
-        Package("pacemaker", "pacemakerd"),
-        Package("pacemaker-cli-utils", "crm_mon"),
-        Package("resource-agents", "/usr/lib/ocf/resource.d/heartbeat/anything"),
-        Package("fence-agents", "fence_ipmilan"),
-        Package("openipmi", "ipmi_sim"),
-        Package("ipmitool", "ipmitool"),
-        Package("iproute2", "ip"),
-        Package("curl", "curl"),
+    packages = table(
+        "corosync corosync, pacemaker pacemakerd, pacemaker-cli-utils crm_mon, fence-agents fence_ipmilan, "
+        "resource-agents /usr/lib/ocf/resource.d/heartbeat/anything, openipmi ipmi_sim, ipmitool ipmitool, "
+        "iproute2 ip, curl curl"
     )
 
     @classmethod
@@ -79,7 +73,7 @@ class HaLab(Lab[HaOptions]):
         self.ready_limit_s = self._nodes.ready_limit_s
         self._script = site.install(f"scripts/{self._nodes.program}", "ha.sh")
         site.install("scripts/common.sh", "common.sh")
-        for name in ("journal.py", "receiver.py", "agent.py"):
+        for name in ("journal.py", "agent.py"):
             site.install(f"ha_{name}", name)
         for name in ("log", "bin"):
             site.make_directory(name)
@@ -144,11 +138,11 @@ class HaLab(Lab[HaOptions]):
 
     def _listen(self) -> None:
         directory = self.site.directory
-        self.site.write("bin/mail", _MAIL.format(ADMIN, RECEIVER_PORT), 0o755)
-        address = self.site.write(WEBHOOK, f"http://{ADMIN}:{RECEIVER_PORT}/webhook\n", 0o400)
+        self.site.write("bin/mail", _MAIL.format(ADMIN, ALERT_PORT), 0o755)
+        address = self.site.write(WEBHOOK, f"http://{ADMIN}:{ALERT_PORT}/webhook\n", 0o400)
         # Pacemaker runs its alerts as this user.
         shutil.chown(address, _OWNER)
-        words = ("/usr/bin/python3", directory / "receiver.py", ADMIN, directory / "alerts.jsonl")
+        words = ("/usr/bin/python3", directory / "agent.py", "receive", ADMIN, directory / "alerts.jsonl")
         self.site.start("alerts", *self._at_hub, *words)
 
     @property

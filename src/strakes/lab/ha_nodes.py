@@ -15,7 +15,7 @@ from strakes.failover.cluster import Cluster
 from strakes.failover.plan import drbd_files
 from strakes.lab.device import make_file, require_space
 from strakes.lab.ha_configuration import NODES, cluster, machine_cib, namespace_cib
-from strakes.lab.packages import Package
+from strakes.lab.packages import table
 from strakes.lab.process import run
 from strakes.lab.site import READY_LIMIT_S, LabSite
 
@@ -90,13 +90,7 @@ class Namespaces:
         self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)
 
 
-MACHINE_PACKAGES = (
-    Package("user-mode-linux", "linux.uml"),
-    Package("gcc", "cc"),
-    Package("drbd-utils", "drbdadm"),
-    Package("e2fsprogs", "mkfs.ext4"),
-    Package("kmod", "modprobe"),
-)
+MACHINE_PACKAGES = table("user-mode-linux linux.uml, gcc cc, drbd-utils drbdadm, e2fsprogs mkfs.ext4, kmod modprobe")
 _MODULES = ("overlay", "drbd", "hmac")
 _KERNELS = Path("/usr/lib/uml/modules")
 _SIZES = {"own": 256 * MIB, "replicated": 256 * MIB, "plain": 256 * MIB}

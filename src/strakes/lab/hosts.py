@@ -11,13 +11,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from strakes.base.files import write_kept
 from strakes.base.units import counted
 from strakes.lab.kind import Lab
 from strakes.lab.options import LabOptions, option
-from strakes.lab.packages import Package
+from strakes.lab.packages import table
 from strakes.lab.process import run
 
 LOGIN = "login"
@@ -41,12 +41,7 @@ HostsOptionsT = TypeVar("HostsOptionsT", bound=HostsOptions)
 class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
     """Hosts with namespaces (process, network, mount, IPC, host name), an sshd, and a link to a switch."""
 
-    packages: ClassVar[tuple[Package, ...]] = (
-        Package("openssh-server", "/usr/sbin/sshd"),
-        Package("openssh-client", "ssh"),
-        Package("iproute2", "ip"),
-        Package("util-linux", "nsenter"),
-    )
+    packages = table("openssh-server /usr/sbin/sshd, openssh-client ssh, iproute2 ip, util-linux nsenter")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -155,13 +150,7 @@ class SlurmLab(HostsLab[SlurmOptions]):
     """The partition is called main; whoever logs in is root."""
 
     options_type = SlurmOptions
-    packages = (
-        *HostsLab.packages,
-        Package("munge", "munged"),
-        Package("slurmctld", "slurmctld"),
-        Package("slurmd", "slurmd"),
-        Package("slurm-client", "srun"),
-    )
+    packages = HostsLab.packages + table("munge munged, slurmctld slurmctld, slurmd slurmd, slurm-client srun")
 
     def up(self) -> None:
         site = self.site

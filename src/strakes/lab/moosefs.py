@@ -11,7 +11,7 @@ from strakes.base.files import write_kept
 from strakes.lab.device import PACKAGES, Brick, BrickLab, check_bricks
 from strakes.lab.mounts import space_of
 from strakes.lab.options import LabOptions, option
-from strakes.lab.packages import Package
+from strakes.lab.packages import table
 
 # Ports of the master for clients, by default, and below those of the chunkservers.
 _CLIENT_PORT, _FIRST_DATA_PORT = 9421, 9500
@@ -30,12 +30,8 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
     """The community edition: one master, no fail-over."""
 
     options_type = MooseFsOptions
-    packages = (
-        *PACKAGES,
-        Package("moosefs-master", "mfsmaster"),
-        Package("moosefs-chunkserver", "mfschunkserver"),
-        Package("moosefs-client", "mfsmount"),
-        Package("moosefs-cli", "mfscli"),
+    packages = PACKAGES + table(
+        "moosefs-master mfsmaster, moosefs-chunkserver mfschunkserver, moosefs-client mfsmount, moosefs-cli mfscli"
     )
 
     @classmethod

@@ -54,10 +54,9 @@ _COMMAND_S = 10.0
 
 @dataclass(frozen=True)
 class LabNetwork:
-    """``server`` is the address inside the namespace, ``client`` the machine's address in this network."""
+    """A network whose ``server`` is the address inside the namespace."""
 
     server: str
-    client: str
     subnet: str
     namespace: Path
 
@@ -76,7 +75,7 @@ def make_network(site: LabSite) -> LabNetwork:
     client, server = (str(address) for address in subnet.hosts())
     namespace = site.directory / _NAMESPACE
     site.make_namespace(namespace)
-    network = LabNetwork(server, client, str(subnet), namespace)
+    network = LabNetwork(server, str(subnet), namespace)
     link, prefix = _link_of(site.id), subnet.prefixlen
     site.run("ip", "link", "add", link, "type", "veth", "peer", "name", "lab", "netns", namespace)
     site.run("ip", "address", "add", f"{client}/{prefix}", "dev", link)

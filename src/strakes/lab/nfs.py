@@ -12,14 +12,11 @@ from strakes.base.errors import EnvironmentLacksError
 from strakes.lab.device import PACKAGES, BrickLab, check_bricks
 from strakes.lab.network import LabNetwork
 from strakes.lab.options import LabOptions, option
-from strakes.lab.packages import Package
+from strakes.lab.packages import table
 from strakes.lab.process import run
 from strakes.lab.site import LabSite
 
-SERVER_PACKAGES = (
-    Package("nfs-ganesha", "ganesha.nfsd"),
-    Package("nfs-ganesha-vfs", "/usr/lib/*/ganesha/libfsalvfs.so"),
-)
+SERVER_PACKAGES = table("nfs-ganesha ganesha.nfsd, nfs-ganesha-vfs /usr/lib/*/ganesha/libfsalvfs.so")
 _EXPORT = "/export"
 _PORT = 2049
 _MODPROBE_S = 10.0
@@ -90,7 +87,7 @@ class NfsLab(BrickLab[NfsOptions]):
     """The client is the kernel's, so no process of the lab serves the mount."""
 
     options_type = NfsOptions
-    packages = (*PACKAGES, *SERVER_PACKAGES, Package("nfs-common", "mount.nfs4"))
+    packages = PACKAGES + SERVER_PACKAGES + table("nfs-common mount.nfs4")
     _source: str
 
     @classmethod

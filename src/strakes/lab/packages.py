@@ -34,6 +34,11 @@ class Package:
         return shutil.which(self.needed, path=PATH) is not None
 
 
+def table(text: str) -> tuple[Package, ...]:
+    """Return packages from a text of names, each with what it provides: ``kmod modprobe, mount losetup``."""
+    return tuple(Package(*each.split()) for each in text.split(","))
+
+
 def missing(packages: Sequence[Package]) -> tuple[Package, ...]:
     """Return the packages that are not installed."""
     return tuple(package for package in packages if not package.present)

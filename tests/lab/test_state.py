@@ -29,22 +29,13 @@ def test_a_journal_is_read_back_as_written(tmp_path: Path) -> None:
     assert state is not None and (state.ready_after_s, state.facts) == (1.25, {"keyring": "/k"})
 
 
-def test_a_torn_last_line_is_ignored(tmp_path: Path) -> None:
-    journal = journal_in(tmp_path)
-    journal.step("monitors")
-    journal.close()
-    with (tmp_path / JOURNAL).open("a") as file:
-        file.write('{"is": "step", "te')
-    state = read_state(tmp_path)
-    assert state is not None and state.last_step == "monitors"
-
-
-def test_zeros_left_by_a_power_cut_are_ignored(tmp_path: Path) -> None:
+@pytest.mark.parametrize("torn", [b'{"is": "step", "te', bytes(100) + b"\n"], ids=["killed", "power cut"])
+def test_a_torn_last_line_is_ignored(tmp_path: Path, torn: bytes) -> None:
     journal = journal_in(tmp_path)
     journal.step("monitors")
     journal.close()
     with (tmp_path / JOURNAL).open("ab") as file:
-        file.write(bytes(100) + b"\n")
+        file.write(torn)
     state = read_state(tmp_path)
     assert state is not None and state.last_step == "monitors"
 

@@ -261,13 +261,6 @@ def test_a_directory_killed_before_its_marker_is_removed_only_when_old_and_empty
     assert {Path(one.path).name.split("-")[-2] for one in report.ignored} == {"full", "strakes", "fresh"}
 
 
-def test_an_interrupted_removal_is_finished(tmp_path: Path) -> None:
-    place = make(tmp_path)
-    (place / "file").unlink()
-    assert os.listdir(place) == [MARKER_NAME]
-    assert clean(tmp_path).removed == (str(place),)
-
-
 def test_cleaning_a_workspace_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="made this directory for a run") as caught:
         clean(make(tmp_path))

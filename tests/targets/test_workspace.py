@@ -73,18 +73,12 @@ def test_the_heart_beats_even_on_a_full_target(tmpfs: Path, monkeypatch: pytest.
         assert (workspace.path / MARKER_NAME).stat().st_ino == inode
 
 
-def test_a_second_removal_does_nothing(tmp_path: Path) -> None:
-    workspace = Workspace.create(tmp_path, RUN)
-    assert workspace.remove() == ()
-    assert workspace.remove() == ()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_exception_in_the_block_removes_the_workspace(tmp_path: Path) -> None:
+def test_an_exception_in_the_block_removes_the_workspace_and_a_second_removal_does_nothing(tmp_path: Path) -> None:
     workspace = Workspace.create(tmp_path, RUN)
     (workspace.path / "file").touch()
     with pytest.raises(KeyboardInterrupt), workspace:
         raise KeyboardInterrupt
+    assert workspace.remove() == ()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""What the monitors of a cluster answer: a Description, and fail-overs and evicted clients in the cluster log."""
+"""Read answers of the monitors: a Description, and fail-overs and evicted clients in the cluster log."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
 
 
 def _text(file: IO[bytes]) -> str:
-    """Return the text written so far."""
+    """Return the text written to a file of :func:`_output_file`."""
     # File names need not be UTF-8; os.fsdecode preserves their bytes.
     return os.fsdecode(os.pread(file.fileno(), _length(file), 0))
 

@@ -297,7 +297,7 @@ def parse_states(text: str) -> States:
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
-    """Return the state changes of lost connections up to the reconnection, without those of idle connections."""
+    """Return the state changes of lost connections up to the reconnection, without idle connections."""
     return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
 
 

@@ -103,7 +103,7 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
     operations: dict[str, NfsOperation] = {}
     moved = (0.0, 0.0)
     connected = sent = received = expired_s = 0.0
-    # Of several mounts at one place, the last one is visible.
+    # The last of several mounts at one place is visible.
     for line in mine[-1].splitlines():
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:

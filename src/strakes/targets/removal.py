@@ -119,7 +119,7 @@ def _name_now(parent: int, name: str, directory: int) -> str | None:
 
 
 def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, ...]:
-    """Remove all entries of an open directory except ``spare``; return those that could not be removed."""
+    """Remove all entries of an open directory except ``spare``; return the entries that are left."""
     return _Emptying(directory, path, spare).run()
 
 

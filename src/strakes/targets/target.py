@@ -96,7 +96,7 @@ class Target(ABC):
 
     # Whether a new directory moves to its metadata target only some seconds later.
     moves_directories = False
-    # What to do where the system does not permit a setting.
+    # The remedy where the system does not permit a setting.
     permission = ""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:

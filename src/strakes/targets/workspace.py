@@ -116,7 +116,7 @@ class Workspace:
         return cls(real / name, parent, opened[0], marker, opened[1], keep=keep)
 
     def remove(self) -> tuple[Left, ...]:
-        """Stop the heartbeat and remove the workspace; return what is left, with the marker for ``strakes clean``."""
+        """Stop the heartbeat and remove the workspace; return the entries that are left for ``strakes clean``."""
         if self._closed:
             return ()
         # Before removing: an open file that is removed stays as .nfs… on NFS.

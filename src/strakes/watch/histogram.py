@@ -71,6 +71,7 @@ class Histogram:
         """Return a histogram from ``to_json``. Raises ValueError if it is invalid."""
         counts = Counter({int(bucket): int(count) for bucket, count in document.items()})
         for bucket, count in counts.items():
-            if bucket not in (*_BUCKETS, _FAILED) or not 0 < count < _MOST_COUNT:
+            known = bucket in _BUCKETS or bucket == _FAILED
+            if not known or not 0 < count < _MOST_COUNT:
                 raise ValueError("no such values")
         return cls(counts)

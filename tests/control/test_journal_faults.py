@@ -85,18 +85,6 @@ def test_a_journal_is_durable_before_its_first_change(tmp_path: Path, monkeypatc
     assert open_files() == before
 
 
-def test_unreadable_journals_raise_specific_errors(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        read_journal(tmp_path / "none.jsonl")
-    (tmp_path / "loop.jsonl").symlink_to("loop.jsonl")
-    with pytest.raises(StrakesError):
-        read_journal(tmp_path / "loop.jsonl")
-    (tmp_path / "empty.jsonl").touch()
-    with pytest.raises(BadInputError) as refused:
-        read_journal(tmp_path / "empty.jsonl")
-    assert refused.value.why == "it has no whole line"
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.EIO, "x")])
 def test_an_interrupted_creation_leaks_no_descriptor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException

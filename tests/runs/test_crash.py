@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from strakes.base.errors import BadInputError
 from strakes.runs.store import Store
 
 # Reports each visit after it is written; finishes and resumes at intervals, so that a kill can hit every kind of write.
@@ -98,24 +97,3 @@ def test_a_writer_killed_at_its_start_leaves_a_usable_store(store: Store, measur
     with store.create("survey", "next", measured, {}, {}) as writer:
         writer.finish("complete")
     assert store.open("latest").id == writer.id
-
-
-def test_a_killed_writer_holds_no_lock(store: Store, measured: Path) -> None:
-    run_and_kill(store, measured, "new", random.Random(1))
-    store.resume("latest", "f").close()
-
-
-def test_a_living_writer_keeps_others_out(store: Store, measured: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(store.root), str(measured), "new"], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    try:
-        assert process.stdout.readline().startswith("begun")
-        process.send_signal(signal.SIGSTOP)
-        with pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
-            store.resume(None, "f")
-        assert store.runs()[0].status == "running"
-    finally:
-        process.kill()
-        process.communicate()

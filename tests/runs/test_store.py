@@ -161,8 +161,10 @@ def test_a_complete_run_is_not_resumed(store: Store, make_run: MakeRun, run: str
 
 @pytest.mark.parametrize("run", [None, "latest"])
 def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: MakeRun, run: str | None) -> None:
-    with make_run(), pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
-        store.resume(run, "f")
+    with make_run():
+        assert store.runs()[0].status == "running"
+        with pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
+            store.resume(run, "f")
 
 
 def test_a_run_with_other_options_is_not_resumed(store: Store, make_run: MakeRun) -> None:

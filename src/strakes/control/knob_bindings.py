@@ -20,10 +20,6 @@ _ROLES = {"metadata server": ("mds",), "data server": ("oss",)}
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
 
 
-class AbsentError(BadInputError):
-    """A knob that this target does not have; ``why`` has the reason."""
-
-
 def remembering(run: Runner) -> Runner:
     """Return a runner that runs each command once, since many knobs share an answer."""
     once = cache(run)
@@ -38,9 +34,9 @@ class Bindings:
         self._run = run or target.run
 
     def places(self, knob: Knob) -> tuple[KnobPlace, ...]:
-        """Return every place of the knob. Raises AbsentError if it has none, StrakesError if a lookup fails."""
+        """Return every place of the knob. Raises BadInputError if it has none, StrakesError if a lookup fails."""
         if knob.by_hand:
-            raise AbsentError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
+            raise BadInputError(f"{knob.name} can only be set by hand", why=knob.meaning, remedy=knob.by_hand)
         if knob.file:
             path = self._text(knob, knob.file)
             if not os.path.exists(path):
@@ -88,9 +84,9 @@ class Bindings:
             raise self._absent(knob, lacking.get(name, f"its {name} is unknown"))
         return value
 
-    def _absent(self, knob: Knob, why: str) -> AbsentError:
+    def _absent(self, knob: Knob, why: str) -> BadInputError:
         remedy = "strakes knobs list DIR shows the settings that are available."
-        return AbsentError(f"{knob.name} is not available here", where=str(self.target.path), why=why, remedy=remedy)
+        return BadInputError(f"{knob.name} is not available here", where=str(self.target.path), why=why, remedy=remedy)
 
     def _hosts(self, knob: Knob) -> tuple[str, ...]:
         if self.target.servers is None:

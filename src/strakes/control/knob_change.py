@@ -63,10 +63,7 @@ class Effective:
 class Change(dict[str, Effective]):
     """Knob -> the values after the change; ``restored`` has the outcomes after the end of ``changed``."""
 
-    def __init__(self, journal: str) -> None:
-        super().__init__()
-        self.restored: tuple[Restored, ...] = ()
-        self.journal = journal
+    restored: tuple[Restored, ...] = ()
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -125,7 +122,7 @@ def set_values(target: Target, values: Mapping[str, str | float], *, store: Path
 def _journaled(target: Target, root: Path, plan: Plan) -> Iterator[tuple[KnobJournal, Change]]:
     """Make the changes of the plan; put them back if that or the body fails."""
     journal = KnobJournal.begin(root, str(target.path), command_line())
-    change = Change(journal.id)
+    change = Change()
     try:
         for knob, wanted, places in plan:
             given = {place.name_with_host: _change_place(knob, place, wanted, journal, target.run) for place in places}

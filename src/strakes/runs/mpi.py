@@ -57,9 +57,7 @@ def _silence_s(chosen: str) -> float:
     >>> _silence_s(""), _silence_s("60"), _silence_s("1"), _silence_s("soon")
     (8.0, 60.0, 3.0, 8.0)
     """
-    if not (chosen.isascii() and chosen.isdigit() and len(chosen) < 10):
-        return 8.0
-    return float(min(max(int(chosen), 3), 3600))
+    return float(min(max(int(chosen), 3), 3600)) if re.fullmatch("[0-9]{1,9}", chosen) else 8.0
 
 
 class MpiEngine(Engine):

@@ -36,11 +36,6 @@ def write_json(path: Path, document: Mapping[str, object]) -> None:
     replace_text(path, to_json(document, indent=1) + "\n")
 
 
-def write_json_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Replace ``path`` atomically by one line for each row."""
-    replace_text(path, json_lines(rows))
-
-
 def json_lines(rows: Iterable[Mapping[str, object]]) -> str:
     """Return rows as lines of JSON."""
     return "".join(to_json(row, separators=(",", ":")) + "\n" for row in rows)

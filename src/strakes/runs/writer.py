@@ -17,7 +17,7 @@ from strakes.model.cell import Cell
 from strakes.model.record import to_record
 from strakes.runs.records import RunEvent, Visit, event_to_record
 from strakes.runs.run import FinishedStatus, Run
-from strakes.runs.store_files import AppendFile, store_error, write_json, write_json_lines
+from strakes.runs.store_files import AppendFile, json_lines, replace_text, store_error, write_json
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 _LOCK_PATIENCE_S = 1.0  # a reader holds the lock for microseconds
@@ -59,7 +59,7 @@ class RunWriter:
     def write_cells(self, cells: Iterable[Cell]) -> None:
         """Write all cells of the run, replacing an earlier list."""
         named = (replace(cell, fingerprint=cell.fingerprint or cell.plan.fingerprint()) for cell in cells)
-        write_json_lines(self.path / "cells.jsonl", map(to_record, named))
+        replace_text(self.path / "cells.jsonl", json_lines(map(to_record, named)))
 
     def append_visit(self, *visits: Visit) -> None:
         """Add finished visits; durable on return."""

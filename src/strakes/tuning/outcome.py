@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
@@ -13,7 +13,6 @@ from strakes.model.portrait import IntervalOf, Setting
 from strakes.report.numbers import level_of
 from strakes.runs.records import Visit
 from strakes.runs.run import Run
-from strakes.stats.interval import Estimate
 from strakes.tuning.advise_app import App, app_from_text
 from strakes.tuning.advise_choose import Choice, Chosen, What
 from strakes.tuning.advise_paste import Paste, pastes
@@ -59,22 +58,17 @@ class TuningOutcome:
     @cached_property
     def verdict(self) -> Literal["better", "not-shown", "unfinished"]:
         """As the class says."""
-        confirmation, gain = self.search.confirmation, self.gain
+        confirmation, gain = self.search.confirmation, self.search.gain
         if confirmation is None or (confirmation.runs and gain is None):
             return "unfinished"
         return "better" if gain is not None and gain.interval is not None and gain.interval.low > 1 else "not-shown"
 
-    @cached_property
-    def gain(self) -> Estimate | None:
-        """How many times better the best setting is than the default, from fresh runs alone."""
-        return self.search.gain
-
     def gain_interval(self, of: str) -> IntervalOf | None:
         """Return the interval of the gain, described by ``of``, or None without a gain."""
-        if self.gain is None or self.gain.interval is None:
+        gain = self.search.gain
+        if gain is None or gain.interval is None:
             return None
-        interval = self.gain.interval
-        return IntervalOf(interval.low, interval.high, interval.confidence, of, "times")
+        return IntervalOf(gain.interval.low, gain.interval.high, gain.interval.confidence, of, "times")
 
     @property
     def default(self) -> Mapping[str, Setting]:
@@ -100,7 +94,8 @@ class TuningOutcome:
     def most_possible(self) -> float:
         """How many times better than the default any setting may be, by the model of all runs and by the fresh runs."""
         upper = (1 + self.search.rules.confidence) / 2
-        fresh = self.gain.interval.high if self.gain is not None and self.gain.interval is not None else 1.0
+        gain = self.search.gain
+        fresh = gain.interval.high if gain and gain.interval else 1.0
         return max(self.search.most_possible(upper), fresh)
 
     @cached_property
@@ -108,15 +103,10 @@ class TuningOutcome:
         """Return the limits of the default and of the best setting."""
         points = {"the default": self.search.space.default, "the best": self.search.best}
         return {
-            name: bottlenecks(visits, self.effects, self.search.space.settings(point), self.facts)
+            name: bottlenecks(visits, self.effects, self.search.space.settings(point), self.run.facts)
             for name, point in points.items()
             if (visits := self.visits_of(point))
         }
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Return the facts about the file system and this machine."""
-        return self.run.facts
 
     def visits_of(self, point: Point) -> list[Visit]:
         """Return the visits of a setting; the fresh ones where there are any."""
@@ -127,7 +117,7 @@ class TuningOutcome:
     @property
     def statement(self) -> str:
         """The result in a sentence or two."""
-        confidence, gain = f"{self.search.rules.confidence:.0%}", self.gain
+        confidence, gain = f"{self.search.rules.confidence:.0%}", self.search.gain
         if self.verdict == "unfinished":
             return gettext("The search ended before its best setting was confirmed, so no gain is claimed.")
         if gain is not None and (interval := gain.interval) is not None:
@@ -179,7 +169,7 @@ class TuningOutcome:
             for name, level in self.best.items()
             if name in _WHAT and isinstance(level, int | str) and (plain or name not in LAYOUT_FACTORS)
         ]
-        snippets = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.facts.get("file_system", ""))))
+        snippets = list(pastes(self.app, Chosen(tuple(choices), ()), str(self.run.facts.get("file_system", ""))))
         if not plain:
             where = "a shell, before the files are made in DIR"
             snippets.append(Paste("layout", where, f"lfs setstripe {kind} DIR"))

@@ -40,7 +40,7 @@ def tuned_portrait(run: Run) -> Portrait:
             if key in run.manifest
         }
         | {"visits": len(run.visits)},
-        target=outcome.facts,
+        target=outcome.run.facts,
         environment=environment,
         scope=_scope(outcome),
         headlines=tuple(Headline(f"{cell.settings['phase']}: {cell.settings['which']}", cell.id) for cell in confirmed),

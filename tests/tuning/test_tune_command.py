@@ -69,7 +69,7 @@ def test_an_interrupted_search_goes_on_where_it_stopped(strakes: StrakesRunner, 
     )
     try:
         deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and len(_visits()) < 8:
+        while time.monotonic() < deadline and len(_visits()) < 4:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)

@@ -277,7 +277,11 @@ def open_regular(path: Path) -> BinaryIO:
 
     Raises BadInputError for any other, OSError where it cannot be opened.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    return _regular(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), path)
+
+
+def _regular(descriptor: int, path: Path) -> BinaryIO:
+    """Return the open file, or close it and raise BadInputError if it is not regular."""
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
@@ -303,19 +307,14 @@ def read_whole(file: BinaryIO, path: Path, most_bytes: int) -> bytes:
     raise BadInputError("the file is too large", where=str(path), why=f"it is larger than {most_bytes >> 20} MiB")
 
 
-def read_at_most(path: Path, most_bytes: int) -> bytes:
-    """Read a regular file. Raises BadInputError for any other and for one that is too large, OSError."""
-    with open_regular(path) as file:
-        return read_whole(file, path, most_bytes)
-
-
 def read_regular(path: Path, most_bytes: int, what: str = "the file cannot be read", remedy: str = "") -> bytes:
     """Read the whole file.
 
     Raises BadInputError; does not wait for the other end of a pipe, nor read a device that never ends.
     """
     try:
-        return read_at_most(path, most_bytes)
+        with open_regular(path) as file:
+            return read_whole(file, path, most_bytes)
     except OSError as error:
         raise BadInputError(what, where=str(path), why=error.strerror or str(error), remedy=remedy) from error
 
@@ -327,9 +326,7 @@ def read_below(root: Path, name: str, most_bytes: int) -> bytes:
     """
     path = root / name
     try:
-        with os.fdopen(_open_below(root, name), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise BadInputError("this is not a regular file", where=str(path), remedy="Copy its content to a file.")
+        with _regular(_open_below(root, name), path) as file:
             return read_whole(file, path, most_bytes)
     except OSError as error:
         why = error.strerror or str(error)

@@ -12,18 +12,30 @@ from collections.abc import Sequence
 
 # Spreadsheets take cells that begin with these characters for formulas; East Asian ones also the wide forms.
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-# C0 but for white space, C1, marks and isolates of the reading direction, line separators, bytes that are no UTF-8.
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^\s/?#@]*@)?([^\s/?#@'\"]*)(\S*)", re.IGNORECASE)
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def for_terminal(text: object) -> str:
-    r"""Replace characters that control a terminal, begin another line or change the reading direction.
+    r"""Return one line: characters that control a terminal or change the reading direction appear as codes.
 
-    >>> for_terminal("a\x1b[31mb\nc\u202e")
-    'a?[31mb?c?'
+    >>> print(for_terminal("a\x1b[31mb\nc\u202e"))
+    a\x1b[31mb\nc\u202e
     """
-    return "".join(character if character.isprintable() else "?" for character in str(text))
+    return escaped(str(text), kept="")
+
+
+def escaped(text: str, kept: str = "\n\r\t") -> str:
+    r"""Return the text with codes for invisible characters, except for those that are ``kept``.
+
+    >>> escaped("a\x1b[31m\u202e\udcff\n")
+    'a\\x1b[31m\\u202e\\udcff\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character if character.isprintable() or character in kept else character.encode("unicode_escape").decode()
+        for character in text
+    )
 
 
 def for_shell(line: str) -> str:
@@ -53,18 +65,6 @@ def _quoted_bytes(word: bytes) -> str:
     return "$'" + "".join(f"\\{each}" if each in ("'", "\\") else each for each in shown) + "'"
 
 
-def escaped(text: str) -> str:
-    r"""Return the text for a text document; invisible characters except line breaks become escape sequences.
-
-    >>> escaped("a\x1b[31m\u202e\udcff\n")
-    'a\\x1b[31m\\u202e\\udcff\n'
-    """
-    return "".join(
-        character if character.isprintable() or character in "\n\r\t" else character.encode("unicode_escape").decode()
-        for character in text
-    )
-
-
 def without_secrets(text: str) -> str:
     """Reduce each address to its scheme and host, because user, path and query may be secret.
 
@@ -78,15 +78,6 @@ def _host_alone(address: re.Match[str]) -> str:
     scheme, host, rest = address.groups()
     # A password may contain a slash or an @: the host is then unknown.
     return scheme + ("..." if "@" in rest else host + ("/..." if rest else ""))
-
-
-def for_page(text: str) -> str:
-    r"""Return the text for a web page, which escapes markup; control characters become escape sequences.
-
-    >>> print(for_page("a\x1b[2J\u202etxt <b>"))
-    a\x1b[2J\u202etxt <b>
-    """
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def for_csv(value: object) -> object:

@@ -57,6 +57,7 @@ TransferOperation = Literal["write", "read", "rewrite", "mixed"]
 Sharing = Literal["file-per-process", "shared-file", "file-per-writer"]
 Access = Literal["segmented", "strided", "random", "whole", "random-whole", "draws"]
 Sync = Literal["none", "close", "fsync", "fsync-each"]
+Hints = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class TransferPhase:
     first_ranks: int = usually(0)
     delay_ns: int = usually(0)
     collective: bool = usually(False)
-    hints: tuple[tuple[str, str], ...] = usually(())
+    hints: Hints = usually(())  # noqa: RUF009
     chunk_bytes: int = usually(0)
     stop: Stop = AMOUNT
     kind: Literal["transfer"] = field(default="transfer", init=False)

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, get_args
+from functools import cache
+from typing import TYPE_CHECKING, get_args
 
 from strakes.model.phases import (
-    FlowOperation,
+    Hints,
     MixedPhase,
-    Part,
     PartPhase,
     ProbePhase,
-    SizeShare,
     SmallFilesPhase,
     StagePhase,
-    Stop,
     StreamPhase,
     TrainingPhase,
     TransferPhase,
     usual_keys,
 )
+
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 WholePhase = PartPhase | StagePhase | TrainingPhase
 Phase = WholePhase | MixedPhase
@@ -169,21 +170,19 @@ def _phase_inodes(phase: WholePhase, ranks: int) -> int:
 
 def _phase_to_json(phase: Phase) -> dict[str, object]:
     """Without the keys that schemas/plan.json says are left out."""
-    body: dict[str, object] = asdict(phase)
+    body = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(phase).items()}
     if isinstance(phase, TransferPhase):
         body["hints"] = dict(phase.hints)
+        if not phase.writers:
+            del body["writers"]
+            if phase.grouping == "node":
+                del body["grouping"]
     for key in usual_keys(phase):
         del body[key]
-    if isinstance(phase, TransferPhase) and not phase.writers:
-        del body["writers"]
-        if phase.grouping == "node":
-            del body["grouping"]
     if isinstance(phase, MixedPhase):
         body["parts"] = [{"ranks": part.ranks, "phase": _phase_to_json(part.phase)} for part in phase.parts]
     if not isinstance(phase, _ENDS_BY_AMOUNT):
         body["stop"] = phase.stop.to_json()
-    if isinstance(phase, SmallFilesPhase):
-        body["flow"] = [asdict(step) for step in phase.flow]
     return body
 
 
@@ -201,17 +200,22 @@ def plan_from_json(document: Mapping[str, object]) -> Plan:
 def plan_from_record(document: Mapping[str, object]) -> Plan:
     """As :func:`plan_from_json` for a document that was a plan before (from the store): not validated again."""
     team = document["team"]
-    phases = document["phases"]
-    seed = document["seed"]
-    assert isinstance(team, Mapping) and isinstance(phases, list) and isinstance(seed, int | float)
-    return Plan(
-        ranks=int(team["ranks"]),
-        phases=tuple(_phase_from_json(phase) for phase in phases),
-        seed=int(seed),
-        ranks_per_node=int(team["ranks_per_node"]) if "ranks_per_node" in team else None,
-        memory_hog_bytes=int(team.get("memory_hog_bytes", 0)),
-        **{key: str(team.get(key, usual)) for key, usual in PLACEMENT.items()},
+    assert isinstance(team, Mapping)
+    return _converter().structure({**team, "seed": document["seed"], "phases": document["phases"]}, Plan)
+
+
+@cache
+def _converter() -> Converter:
+    """Return the converter of JSON, which takes 4.0 for an integer: equal plans must have equal fingerprints."""
+    from cattrs.preconf.json import make_converter
+
+    converter = make_converter(detailed_validation=False)
+    kinds: dict[str, type[Phase]] = {kind.kind: kind for kind in get_args(Phase)}
+    converter.register_structure_hook_func(
+        lambda kind: kind in (Phase, PartPhase), lambda body, _: converter.structure(body, kinds[body["kind"]])
     )
+    converter.register_structure_hook_func(lambda kind: kind == Hints, lambda hints, _: tuple(sorted(hints.items())))
+    return converter
 
 
 def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
@@ -226,51 +230,3 @@ def placed(plan: Plan, placement: Mapping[str, str]) -> Plan:
     if not placement:
         return plan
     return plan_from_json(replace(plan, **placement).to_json())  # type: ignore[arg-type]
-
-
-# Keys of a phase that need not be whole numbers.
-_REALS = ("rate_per_s", "seconds")
-
-
-def _number(key: str, value: object) -> object:
-    if key in _REALS and isinstance(value, int):
-        return float(value)
-    return int(value) if isinstance(value, float) and key not in _REALS else value
-
-
-def _phase_from_json(body: Mapping[str, object]) -> Phase:
-    # JSON Schema takes 4.0 for an integer; equal plans must have equal fingerprints.
-    arguments = {key: _number(key, value) for key, value in body.items() if key not in ("kind", "stop")}
-    stop = body.get("stop", {"rule": "amount"})
-    assert isinstance(stop, Mapping)
-    for key in _NESTED.keys() & arguments.keys():
-        arguments[key] = _NESTED[key](arguments[key])
-    if body["kind"] not in ("probe", "stage", "training"):
-        arguments["stop"] = Stop(stop["rule"], float(stop["seconds"]) if "seconds" in stop else None)
-    # Validated against the schema before: the kind is one of these and the keys are the fields'.
-    kinds: dict[object, Callable[..., Phase]] = {kind.kind: kind for kind in get_args(Phase)}
-    return kinds[body["kind"]](**arguments)
-
-
-def _part(body: Mapping[str, Any]) -> Part:
-    phase = _phase_from_json(body["phase"])
-    assert not isinstance(phase, StagePhase | TrainingPhase | MixedPhase)
-    return Part(int(body["ranks"]), phase)
-
-
-def _step(body: Mapping[str, Any]) -> FlowOperation:
-    return FlowOperation(body["op"], int(body.get("bytes", 0)), int(body.get("unit_bytes", 0)))
-
-
-def _sizes(shares: Sequence[Mapping[str, Any]]) -> tuple[SizeShare, ...]:
-    return tuple(SizeShare(int(share["bytes"]), int(share["percent"])) for share in shares)
-
-
-# Keys of a phase whose values are objects.
-_NESTED: Mapping[str, Callable[[Any], object]] = {
-    "hints": lambda hints: tuple(sorted(hints.items())),
-    "read_sizes": _sizes,
-    "write_sizes": _sizes,
-    "flow": lambda steps: tuple(map(_step, steps)),
-    "parts": lambda bodies: tuple(map(_part, bodies)),
-}

@@ -36,7 +36,13 @@ def from_record(kind: type[T], record: object) -> T:
     >>> from_record(Place, to_record(place)) == place
     True
     """
-    return _converter().structure(record, kind)
+    converter = _converter()
+    from cattrs.errors import CattrsError
+
+    try:
+        return converter.structure(record, kind)
+    except CattrsError as error:
+        raise ValueError(str(error)) from error
 
 
 def to_record(value: object) -> dict[str, Any]:

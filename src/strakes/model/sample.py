@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from strakes.model.record import Record, Rows
+from strakes.stats.interval import median
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,31 @@ class Beginning(Record):
     last_host: str = ""
     clock_uncertainty_s: float = 0.0
     crowded: bool = False
+
+
+# Largest skew in seconds between the starts of ranks without a warning.
+APART_S = 1e-3
+
+
+@dataclass(frozen=True)
+class Skew:
+    """Skew between the first and the last rank of a phase.
+
+    ``rank``, ``host``: the last rank and its host, if known. ``share``: the skew as a share of the time of the phase.
+    ``crowded``: a machine had fewer processors than ranks. ``clock_uncertainty_s``: error of the skew.
+    """
+
+    apart_s: float
+    rank: int
+    host: str
+    share: float
+    crowded: bool
+    clock_uncertainty_s: float
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether the ranks began more than ``APART_S`` seconds apart."""
+        return self.apart_s > APART_S
 
 
 # A read does not measure storage if more than this share was in the page cache before it.
@@ -121,6 +147,25 @@ class Sample(Record):
         place = self.columns.index(name)
         return [float(row[place]) for row in self.ranks]
 
+    def skew(self) -> Skew | None:
+        """Return the skew between the starts of the ranks, or None for one rank or if the starts are unknown.
+
+        >>> columns, ranks = ["rank", "start_s"], [[0, 0.25], [1, 0.0]]
+        >>> Sample("write", columns=columns, ranks=ranks, elapsed_s=0.5, begun=Beginning()).skew().apart_s
+        0.25
+        >>> Sample("write", columns=columns, ranks=[[0, 0.0]], elapsed_s=0.5).skew() is None
+        True
+        """
+        # Without ``begun``, the starts on several nodes are in the columns.
+        begun = self.begun or (Beginning() if len(self.nodes) > 1 else None)
+        starts = self.column("start_s")
+        if begun is None or not starts:
+            return None
+        apart_s = max(starts) - min(starts)
+        share = min(1.0, apart_s / self.elapsed_s) if self.elapsed_s > 0 else 0.0
+        rank = starts.index(max(starts))
+        return Skew(apart_s, rank, begun.last_host, share, begun.crowded, begun.clock_uncertainty_s)
+
 
 def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
     """Return the sample of the phase with this name, or the part of a mixed phase, with the counters of the phase.
@@ -147,3 +192,20 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
                     nodes=sample.nodes,
                 )
     return None
+
+
+def begun_together(samples: Iterable[Sample]) -> dict[str, Mapping[str, float]]:
+    """Return the skew between the starts of the ranks in all phases of a run, empty if no phase had several ranks."""
+    phases = [skew for sample in samples if (skew := sample.skew())]
+    if not phases:
+        return {}
+    apart_s = [phase.apart_s for phase in phases]
+    found = {
+        "phases": len(phases),
+        "median_s": median(apart_s),
+        "worst_s": max(apart_s),
+        "apart": sum(phase.is_apart for phase in phases),
+        "crowded": sum(phase.crowded for phase in phases),
+        "clock_uncertainty_s": max(phase.clock_uncertainty_s for phase in phases),
+    }
+    return {"begun_together": found}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError
-from strakes.base.files import make_directory, read_at_most, read_kept
+from strakes.base.files import make_directory, read_kept, read_regular
 from strakes.predict.inputs import MeasuredFileSystem, file_system_of
 from strakes.predict.levels import FigureLevels, Scale
 from strakes.runs.run import Run
@@ -87,7 +87,7 @@ def open_sealed(name: str, store: Path) -> dict[str, Any]:
         raise BadInputError(what, where=repr(name), remedy="Give the id that strakes predict --seal printed.")
     path = matches[0]
     # A symbolic link is allowed only if the user named the file.
-    read = read_at_most if path == given else read_kept
+    read = read_regular if path == given else read_kept
     try:
         document: dict[str, Any] = json.loads(read(path, _MOST_BYTES))
         sealed = digest(document)

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from strakes.base.foreign_text import for_page
+from strakes.base.foreign_text import escaped
 from strakes.base.language import current, gettext, ngettext
 from strakes.model.literature import SOURCES, published_values, scale, statements
 from strakes.model.portrait import CellEstimate, Headline, Portrait
@@ -151,7 +151,7 @@ def _drawings(parts: Sequence[Section]) -> str:
 def _visible(value: Any) -> Any:
     """Return a value with control characters in its texts as codes; Markup is trusted."""
     if isinstance(value, str):
-        return value if hasattr(value, "__html__") else for_page(value)
+        return value if hasattr(value, "__html__") else escaped(value)
     if isinstance(value, dict):
         return {_visible(key): _visible(item) for key, item in value.items()}
     return [_visible(item) for item in value] if isinstance(value, list | tuple) else value

@@ -8,9 +8,9 @@ from typing import Any
 
 from strakes.base.foreign_text import for_shell
 from strakes.base.language import gettext
-from strakes.model.begun import begun_together
 from strakes.model.portrait import Portrait, RunWarning, SkippedCell
 from strakes.model.results import Results
+from strakes.model.sample import begun_together
 from strakes.runs.records import AmountsChosen, CellSkipped, NeighbourFelt, PopulationRemoved
 from strakes.runs.run import Run, told_as_damage
 from strakes.studies.imported import imported_scope, imported_warnings
@@ -105,11 +105,7 @@ def _run_facts(run: Run) -> Mapping[str, Any]:
         **{key: run.manifest[key] for key in keys if key in run.manifest},
         "options": run.manifest["options"],
         **({"neighbour": felt} if felt else {}),
-        **(
-            {"begun_together": begun}
-            if (begun := begun_together(sample for visit in run.visits for sample in visit.samples))
-            else {}
-        ),
+        **begun_together(sample for visit in run.visits for sample in visit.samples),
         "visits": len(run.visits),
         "measured_visits": measured,
         "measuring_s": spent_s,

@@ -12,12 +12,11 @@ from typing import Any
 from strakes.base.errors import BadInputError
 from strakes.base.language import gettext
 from strakes.base.units import format_bytes, format_seconds, parse_bytes
-from strakes.model.begun import APART_S, all_begun, begun
 from strakes.model.phases import TransferPhase
 from strakes.model.portrait import RunWarning
 from strakes.model.record import to_record
 from strakes.model.results import Measured, Observation, Results
-from strakes.model.sample import CACHED_SHARE, Sample
+from strakes.model.sample import APART_S, CACHED_SHARE, Sample
 from strakes.runs.impact import UNLIMITED
 from strakes.runs.records import (
     CellDropped,
@@ -316,7 +315,7 @@ def _nodes(run: Run, results: Results) -> list[RunWarning]:
 
 def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
     """Yield warnings on phases whose ranks started apart, separately for nodes with fewer processors than ranks."""
-    begins = list(all_begun(sample for visit in run.visits for sample in visit.samples))
+    begins = [skew for visit in run.visits for sample in visit.samples if (skew := sample.skew())]
     for crowded in (False, True):
         phases = [phase for phase in begins if phase.crowded == crowded]
         apart = [phase for phase in phases if phase.is_apart]
@@ -339,7 +338,7 @@ def _begun(run: Run, results: Results) -> Iterator[RunWarning]:
 
 
 def _is_apart(sample: Sample, crowded: bool) -> bool:
-    phase = begun(sample)
+    phase = sample.skew()
     return phase is not None and phase.is_apart and phase.crowded == crowded
 
 

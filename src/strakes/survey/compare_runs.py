@@ -6,8 +6,8 @@ Pure: reads the runs, accesses no target.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
@@ -16,7 +16,6 @@ from strakes.base.foreign_text import for_shell
 from strakes.base.language import gettext, ngettext
 from strakes.model.cell import Cell
 from strakes.model.results import Measured
-from strakes.runs.records import Visit
 from strakes.runs.run import Run, told_as_damage
 from strakes.stats.interval import median
 from strakes.stats.ratios import (
@@ -42,13 +41,6 @@ _LIKE_AMOUNTS = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 # Kinds of runs whose amounts of work a pilot chose, so that another run of the command may have other amounts.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
-# By whether A and B lack the figure.
-_MISSING = {
-    (True, False): "not measured in A",
-    (False, True): "not measured in B",
-    (True, True): "not measured in A and B",
-}
-_FREELY = "both measured without --impact and --neighbour, or at a quieter time"
 _EQUALLY_FAST = {
     True: "runs while the client is equally fast: in work that does not touch the file system it was {share} faster "
     "in B",
@@ -59,13 +51,15 @@ _CLIENT = {
     True: "The client itself was {share} faster in B, in work that does not touch the file system.",
     False: "The client itself was {share} slower in B, in work that does not touch the file system.",
 }
+_Runs = Sequence[Run]
+_Pairs = Sequence[tuple[Cell, Cell]]
 # One measure in all runs of A and of B.
-_Row = tuple[Sequence[Measured], Sequence[Measured]]
+_Row = tuple[list[Measured], list[Measured]]
 
 
 def compare_runs(
-    a: Sequence[Run],
-    b: Sequence[Run],
+    a: _Runs,
+    b: _Runs,
     *,
     margin: float,
     confidence: float,
@@ -74,71 +68,63 @@ def compare_runs(
 ) -> Comparison:
     """Compare the runs B with the runs A, over the cells that did the same work.
 
+    One run is compared with one by the values of their blocks. Of several, each counts as one value, so that intervals
+    include the variation between runs; if A and B alternate in time, each is compared with its neighbour (paired).
+
     ``margin``: share up to which rates count as equal. ``factors``: settings that may differ. ``only``: patterns of
     cell ids; fewer comparisons need fewer runs. Raises BadInputError for a run that is given twice, for several runs of
     which some are imported, and, with the reasons, if no cell can be compared.
     """
-    every = [*a, *b]
-    twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
-    if twice is not None:
-        raise BadInputError("a run is given twice", where=twice, remedy="Give each run once; strakes runs lists them.")
-    imported = [cell.imported for run in every for cell in run.cells[:1]]
-    if len(every) == 2:
-        return _one_with_one(a[0], b[0], margin, confidence, factors, only, beside=any(imported) and not all(imported))
-    if any(imported) and not all(imported):
-        remedy = "Compare one run with one other: strakes compare A B."
-        raise BadInputError("imported runs and runs of strakes cannot be compared several at a time", remedy=remedy)
-    return _several(a, b, margin, confidence, factors, only)
-
-
-def _one_with_one(
-    a: Run, b: Run, margin: float, confidence: float, factors: Sequence[str], only: Sequence[str], *, beside: bool
-) -> Comparison:
-    any_amount = all(run.manifest["kind"] in _CHOSEN_AMOUNTS for run in (a, b))
-    pairs, unlike = (
-        beside_imported(a.cells, b.cells) if beside else alike(a.cells, b.cells, factors, any_amount=any_amount)
-    )
-    rows: list[tuple[Measured, Measured]] = []
-    unequal: set[str] = set()
-    for own, other, cells in _measured(a, b, pairs):
-        missing = own.estimate is None, other.estimate is None
-        if _wanted(own.id, only) and any(missing):
-            unlike.append(Unlike(own.id, gettext(_MISSING[missing])))
-        elif _wanted(own.id, only):
-            rows.append((own, other))
-            if not any(cell.imported for cell in cells) and amount_ratio(*cells) > _LIKE_AMOUNTS:
-                unequal.add(own.id)
+    single, in_turn = len(a) == len(b) == 1, False
+    pairs, unlike = _pairs(a, b, factors)
+    rows, missing = _rows(a, b, pairs, factors, only)
+    unlike += missing
     if not rows:
-        raise _nothing_alike(a, b, unlike, only)
-    busy = [*_overloaded("A", a), *_overloaded("B", b)]
-    client = _client_ratio(a.visits, b.visits)
+        raise _nothing_alike(a[0], b[0], unlike, only)
+    if not single:
+        a, b, in_turn = _in_turn(a, b)
+    cautions = [text for name, side in (("A", a), ("B", b)) for run in side for text in _overloaded(name, run)]
+    disturbed = bool(cautions) and not in_turn
+    client = _client_ratio(a[0], b[0]) if single else 1.0
+    if not single and not in_turn:
+        text = "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
+        cautions.append(gettext(text))
+
+    def ratio(of_a: Mapping[int, float], of_b: Mapping[int, float], lower: bool) -> RatioAt:
+        if in_turn:
+            return within_blocks(of_a, of_b, lower_is_better=lower)
+        between = between_runs if single else between_sets
+        return between(list(of_a.values()), list(of_b.values()), lower_is_better=lower)
 
     def decided(ratios: Sequence[RatioAt]) -> list[Judged]:
-        judged = judge(ratios, confidence, margin, least=max(margin, ONE_PAIR))
-        judged = [_by_the_client(_of_one_pair(one), client, margin) for one in judged]
-        return [_not_claimed(one) for one in judged] if busy else judged
+        least = max(margin, ONE_PAIR) if single else 0.0 if in_turn else margin
+        judged = judge(ratios, confidence, margin, least=least)
+        judged = [_of_one_pair(one, client, margin) if single else _with_needs(one, margin) for one in judged]
+        return [_not_claimed(one) for one in judged] if disturbed else judged
 
-    limits, amounts = _limits(rows), _unequal(rows, unequal, a)
-    withheld = {**limits.needs, **amounts.needs}
+    values = [[_values(side, single) for side in row] for row in rows]
+    lower = [row[0][0].lower_is_better for row in rows]
+    judged = decided([ratio(*sides, one) for sides, one in zip(values, lower, strict=True)])
+    withheld, reasons, unequal = _withheld(a, rows, pairs if single else ())
+    cautions += reasons
     judged = [
-        _withheld(one, withheld[own.id]) if own.id in withheld else one
-        for (own, _), one in zip(
-            rows,
-            decided([between_runs(*map(_values, row), lower_is_better=row[0].lower_is_better) for row in rows]),
-            strict=True,
+        replace(
+            one, verdict=Verdict.INCONCLUSIVE, ratio=replace(one.ratio, interval=None), needs=withheld[row[0][0].id]
         )
+        if row[0][0].id in withheld
+        else one
+        for row, one in zip(rows, judged, strict=True)
     ]
-    same_work = [row for row in rows if row[0].id not in unequal]
-    scores = [block_scores([(row[side].by_block(), row[side].lower_is_better) for row in same_work]) for side in (0, 1)]
+    scored = [index for index, row in enumerate(rows) if row[0][0].id not in unequal]
+    scores = [block_scores([(values[index][side], lower[index]) for index in scored]) for side in (0, 1)]
     if all(scores):
-        overall = _overall(*decided([between_runs(*(list(each.values()) for each in scores))]))
+        overall = Overall(*_told(decided([ratio(scores[0], scores[1], lower=False)])[0]))
     else:
         needs = gettext("a larger --budget, so that blocks measure every cell")
         overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
-    for needs in list(limits.needs.values())[:1]:
+    for needs in [needs for name, needs in withheld.items() if name not in unequal][:1]:
         overall = replace(overall, verdict=Verdict.INCONCLUSIVE, low=None, high=None, needs=needs)
-    cautions = [*busy, *limits.cautions, *amounts.cautions]
-    if _cleared(a.visits, b.visits):
+    if single and _cleared(a[0], b[0]):
         text = gettext(
             "The two runs were made at different times. One pair does not show how much runs of the same system "
             "differ. So nothing is called SAME, and a difference counts only if it exceeds {share} % and the "
@@ -149,164 +135,110 @@ def _one_with_one(
         cautions.insert(0, text)
     if not 1 / (1 + margin) <= client <= 1 + margin:
         cautions.append(gettext(_CLIENT[client > 1], share=_share_of(client)))
-    verdicts = [_verdict([own], [other], one) for (own, other), one in zip(rows, judged, strict=True)]
-    return _comparison([a], [b], confidence, margin, overall, verdicts, unlike, cautions)
-
-
-@dataclass(frozen=True)
-class _Reserve:
-    """Figures without a verdict: what each needs for one, and a caution on all of them."""
-
-    needs: Mapping[str, str]
-    cautions: Sequence[str] = ()
-
-
-def _limits(rows: Sequence[tuple[Measured, Measured]]) -> _Reserve:
-    """Return the figures of other tools, or else those that --impact or --neighbour limited."""
-    if any(cell.estimate is not None and cell.estimate.imported for row in rows for cell in row):
-        text = gettext(
-            "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes "
-            "on both sides."
-        )
-        return _Reserve({own.id: "" for own, _ in rows}, [text])
-    limited = [own.id for own, other in rows if held_back(own) or held_back(other)]
-    text = gettext(
-        "{limited} of {all} figures were limited by --impact or --neighbour, so there is no verdict on them.",
-        limited=len(limited),
-        all=len(rows),
-    )
-    return _Reserve(dict.fromkeys(limited, gettext(_FREELY)), [text] if limited else [])
-
-
-def _unequal(rows: Sequence[tuple[Measured, Measured]], unequal: Collection[str], a: Run) -> _Reserve:
-    """Return the figures with unequal amounts of work."""
-    if not unequal:
-        return _Reserve({})
-    text = gettext(
-        "{unequal} of {all} figures were measured with amounts of work that differ more than {factor} times, "
-        "so there is no verdict on them. To measure with equal amounts: --like {run}",
-        unequal=len(unequal),
-        all=len(rows),
-        factor=f"{_LIKE_AMOUNTS:g}",
-        run=a.id,
-    )
-    needs = gettext("equal amounts of work in both runs (--like {run})", run=a.id)
-    return _Reserve(dict.fromkeys(unequal, needs), [text])
-
-
-def _several(
-    a: Sequence[Run], b: Sequence[Run], margin: float, confidence: float, factors: Sequence[str], only: Sequence[str]
-) -> Comparison:
-    """Compare sets of runs. Each run counts as one value, so that intervals include the variation between runs.
-
-    If runs of A and B alternate in time, each is compared with its neighbour (paired).
-    """
-    a, b, in_turn = _in_turn(a, b)
-    rows, unlike = _rows(a, b, factors, only)
-    if not rows:
-        raise _nothing_alike(a[0], b[0], unlike, only)
-    cautions = [
-        text for name, side in (("A", a), ("B", b)) for run in side for text in _overloaded(f"{name} ({run.id})", run)
-    ]
-    disturbed = bool(cautions) and not in_turn
-    if not in_turn:
-        cautions.append(
-            gettext("The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts.")
-        )
-    medians = [[dict(enumerate(map(_median, side))) for side in row] for row in rows]
-
-    def ratio(sides: Sequence[Mapping[int, float]], lower: bool) -> RatioAt:
-        if in_turn:
-            return within_blocks(*sides, lower_is_better=lower)
-        return between_sets(*(list(side.values()) for side in sides), lower_is_better=lower)
-
-    def decided(ratios: Sequence[RatioAt]) -> list[Judged]:
-        judged = judge(ratios, confidence, margin, least=0.0 if in_turn else margin)
-        judged = [_with_needs(one, margin) for one in judged]
-        return [_not_claimed(one) for one in judged] if disturbed else judged
-
-    lower = [row[0][0].lower_is_better for row in rows]
-    judged = decided([ratio(sides, one) for sides, one in zip(medians, lower, strict=True)])
-    scores = [block_scores([(sides[side], one) for sides, one in zip(medians, lower, strict=True)]) for side in (0, 1)]
-    overall = _overall(*decided([ratio(scores, False)]))
-    verdicts = [_verdict(*row, one) for row, one in zip(rows, judged, strict=True)]
-    return _comparison(a, b, confidence, margin, overall, verdicts, unlike, cautions)
-
-
-def _comparison(
-    a: Sequence[Run],
-    b: Sequence[Run],
-    confidence: float,
-    margin: float,
-    overall: Overall,
-    verdicts: Sequence[CellVerdict],
-    unlike: Sequence[Unlike],
-    cautions: Sequence[str],
-) -> Comparison:
-    keys = ("id", "kind", "name", "created", "status")
-    of_a, of_b = (
-        {key: side[0].manifest[key] for key in keys if key in side[0].manifest}
-        | {"target": side[0].directories, "id": ", ".join(run.id for run in side)}
-        for side in (a, b)
-    )
+    verdicts = tuple(_verdict(*row, one) for row, one in zip(rows, judged, strict=True))
     differs = tuple(_differences(a[0], b[0]))
-    return Comparison(of_a, of_b, confidence, margin, overall, tuple(verdicts), tuple(unlike), differs, tuple(cautions))
+    sides = (_described(a), _described(b))
+    return Comparison(*sides, confidence, margin, overall, verdicts, tuple(unlike), differs, tuple(cautions))
 
 
-def _wanted(identifier: str, only: Sequence[str]) -> bool:
-    return not only or any(fnmatchcase(identifier, pattern) for pattern in only)
-
-
-def _measured(a: Run, b: Run, pairs: Sequence[tuple[Cell, Cell]]) -> list[tuple[Measured, Measured, tuple[Cell, Cell]]]:
-    """Return the rates and times of pairs of cells, in both runs. Raises BadInputError for a damaged run."""
-    results = []
-    for side, run in enumerate((a, b)):
-        with told_as_damage(run):
-            # Several pairs may belong to one cell.
-            keys = {pair[side].key for pair in pairs}
-            cells = [cell for cell in run.cells if cell.key in keys]
-            results.append(collect(cells, run.visits, float(run.manifest["options"]["confidence"]), {}))
-    return [
-        (results[0].get(own.measure_id(one.suffix)), results[1].get(other.measure_id(each.suffix)), (own, other))
-        for own, other in pairs
-        for one, each in zip(own.measures, other.measures, strict=True)
-        if not one.is_side
-    ]
+def _pairs(a: _Runs, b: _Runs, factors: Sequence[str]) -> tuple[list[tuple[Cell, Cell]], list[Unlike]]:
+    """Return the cells of the first runs that did the same work, and the others."""
+    every = [*a, *b]
+    twice = next((run.id for run in every if sum(other.id == run.id for other in every) > 1), None)
+    if twice is not None:
+        raise BadInputError("a run is given twice", where=twice, remedy="Give each run once; strakes runs lists them.")
+    single = len(every) == 2
+    imported = [cell.imported for run in every for cell in run.cells[:1]]
+    if any(imported) and not all(imported):
+        if single:
+            return beside_imported(a[0].cells, b[0].cells)
+        remedy = "Compare one run with one other: strakes compare A B."
+        raise BadInputError("imported runs and runs of strakes cannot be compared several at a time", remedy=remedy)
+    any_amount = single and all(run.manifest["kind"] in _CHOSEN_AMOUNTS for run in every)
+    return alike(a[0].cells, b[0].cells, factors, any_amount=any_amount)
 
 
 def _rows(
-    a: Sequence[Run], b: Sequence[Run], factors: Sequence[str], only: Sequence[str]
+    a: _Runs, b: _Runs, pairs: _Pairs, factors: Sequence[str], only: Sequence[str]
 ) -> tuple[list[_Row], list[Unlike]]:
-    """Return the measures that all runs have, and the measures that are not compared."""
-    sides: list[list[dict[str, Measured]]] = []
-    for runs, keys in ((a, ()), (b, factors)):
-        pairs = [(run, alike(a[0].cells, run.cells, keys)[0]) for run in runs]
-        sides.append(
-            [
-                {own.id: other for own, other, _ in _measured(a[0], run, of_run) if other.estimate is not None}
-                for run, of_run in pairs
-            ]
-        )
+    """Return the measures that all runs have, and those that some lack."""
+    of_a = [_measured(a[0], [(own, own) for own, _ in pairs]), *_alike(a[0], a[1:], ())]
+    of_b = [_measured(b[0], pairs), *_alike(a[0], b[1:], factors)]
+    ids = [own.measure_id(one.suffix) for own, _ in pairs for one in own.measures if not one.is_side]
     rows: list[_Row] = []
-    unlike = []
-    for identifier in sides[0][0]:
-        if not _wanted(identifier, only):
+    lacking = []
+    for name in ids:
+        if only and not any(fnmatchcase(name, pattern) for pattern in only):
             continue
-        both = tuple([measured[identifier] for measured in side if identifier in measured] for side in sides)
-        if any(held_back(measured) for side in both for measured in side):
-            unlike.append(Unlike(identifier, gettext("limited by --impact or --neighbour in at least one run")))
-        elif [len(side) for side in both] == [len(a), len(b)]:
-            rows.append((both[0], both[1]))
-        else:
-            one, several = "{measured} of {count} run of A", "{measured} of {count} runs of A"
-            of_a = ngettext(one, several, len(a), measured=len(both[0]))
-            one, several = "{measured} of {count} run of B", "{measured} of {count} runs of B"
-            of_b = ngettext(one, several, len(b), measured=len(both[1]))
-            unlike.append(Unlike(identifier, gettext("measured in {of_a} and {of_b}", of_a=of_a, of_b=of_b)))
-    return rows, unlike
+        row = ([found[name] for found in of_a if name in found], [found[name] for found in of_b if name in found])
+        if (len(row[0]), len(row[1])) == (len(a), len(b)):
+            rows.append(row)
+            continue
+        one, several = "{measured} of {count} run of A", "{measured} of {count} runs of A"
+        in_a = ngettext(one, several, len(a), measured=len(row[0]))
+        one, several = "{measured} of {count} run of B", "{measured} of {count} runs of B"
+        in_b = ngettext(one, several, len(b), measured=len(row[1]))
+        lacking.append(Unlike(name, gettext("measured in {of_a} and {of_b}", of_a=in_a, of_b=in_b)))
+    return rows, lacking
 
 
-def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequence[Run], bool]:
+def _alike(first: Run, runs: _Runs, factors: Sequence[str]) -> list[dict[str, Measured]]:
+    return [_measured(run, alike(first.cells, run.cells, factors)[0]) for run in runs]
+
+
+def _measured(run: Run, pairs: _Pairs) -> dict[str, Measured]:
+    """Return the estimated rates and times of a run, by their ids in A. Raises BadInputError for a damaged run.
+
+    ``pairs``: cells of A and of this run. Several may belong to one cell.
+    """
+    keys = {cell.key for _, cell in pairs}
+    with told_as_damage(run):
+        cells = [cell for cell in run.cells if cell.key in keys]
+        results = collect(cells, run.visits, float(run.manifest["options"]["confidence"]), {})
+    found = {
+        own.measure_id(one.suffix): results.get(cell.measure_id(each.suffix))
+        for own, cell in pairs
+        for one, each in zip(own.measures, cell.measures, strict=True)
+        if not one.is_side
+    }
+    return {name: measured for name, measured in found.items() if measured.estimate is not None}
+
+
+def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, str], list[str], set[str]]:
+    """Return the figures without a verdict, each with what it needs, the reasons, and those with unequal amounts.
+
+    ``pairs``: cells whose amounts of work and tools may differ.
+    """
+    ids = [row[0][0].id for row in rows]
+    if pairs and any(cell.estimate and cell.estimate.imported for row in rows for side in row for cell in side):
+        text = (
+            "Imported figures are single points, so there is no verdict on them; a verdict needs runs of strakes "
+            "on both sides."
+        )
+        return dict.fromkeys(ids, ""), [gettext(text)], set()
+    reasons = []
+    limited = [row[0][0].id for row in rows if any(held_back(cell) for side in row for cell in side)]
+    if limited:
+        text = "{limited} of {all} figures were limited by --impact or --neighbour, so there is no verdict on them."
+        reasons.append(gettext(text, limited=len(limited), all=len(rows)))
+    far = [own for own, other in pairs if not own.imported and amount_ratio(own, other) > _LIKE_AMOUNTS]
+    unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(ids)
+    if unequal:
+        text = gettext(
+            "{unequal} of {all} figures were measured with amounts of work that differ more than {factor} times, "
+            "so there is no verdict on them. To measure with equal amounts: --like {run}",
+            unequal=len(unequal),
+            all=len(rows),
+            factor=f"{_LIKE_AMOUNTS:g}",
+            run=a[0].id,
+        )
+        reasons.append(text)
+    freely = gettext("both measured without --impact and --neighbour, or at a quieter time")
+    equally = gettext("equal amounts of work in both runs (--like {run})", run=a[0].id)
+    return dict.fromkeys(limited, freely) | dict.fromkeys(unequal, equally), reasons, unequal
+
+
+def _in_turn(a: _Runs, b: _Runs) -> tuple[_Runs, _Runs, bool]:
     """Return both sides in the order of time, and whether runs came in pairs of one A and one B, in either order."""
     by_time = [sorted(side, key=lambda run: str(run.manifest["created"])) for side in (a, b)]
     ids = {run.id for run in a}
@@ -315,8 +247,9 @@ def _in_turn(a: Sequence[Run], b: Sequence[Run]) -> tuple[Sequence[Run], Sequenc
     return by_time[0], by_time[1], in_turn
 
 
-def _values(cell: Measured) -> list[float]:
-    return list(cell.by_block().values())
+def _values(side: Sequence[Measured], single: bool) -> Mapping[int, float]:
+    """Return the value of each block of a single run, else the median of each run."""
+    return side[0].by_block() if single else dict(enumerate(map(_median, side)))
 
 
 def _median(cell: Measured) -> float:
@@ -326,35 +259,44 @@ def _median(cell: Measured) -> float:
 
 def _verdict(a: Sequence[Measured], b: Sequence[Measured], judgement: Judged) -> CellVerdict:
     """Return the judgement of a measure, with medians and numbers of runs of A and B."""
-    first, estimate_a, estimate_b = a[0], a[0].estimate, b[0].estimate
-    median_a, median_b = (median(list(map(_median, side))) for side in (a, b))
-    runs_a, runs_b = len(a), len(b)
-    if runs_a == runs_b == 1 and estimate_a and estimate_b:
-        runs_a, runs_b = estimate_a.runs, estimate_b.runs
-    told = _told(judgement)
-    return CellVerdict(first.id, first.settings, first.unit, *told, median_a, median_b, runs_a, runs_b, judgement.needs)
+    first, runs = a[0], [len(a), len(b)]
+    if runs == [1, 1]:
+        runs = [cell.estimate.runs for cell in (a[0], b[0]) if cell.estimate]
+    medians = [median(list(map(_median, side))) for side in (a, b)]
+    *told, needs = _told(judgement)
+    return CellVerdict(first.id, first.settings, first.unit, *told, *medians, *runs, needs)
 
 
-def _overall(judgement: Judged) -> Overall:
-    return Overall(*_told(judgement), judgement.needs)
-
-
-def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None]:
+def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None, str]:
     interval = judgement.ratio.interval
     low, high = (interval.low, interval.high) if interval else (None, None)
-    return judgement.verdict, judgement.ratio.median, low, high
+    return judgement.verdict, judgement.ratio.median, low, high, judgement.needs
 
 
-def _of_one_pair(judgement: Judged) -> Judged:
-    """Turn SAME into INCONCLUSIVE: two runs may be equally fast by chance although their targets differ."""
-    if judgement.verdict is not Verdict.SAME:
+def _described(side: _Runs) -> dict[str, object]:
+    first = side[0]
+    keys = ("kind", "name", "created", "status")
+    about = {key: first.manifest[key] for key in keys if key in first.manifest}
+    return about | {"target": first.directories, "id": ", ".join(run.id for run in side)}
+
+
+def _of_one_pair(judgement: Judged, client: float, margin: float) -> Judged:
+    """Return the verdict on two runs, which are never SAME: they may be equally fast by chance.
+
+    It is inconclusive if a change of the client's speed may explain it. ``client``: how many times faster the client
+    was in B; a change up to ``margin`` is ignored.
+    """
+    interval = judgement.ratio.interval
+    if judgement.verdict is Verdict.SAME:
+        needs = gettext("several runs of each, made in turn: strakes compare A1,A2,... B1,B2,...")
+        return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
+    if judgement.verdict is Verdict.INCONCLUSIVE or interval is None or 1 / (1 + margin) <= client <= 1 + margin:
         return judgement
-    needs = gettext("several runs of each, made in turn: strakes compare A1,A2,... B1,B2,...")
-    return Judged(Verdict.INCONCLUSIVE, judgement.ratio, needs)
-
-
-def _withheld(judgement: Judged, needs: str) -> Judged:
-    return Judged(Verdict.INCONCLUSIVE, replace(judgement.ratio, interval=None), needs)
+    beyond = interval.low / client > 1 + ONE_PAIR, interval.high / client < 1 / (1 + ONE_PAIR)
+    if beyond[judgement.ratio.median < 1]:
+        return judgement
+    needs = gettext(_EQUALLY_FAST[client > 1], share=_share_of(client))
+    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
 
 
 def _not_claimed(judgement: Judged) -> Judged:
@@ -364,7 +306,7 @@ def _not_claimed(judgement: Judged) -> Judged:
     needs = gettext(
         "runs on a quiet machine, or both targets interleaved in one run: strakes study NAME DIR --against DIR2"
     )
-    return Judged(Verdict.INCONCLUSIVE, judgement.ratio, needs)
+    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
 
 
 def _with_needs(judgement: Judged, margin: float) -> Judged:
@@ -379,32 +321,17 @@ def _with_needs(judgement: Judged, margin: float) -> Judged:
     return replace(judgement, needs=gettext("about {count} runs of A and of B, made in turn", count=runs))
 
 
-def _client_ratio(a: Sequence[Visit], b: Sequence[Visit]) -> float:
-    """Return how many times faster the client itself was in the visits ``b`` than in ``a``, or 1 if not measured."""
-    seconds = [[visit.client_s for visit in visits if visit.client_s is not None] for visits in (a, b)]
+def _client_ratio(a: Run, b: Run) -> float:
+    """Return how many times faster the client itself was during B than during A, or 1 if not measured."""
+    seconds = [[visit.client_s for visit in run.visits if visit.client_s is not None] for run in (a, b)]
     return median(seconds[0]) / median(seconds[1]) if all(seconds) else 1.0
-
-
-def _by_the_client(judgement: Judged, ratio: float, least: float) -> Judged:
-    """Return the verdict, made inconclusive if a change of the client's speed may explain it.
-
-    ``ratio``: how many times faster the client was in B. A change up to ``least`` is ignored.
-    """
-    interval = judgement.ratio.interval
-    if judgement.verdict is Verdict.INCONCLUSIVE or interval is None or 1 / (1 + least) <= ratio <= 1 + least:
-        return judgement
-    beyond = interval.low / ratio > 1 + ONE_PAIR, interval.high / ratio < 1 / (1 + ONE_PAIR)
-    if beyond[judgement.ratio.median < 1]:
-        return judgement
-    needs = gettext(_EQUALLY_FAST[ratio > 1], share=_share_of(ratio))
-    return replace(judgement, verdict=Verdict.INCONCLUSIVE, needs=needs)
 
 
 def _share_of(ratio: float) -> str:
     return f"{100 * abs(ratio - 1):.0f} %"
 
 
-def _overloaded(name: str, run: Run) -> list[str]:
+def _overloaded(side: str, run: Run) -> list[str]:
     """Return a warning if the load before the run was higher than an earlier run of strakes leaves behind.
 
     Other users' load lowers the figures of a run, and differs between runs.
@@ -417,29 +344,27 @@ def _overloaded(name: str, run: Run) -> list[str]:
             "The machine of run {run} was already overloaded before the run: a load average of {load} on {count} CPU.",
             "The machine of run {run} was already overloaded before the run: a load average of {load} on {count} CPUs.",
             int(cpus),
-            run=name,
+            run=f"{side} ({run.id})",
             load=f"{float(load[0]):.1f}",
         )
     ]
 
 
-def _cleared(a: Sequence[Visit], b: Sequence[Visit]) -> bool:
+def _cleared(a: Run, b: Run) -> bool:
     """Return whether one run ended before the other began; True if times are unknown."""
-    spans = [[visit.started_unix_s for visit in visits if visit.started_unix_s is not None] for visits in (a, b)]
+    spans = [[visit.started_unix_s for visit in run.visits if visit.started_unix_s is not None] for run in (a, b)]
     return not all(spans) or max(spans[0]) < min(spans[1]) or max(spans[1]) < min(spans[0])
 
 
 def _differences(a: Run, b: Run) -> list[str]:
     """Return differences of target, machine and engine, which may explain a difference of the figures."""
-    lines = []
     places = [_places(run) for run in (a, b)]
-    if all(places) and not set(places[0]) & set(places[1]):
-        lines.append(in_both("target", a.directories, b.directories))
+    apart = all(places) and not set(places[0]) & set(places[1])
     around = [(key.replace("_", " "), a.environment.get(key), b.environment.get(key)) for key in _SAME_MACHINE]
     around.append(("engine", *(run.environment.get("engine", {}).get("engine") for run in (a, b))))
     # Other tools print little about the machine. A fact that only one run has is not a difference.
-    known = [(key, of_a, of_b) for key, of_a, of_b in around if of_a is not None and of_b is not None]
-    return lines + [in_both(key, of_a, of_b) for key, of_a, of_b in known if of_a != of_b]
+    known = [in_both(key, *both) for key, *both in around if None not in both and both[0] != both[1]]
+    return [in_both("target", a.directories, b.directories), *known] if apart else known
 
 
 def _places(run: Run) -> list[str]:
@@ -475,8 +400,8 @@ def _nothing_alike(a: Run, b: Run, unlike: Sequence[Unlike], only: Sequence[str]
     if only and not unlike:
         remedy = "PATTERN must match a cell id; strakes report --json lists the ids."
     else:
-        imported = [run for run in (a, b) if run.manifest["kind"] == "import"]
-        with told_as_damage(run := [*imported, a][0]):
+        run = next((run for run in (a, b) if run.manifest["kind"] == "import"), a)
+        with told_as_damage(run):
             remedy = _again(run)
     return BadInputError(
         "the runs did not do the same work", where=f"{a.id} and {b.id}", why=reasons + more, remedy=remedy

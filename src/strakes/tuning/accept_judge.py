@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_bytes
 from strakes.model.record import from_record
 from strakes.model.results import Measured, Results
-from strakes.model.service_level import Minute
+from strakes.model.service_level import Minute, ServiceLevel
 from strakes.model.service_level import judge as count_minutes
 from strakes.predict.asked import Asked, Stated
 from strakes.predict.forecasts import forecast_figures
@@ -60,17 +60,15 @@ def judge(
     """
     evidence = _Evidence(results, figures, bool(facts.get("remote", False)))
     capacity = from_record(_Capacity, facts)
-    answering: Mapping[str, Callable[[Need], Answer]] = {
-        "files": lambda need: _files(need, capacity),
-        "bytes": lambda need: _bytes(need, capacity),
-        "operating-life": lambda need: _life(need, capacity),
-        "service-level": lambda need: _service_level(need, minutes),
-        "files-per-hour": lambda need: _files_per_hour(need, evidence),
-        "clients": lambda need: _clients(need, evidence),
-        "bandwidth": lambda need: _bandwidth(need, evidence),
-        "operations-per-s": lambda need: _operations(need, evidence),
-    }
-    return tuple(answering[need.kind](need) for need in needs)
+    by_facts = {"files": _files, "bytes": _bytes, "operating-life": _life}
+    return tuple(
+        _service_level(need, need.level, minutes)
+        if need.level
+        else by_facts[need.kind](need, capacity)
+        if need.kind in by_facts
+        else _rate(_asked(need, results), evidence)
+        for need in needs
+    )
 
 
 @dataclass(frozen=True)
@@ -158,51 +156,38 @@ def _life(need: Need, capacity: _Capacity) -> Answer:
     return Answer(need, PASS if lasts_s >= need.at_least else FAIL, wanted, outlook, limits)
 
 
-def _service_level(need: Need, minutes: Sequence[Minute]) -> Answer:
-    assert need.level is not None
-    kept = count_minutes(need.level, minutes)
+def _service_level(need: Need, level: ServiceLevel, minutes: Sequence[Minute]) -> Answer:
+    kept = count_minutes(level, minutes)
     if kept.kept is None:
         limits = "Watch the file system for a month: strakes watch DIR."
-        return Answer(need, UNKNOWN, need.level.text, "no minute was watched", limits)
+        return Answer(need, UNKNOWN, level.text, "no minute was watched", limits)
     found = f"exceeded in {kept.bad:,.0f} of {counted(kept.minutes, 'minute')}; {kept.budget}"
     limits = "Measured by the probe of strakes watch on this client in the last 30 days."
-    return Answer(need, PASS if kept.kept else FAIL, need.level.text, found, limits)
+    return Answer(need, PASS if kept.kept else FAIL, level.text, found, limits)
 
 
-def _files_per_hour(need: Need, evidence: _Evidence) -> Answer:
-    wanted = f"{counted(need.at_least, 'file')} an hour{_by_clients(need)}"
-    cells = evidence.results.of_study("client-scaling").where()
-    asked = _Rate(need, wanted, cells, need.at_least / HOUR_S, "files an hour", HOUR_S, need.clients)
-    return _rate(asked, evidence)
-
-
-def _clients(need: Need, evidence: _Evidence) -> Answer:
-    """Judge a rate per client: measured if a run had exactly that number of clients, otherwise forecast."""
+def _asked(need: Need, results: Results) -> _Rate:
+    """Return the rate that a need asks for, and the cells that measured it."""
+    cells = [cell for cell in results.of_study(need.study).where() if cell.settings.get("directory") != "shared"]
+    cells = [cell for cell in cells if not need.operation or cell.settings["operation"] == need.operation]
+    by = f" by {counted(need.clients, 'client')}" if need.clients else ""
+    if need.kind == "bandwidth":
+        blocks = max((float(cell.settings["block_bytes"]) for cell in cells), default=0.0)
+        large = [cell for cell in cells if float(cell.settings["block_bytes"]) == blocks]
+        wanted = f"{show(need.at_least, 'B/s')} {need.operation}{by}"
+        return _Rate(need, wanted, large, need.at_least, "B/s", clients=need.clients)
+    if need.kind == "operations-per-s":
+        wanted = f"{need.at_least:,.0f} {need.operation} a second{by}"
+        return _Rate(need, wanted, cells, need.at_least, "op/s", clients=need.clients)
+    if need.kind == "files-per-hour":
+        wanted = f"{counted(need.at_least, 'file')} an hour{by}"
+        return _Rate(need, wanted, cells, need.at_least / HOUR_S, "files an hour", HOUR_S, need.clients)
     needed = need.at_least * need.files_per_hour_each / HOUR_S
     wanted = (
         f"{counted(need.at_least, 'client')} at {counted(need.files_per_hour_each, 'file')} an hour each "
         f"({_plain(needed)} files a second)"
     )
-    cells = evidence.results.of_study("client-scaling").where()
-    return _rate(_Rate(need, wanted, cells, needed, "files a second", clients=int(need.at_least)), evidence)
-
-
-def _bandwidth(need: Need, evidence: _Evidence) -> Answer:
-    wanted = f"{show(need.at_least, 'B/s')} {need.operation}{_by_clients(need)}"
-    cells = evidence.results.of_study("stream").where(operation=need.operation)
-    blocks = max((float(cell.settings["block_bytes"]) for cell in cells), default=0.0)
-    large = [cell for cell in cells if float(cell.settings["block_bytes"]) == blocks]
-    return _rate(_Rate(need, wanted, large, need.at_least, "B/s", clients=need.clients), evidence)
-
-
-def _operations(need: Need, evidence: _Evidence) -> Answer:
-    wanted = f"{need.at_least:,.0f} {need.operation} a second{_by_clients(need)}"
-    cells = evidence.results.of_study("metadata-ops").where(operation=need.operation, directory="unique")
-    return _rate(_Rate(need, wanted, cells, need.at_least, "op/s", clients=need.clients), evidence)
-
-
-def _by_clients(need: Need) -> str:
-    return f" by {counted(need.clients, 'client')}" if need.clients else ""
+    return _Rate(need, wanted, cells, needed, "files a second", clients=int(need.at_least))
 
 
 def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
@@ -214,9 +199,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
         return asked.answer(UNKNOWN, _without_interval(asked, evidence), "Give a larger --budget.")
     best = max(measured, key=lambda cell: cell.estimate.median if cell.estimate else 0.0)
     answer = _judged(asked, best, evidence)
-    if answer.verdict != FAIL:
-        return answer
-    if not evidence.remote and _has_levelled_off(measured):
+    if answer.verdict != FAIL or (not evidence.remote and _has_levelled_off(measured)):
         return answer
     if not evidence.remote:
         why = "This node alone does not meet the need; more ranks might: the rate is not shown to have levelled off."
@@ -224,7 +207,7 @@ def _rate(asked: _Rate, evidence: _Evidence) -> Answer:
         why = "These nodes do not meet the need; more might, so measure from more."
     else:
         why = "This node alone does not meet the need; more nodes might, so measure from several."
-    return asked.answer(UNKNOWN, answer.found, why, answer.evidence)
+    return replace(answer, verdict=UNKNOWN, limits=why)
 
 
 def _without_interval(asked: _Rate, evidence: _Evidence) -> str:
@@ -256,16 +239,13 @@ def _judged(asked: _Rate, cell: Measured, evidence: _Evidence) -> Answer:
     reading = f"{asked.show(estimate.median)} [{span}] with {_say_size(scale)}"
     of = f"{percent(estimate.confidence)} interval of {counted(estimate.runs, 'run')}"
     limits = f"{of} at this time, with few files on the file system."
-    if estimate.low >= asked.at_least:
-        return asked.answer(PASS, reading, limits, (cell.id,))
-    if share := held_back(cell):
+    verdict = PASS if estimate.low >= asked.at_least else FAIL
+    if verdict == FAIL and (share := held_back(cell)):
         held = f"Held back for {percent(share)} of the time by --impact or --neighbour"
-        limits = f"{held}; without them the need may be met. {limits}"
-        return asked.answer(UNKNOWN, reading, limits, (cell.id,))
-    if estimate.high >= asked.at_least:
-        limits = f"The interval contains the need: give a larger --budget. {limits}"
-        return asked.answer(UNKNOWN, reading, limits, (cell.id,))
-    return asked.answer(FAIL, reading, limits, (cell.id,))
+        verdict, limits = UNKNOWN, f"{held}; without them the need may be met. {limits}"
+    elif verdict == FAIL and estimate.high >= asked.at_least:
+        verdict, limits = UNKNOWN, f"The interval contains the need: give a larger --budget. {limits}"
+    return asked.answer(verdict, reading, limits, (cell.id,))
 
 
 def _with_clients(asked: _Rate, clients: int, measured: Sequence[Measured], evidence: _Evidence) -> Answer:
@@ -313,13 +293,8 @@ def _say_size(scale: Scale) -> str:
 
 def to_document(title: str, run: str, answers: Sequence[Answer]) -> dict[str, object]:
     """Return the answers as JSON values; rates in B/s or per second, times in seconds."""
-    return {
-        "schema": 1,
-        "title": title,
-        "run": run,
-        "counts": _counts(answers),
-        "answers": [asdict(answer) for answer in answers],
-    }
+    counts, listed = _counts(answers), [asdict(answer) for answer in answers]
+    return {"schema": 1, "title": title, "run": run, "counts": counts, "answers": listed}
 
 
 def _counts(answers: Sequence[Answer]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -44,7 +44,7 @@ class Need:
 
     name: str
     kind: Kind
-    at_least: float
+    at_least: float = 0.0
     clients: int | None = None
     operation: str = ""
     files_per_hour_each: float = 0.0
@@ -75,46 +75,42 @@ def needs_from_toml(path: Path) -> tuple[str, tuple[Need, ...]]:
 
 
 def _need(entry: Any, where: str) -> Need:
-    def wrong(what: str, remedy: str = "") -> BadInputError:
-        return BadInputError(what, where=where, remedy=remedy)
-
     if not isinstance(entry, Mapping):
-        raise wrong("a need must be a table", "Begin each need with [[need]].")
-    kind = next((known for known in get_args(Kind) if known == entry.get("kind")), None)
-    if kind is None:
-        raise wrong(f"not a kind of need: {entry.get('kind')!r}", f"One of: {', '.join(_KEYS)}.")
+        raise BadInputError("a need must be a table", where=where, remedy="Begin each need with [[need]].")
+    for what, remedy in _mistakes(entry):
+        raise BadInputError(what, where=where, remedy=remedy)
+    kind: Kind = entry["kind"]
+    amounts = {"at_least": kind, "files_per_hour_each": "files", "files_per_day": "files", "file_bytes": "bytes"}
+    given = {key: _amount(entry.get(key, 0.0), unit, key, where) for key, unit in amounts.items() if key in entry}
+    operation = str(entry.get("operation", ""))
+    name = str(entry.get("name", f"{kind} {operation}".strip()))
+    level = parse_service_level(str(entry["level"])) if "level" in entry else None
+    return Need(name, kind, clients=entry.get("clients"), operation=operation, level=level, **given)
+
+
+def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the mistakes in the keys of a need, each with its remedy."""
+    kind = entry.get("kind")
+    if kind not in get_args(Kind):
+        yield f"not a kind of need: {kind!r}", f"One of: {', '.join(_KEYS)}."
     keys = _KEYS[kind].split()
     allowed = ("name", "kind", "at_least", *(key.rstrip("!") for key in keys))
+    if unknown := next((key for key in entry if key not in allowed), ""):
+        yield f"unknown key {unknown!r}", f"The keys of this kind are: {', '.join(allowed)}."
     required = [key.rstrip("!") for key in keys if key.endswith("!")]
-    for key in entry:
-        if key not in allowed:
-            raise wrong(f"unknown key {key!r}", f"The keys of this kind are: {', '.join(allowed)}.")
     for key in (*(() if kind == "service-level" else ("at_least",)), *required):
         if key not in entry:
-            raise wrong(f"the key {key!r} is missing")
+            yield f"the key {key!r} is missing", ""
         if entry[key] == 0:
-            raise wrong(f"{key} must be more than zero")
-    operation = str(entry.get("operation", ""))
+            yield f"{key} must be more than zero", ""
     known = _BANDWIDTH if kind == "bandwidth" else OPERATIONS
-    if "operation" in entry and operation not in known:
-        raise wrong(f"no operation {operation!r}", f"One of: {', '.join(known)}.")
-    clients = entry.get("clients")
-    if clients is not None and (not isinstance(clients, int) or isinstance(clients, bool) or clients < 1):
-        raise wrong("clients must be a whole number of at least 1")
-    at_least = _amount(entry.get("at_least", 0.0), kind, "at_least", where)
-    if kind == "clients" and at_least != int(at_least):
-        raise wrong("at_least must be a whole number of clients")
-    return Need(
-        name=str(entry.get("name", f"{kind} {operation}".strip())),
-        kind=kind,
-        at_least=at_least,
-        clients=clients,
-        operation=operation,
-        files_per_hour_each=_amount(entry.get("files_per_hour_each", 0.0), "files", "files_per_hour_each", where),
-        files_per_day=_amount(entry.get("files_per_day", 0.0), "files", "files_per_day", where),
-        file_bytes=_amount(entry.get("file_bytes", 0.0), "bytes", "file_bytes", where),
-        level=parse_service_level(str(entry["level"])) if "level" in entry else None,
-    )
+    if entry.get("operation", known[0]) not in known:
+        yield f"no operation {entry['operation']!r}", f"One of: {', '.join(known)}."
+    clients = entry.get("clients", 1)
+    if type(clients) is not int or clients < 1:
+        yield "clients must be a whole number of at least 1", ""
+    if kind == "clients" and isinstance(entry["at_least"], float) and entry["at_least"] % 1:
+        yield "at_least must be a whole number of clients", ""
 
 
 def _amount(value: Any, kind: str, key: str, where: str) -> float:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.foreign_text import for_terminal
@@ -20,12 +20,7 @@ Interface = Literal["posix", "mpiio", "hdf5", "pnetcdf", "adios2"]
 Operation = Literal["write", "read"]
 # same: each rank reads the whole file. gathered: rank 0 collects all data and does all I/O.
 Files = Literal["per-process", "shared", "same", "gathered"]
-When = Literal["start", "run", "end", "restart"]
 
-INTERFACES: tuple[Interface, ...] = ("posix", "mpiio", "hdf5", "pnetcdf", "adios2")
-OPERATIONS: tuple[Operation, ...] = ("write", "read")
-FILES: tuple[Files, ...] = ("per-process", "shared", "same", "gathered")
-WHENS: tuple[When, ...] = ("start", "run", "end", "restart")
 # Interfaces with collective calls. ADIOS2 always merges requests.
 _WITH_COLLECTIVES = ("mpiio", "hdf5", "pnetcdf")
 _TOLERATED_SHARE = 0.01
@@ -45,7 +40,6 @@ class AppPhase:
     record_bytes: tuple[int, ...] = ()
     share: float | None = None
     collective: bool = False
-    when: When = "run"
 
     @property
     def usual_record(self) -> int:
@@ -119,20 +113,19 @@ class _Key:
 
 _APP_KEYS: Mapping[str, _Key] = {
     "title": _Key(text_value, "title", 'title = "my simulation"'),
-    "interface": _Key(one_of(INTERFACES), "interface", 'interface = "mpiio"', required=True),
+    "interface": _Key(one_of(get_args(Interface)), "interface", 'interface = "mpiio"', required=True),
     "ranks": _Key(_count, "ranks", "ranks = 4096", required=True),
     "ranks_per_node": _Key(_count, "ranks_per_node", "ranks_per_node = 32", required=True),
     "grouping": _Key(_count, "grouping", "grouping = 8"),
 }
 _PHASE_KEYS: Mapping[str, _Key] = {
     "name": _Key(text_value, "name", 'name = "checkpoint"', required=True),
-    "operation": _Key(one_of(OPERATIONS), "operation", 'operation = "write"', required=True),
-    "files": _Key(one_of(FILES), "files", 'files = "per-process"', required=True),
+    "operation": _Key(one_of(get_args(Operation)), "operation", 'operation = "write"', required=True),
+    "files": _Key(one_of(get_args(Files)), "files", 'files = "per-process"', required=True),
     "data_per_rank": _Key(_size, "data_bytes", 'data_per_rank = "64MiB"', required=True),
     "record_size": _Key(_sizes, "record_bytes", 'record_size = "1MiB", or a list of sizes, most frequent first'),
     "share": _Key(_share, "share", "share = 0.8"),
     "collective": _Key(flag_value, "collective", "collective = true"),
-    "when": _Key(one_of(WHENS), "when", 'when = "restart"'),
 }
 
 
@@ -240,11 +233,6 @@ def _contradictions_of(app: App, phase: AppPhase) -> Iterator[tuple[str, str, st
     if phase.files == "gathered" and app.grouping > 1 and not reads:
         why = "rank 0 collects all data, so groups of ranks cannot write"
         yield "files", why, 'Write files = "per-process", or leave out grouping.'
-    if phase.when in ("start", "restart") and not reads:
-        why = f"at {phase.when} an application only reads"
-        yield "when", why, 'Write when = "run" or "end", or operation = "read".'
-    if phase.when == "end" and reads:
-        yield "when", "at its end an application only writes", 'Write when = "run", or operation = "write".'
 
 
 def to_toml(app: App, remarks: tuple[str, ...] = ()) -> str:

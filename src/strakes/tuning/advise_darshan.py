@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import math
 import os
-import re
 import resource
 import signal
 import warnings
-import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -21,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
-from strakes.base.files import open_regular
 from strakes.base.units import GIB, KIB, MIB, format_bytes
 from strakes.tuning.advise_app import App, AppPhase, Files, Interface, Operation
 
@@ -160,7 +154,6 @@ def read_log(path: Path) -> LogFacts:
         raise EnvironmentLacksError("Darshan logs cannot be read here", why=why, remedy=remedy)
     import darshan  # noqa: F401 (so that the children need not)
 
-    _refuse_old_version(path)
     fork = get_context("fork")
     answers, end = fork.Pipe(duplex=False)
     child = fork.Process(target=_answer, args=(path, end), daemon=True)
@@ -197,21 +190,6 @@ def _answer(path: Path, answers: Connection) -> None:
         answers.send(_facts(str(path)))
     except Exception as error:  # noqa: BLE001 (PyDarshan raises whatever numpy and cffi raise)
         answers.send(f"{type(error).__name__}: {error}")
-
-
-def _refuse_old_version(path: Path) -> None:
-    """Raise BadInputError for a log of Darshan 1 or 2, which is compressed as a whole."""
-    version = None
-    with suppress(OSError, EOFError, zlib.error), open_regular(path) as file:
-        beginning = file.read(2)
-        file.seek(0)
-        if beginning in (b"\x1f\x8b", b"BZ"):
-            with bz2.open(file) if beginning == b"BZ" else gzip.open(file) as log:
-                version = re.match(rb"[12]\.\d+", log.read(8))
-    if version is not None:
-        remedy = "Convert its figures with darshan-parser of Darshan 2.3, or record the application with Darshan 3."
-        what = f"this is a log of Darshan {version[0].decode()}, and PyDarshan reads logs since 3.0"
-        raise BadInputError(what, where=str(path), remedy=remedy)
 
 
 def _facts(path: str) -> LogFacts:
@@ -293,10 +271,7 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
         raise BadInputError("the Darshan log has no reads or writes", why=why, remedy=remedy)
     phases: list[AppPhase] = []
     remarks = [
-        (
-            "A Darshan log does not say: ranks_per_node (assumed: all ranks on one node), grouping, and when the "
-            "program reads."
-        ),
+        "A Darshan log does not say: ranks_per_node (assumed: all ranks on one node) and grouping.",
         "Darshan counts call sizes in classes: record_size is the upper end of the most frequent ones.",
     ]
     if facts.partial:

@@ -6,6 +6,7 @@ import errno
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +59,13 @@ def test_a_reached_limit_is_not_reported_as_a_bug(
     monkeypatch.setattr(main, "_invoke", fail)
     assert main.run(["runs"]) == 3
     assert "a limit of this machine or of this user is reached" in capsys.readouterr().err
+
+
+def test_more_ranks_than_one_process_can_have_are_refused_before_any_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.toml"
+    phase = '[[phase]]\nkind = "stream"\nname = "fill"\noperation = "write"\nblock_bytes = "4KiB"\ncount = 1\n'
+    plan.write_text(f"ranks = 65536\n{phase}")
+    assert main.run(["run", str(plan), str(tmp_path), "--quiet"]) != 0
+    assert "65536 ranks; at most 4096 can be threads of one process" in capsys.readouterr().err

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,16 +136,6 @@ def test_a_damaged_log_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     assert len(errors) == 5
     with pytest.raises(BadInputError, match="the Darshan log is damaged"):
         read_log(SAMPLES / "cut90.darshan")
-
-
-@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress])
-def test_logs_of_darshan_1_and_2_are_refused_by_version(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
-    pytest.importorskip("darshan")
-    path = tmp_path / "old.darshan"
-    path.write_bytes(compress(b"2.06" + bytes(200)))
-    with pytest.raises(BadInputError, match="a log of Darshan 2") as refused:
-        read_log(path)
-    assert "Darshan 2.3" in refused.value.remedy
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\0\0\0\0\0\0\0" + b"\xff" * 9, b"BZh9no block", b"\x1f\x8b"])

@@ -15,7 +15,7 @@ from strakes.tuning.tune_plans import TrialSize, goodness, has_shares, layout_of
 
 SCALE = TrialSize(8, 4 * MIB, 1.0)
 WRITE = AppPhase("dump", "write", "per-process", 64 * MIB, (MIB,), share=0.9)
-READ = AppPhase("restart", "read", "per-process", 64 * MIB, (MIB,), share=0.1, when="restart")
+READ = AppPhase("restart", "read", "per-process", 64 * MIB, (MIB,), share=0.1)
 MESH = AppPhase("mesh", "read", "same", 64 * MIB)
 
 

@@ -79,13 +79,14 @@ def measure(request: Request, options: Measuring) -> int:
 
 
 def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
-    """Store and print the findings of a run before its report, so that a failing report loses nothing.
+    """Store the findings of a run, then write its report and print the summary, also if the report cannot be written.
 
     ``compare_with``: a list of published systems. Return False if standard output is for JSON. Raises BadInputError if
     the list cannot be read.
     """
     from strakes.report.findings import to_document
     from strakes.report.other_systems import render_comparison, systems
+    from strakes.report.summary import render_summary
     from strakes.tuning.portraits import build_portrait
 
     others = None if compare_with is None else systems(compare_with)
@@ -94,11 +95,15 @@ def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
             in_english = analyse(run)
         portrait = in_english if current() == ENGLISH else build_portrait(run)
         printed = write_json(report.json, to_document(in_english), report.html)
-        if printed:
-            _print_summary(portrait, run, report.html)
-            if others is not None:
+        written = None
+        try:
+            write_report(portrait, run, report.html)
+            written = report_path(run, report.html)
+        finally:  # the findings hold without a report
+            if printed:
+                click.echo(render_summary(portrait, written))
+            if printed and others is not None:
                 say_sentences(f"\n{render_comparison(portrait, *others)}")
-        write_report(portrait, run, report.html)
     except KeyboardInterrupt:
         remedy = f"The run is complete; write its report with: strakes report {run.id}"
         raise InterruptedByUser("interrupted while the report was written", remedy=remedy) from None
@@ -146,12 +151,6 @@ def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
         replace_text(run.path / "report.html", render_html(portrait))  # as private as the run
     else:
         html.write(render_html(portrait))
-
-
-def _print_summary(portrait: Portrait, run: Run, html: Output | None) -> None:
-    from strakes.report.summary import render_summary
-
-    click.echo(render_summary(portrait, report_path(run, html)))
 
 
 def report_path(run: Run, html: Output | None) -> Path:

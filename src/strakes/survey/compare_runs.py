@@ -75,14 +75,14 @@ def compare_runs(
     cell ids; fewer comparisons need fewer runs. Raises BadInputError for a run that is given twice, for several runs of
     which some are imported, and, with the reasons, if no cell can be compared.
     """
-    single, in_turn = len(a) == len(b) == 1, False
+    single = len(a) == len(b) == 1
+    a, b, in_turn = _in_turn(a, b)
+    in_turn = in_turn and not single
     pairs, unlike = _pairs(a, b, factors)
     rows, missing = _rows(a, b, pairs, factors, only)
     unlike += missing
     if not rows:
         raise _nothing_alike(a[0], b[0], unlike, only)
-    if not single:
-        a, b, in_turn = _in_turn(a, b)
     cautions = [text for name, side in (("A", a), ("B", b)) for run in side for text in _overloaded(name, run)]
     disturbed = bool(cautions) and not in_turn
     client = _client_ratio(a[0], b[0]) if single else 1.0
@@ -90,7 +90,8 @@ def compare_runs(
         text = "The runs were not made in turn (A, B, A, B, ...), so only a difference beyond the margin counts."
         cautions.append(gettext(text))
 
-    def ratio(of_a: Mapping[int, float], of_b: Mapping[int, float], lower: bool) -> RatioAt:
+    def ratio(sides: Sequence[Mapping[int, float]], lower: bool) -> RatioAt:
+        of_a, of_b = sides
         if in_turn:
             return within_blocks(of_a, of_b, lower_is_better=lower)
         between = between_runs if single else between_sets
@@ -104,7 +105,7 @@ def compare_runs(
 
     values = [[_values(side, single) for side in row] for row in rows]
     lower = [row[0][0].lower_is_better for row in rows]
-    judged = decided([ratio(*sides, one) for sides, one in zip(values, lower, strict=True)])
+    judged = decided([ratio(sides, one) for sides, one in zip(values, lower, strict=True)])
     withheld, reasons, unequal = _withheld(a, rows, pairs if single else ())
     cautions += reasons
     judged = [
@@ -118,7 +119,7 @@ def compare_runs(
     scored = [index for index, row in enumerate(rows) if row[0][0].id not in unequal]
     scores = [block_scores([(values[index][side], lower[index]) for index in scored]) for side in (0, 1)]
     if all(scores):
-        overall = Overall(*_told(decided([ratio(scores[0], scores[1], lower=False)])[0]))
+        overall = Overall(*_told(decided([ratio(scores, False)])[0]))
     else:
         needs = gettext("a larger --budget, so that blocks measure every cell")
         overall = Overall(Verdict.INCONCLUSIVE, None, None, None, needs)
@@ -259,12 +260,14 @@ def _median(cell: Measured) -> float:
 
 def _verdict(a: Sequence[Measured], b: Sequence[Measured], judgement: Judged) -> CellVerdict:
     """Return the judgement of a measure, with medians and numbers of runs of A and B."""
-    first, runs = a[0], [len(a), len(b)]
-    if runs == [1, 1]:
-        runs = [cell.estimate.runs for cell in (a[0], b[0]) if cell.estimate]
-    medians = [median(list(map(_median, side))) for side in (a, b)]
-    *told, needs = _told(judgement)
-    return CellVerdict(first.id, first.settings, first.unit, *told, *medians, *runs, needs)
+    first, of_a, of_b = a[0], a[0].estimate, b[0].estimate
+    median_a, median_b = (median(list(map(_median, side))) for side in (a, b))
+    runs_a, runs_b = len(a), len(b)
+    if runs_a == runs_b == 1 and of_a and of_b:
+        runs_a, runs_b = of_a.runs, of_b.runs
+    verdict, ratio, low, high, needs = _told(judgement)
+    about = first.id, first.settings, first.unit
+    return CellVerdict(*about, verdict, ratio, low, high, median_a, median_b, runs_a, runs_b, needs)
 
 
 def _told(judgement: Judged) -> tuple[Verdict, float, float | None, float | None, str]:

@@ -93,7 +93,7 @@ def _mistakes(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     kind = entry.get("kind")
     if kind not in get_args(Kind):
         yield f"not a kind of need: {kind!r}", f"One of: {', '.join(_KEYS)}."
-    keys = _KEYS[kind].split()
+    keys = _KEYS[str(kind)].split()
     allowed = ("name", "kind", "at_least", *(key.rstrip("!") for key in keys))
     if unknown := next((key for key in entry if key not in allowed), ""):
         yield f"unknown key {unknown!r}", f"The keys of this kind are: {', '.join(allowed)}."

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
 from strakes.base.errors import EnvironmentLacksError, MeasurementError
 from strakes.cli.main import run as strakes
 from strakes.runs.messages import EngineError
@@ -78,13 +77,3 @@ def test_a_slow_plan_on_an_overloaded_machine_is_not_a_failure_of_the_file_syste
     assert isinstance(failed(slow, crowd, monkeypatch, tmp_path), EnvironmentLacksError)
     assert isinstance(failed(slow, 0.1, monkeypatch, tmp_path), MeasurementError)
     assert isinstance(failed("write failed: EIO", crowd, monkeypatch, tmp_path), MeasurementError)
-
-
-def test_the_message_about_the_time_limit_does_not_name_a_key_of_the_plan() -> None:
-    assert (
-        "limit_s"
-        not in (ROOT / "engine/session/plan_watch.cpp")
-        .read_text()
-        .split("cancel_over_limit")[1][:500]
-        .split("report_rank")[1]
-    )

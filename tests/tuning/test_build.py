@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +23,30 @@ from strakes.tuning.portraits import build_portrait
 from studies.world import NEEDS, context, flat, stored, visits_of
 
 FACTS = {"file_system": "xfs", "remote": False, "direct_io": True, "cpus": 2, "memory_bytes": 24 * GIB}
+TRANSFERS = [cell for cell in study_named("transfer-size").cells(context()) if isinstance(cell, Cell)]
+Build = Callable[..., Portrait]
 
 
 @pytest.fixture
-def portrait_of(tmp_path: Path) -> Callable[..., Portrait]:
+def portrait_of(tmp_path: Path) -> Build:
     """Return a function that stores a run with these visits, reads it back and returns its portrait."""
 
     def build(
-        visits: list[dict[str, Any]], cells: list[Cell], names: list[str], facts: dict[str, Any] | None = None
+        visits: list[dict[str, Any]], cells: list[Cell] = TRANSFERS, *names: str, facts: Mapping[str, Any] = FACTS
     ) -> Portrait:
         options = {
-            "studies": names,
             "confidence": 0.9,
             "relative_half_width": 0.1,
             "budget_s": 60.0,
             "command": "strakes survey /scratch",
         }
+        options["studies"] = list(names) or ["transfer-size"]
         environment = {"host": "n1", "load_average": [0.1, 0.1, 0.1], "cpus": 2}
         target = tmp_path / "target"
         target.mkdir()
         store = Store(tmp_path / "store")
         with store.create("survey", "survey", target, options, environment) as writer:
-            writer.append_event(FactsFound(FACTS if facts is None else facts))
+            writer.append_event(FactsFound(dict(facts)))
             writer.write_cells(cells)
             for visit in stored(visits):
                 writer.append_visit(visit)
@@ -55,43 +57,38 @@ def portrait_of(tmp_path: Path) -> Callable[..., Portrait]:
 
 
 def test_the_rate_of_the_first_files_is_reported_where_later_ones_take_longer(
-    portrait_of: Callable[..., Portrait],
+    portrait_of: Build,
 ) -> None:
     """For example, ext4 without a journal creates files many times as fast until some have been removed."""
     cells = [cell for cell in study_named("overview").cells(context()) if isinstance(cell, Cell)]
     pilot = Cell("pilot", "pilot", {}, Plan(2, (MetadataPhase("create", "file-create", "unique", 100),)))
     first = visits_of([pilot], lambda phase, ranks: 40 * flat(phase, ranks), 1, 0.01, purpose="pilot")
-    portrait = portrait_of([*first, *visits_of(cells, flat, 6, 0.01)], cells, ["overview"])
+    portrait = portrait_of([*first, *visits_of(cells, flat, 6, 0.01)], cells, "overview")
     fresh = {cell.id: cell.fresh for cell in portrait.cells if cell.fresh is not None}
     assert set(fresh) == {"overview/own-directories:file-create", "overview/shared-directory:file-create"}
     assert fresh["overview/own-directories:file-create"] == pytest.approx(800_000, rel=0.1)
 
 
-def transfer_cells() -> list[Cell]:
-    return [cell for cell in study_named("transfer-size").cells(context()) if isinstance(cell, Cell)]
-
-
-def test_the_portrait_of_a_whole_survey_validates(portrait_of: Callable[..., Portrait]) -> None:
+def test_the_portrait_of_a_whole_survey_validates(portrait_of: Build) -> None:
     cells = [
         cell
         for study in STUDIES
         for cell in study.cells(context(**NEEDS.get(study.name, {})))
         if isinstance(cell, Cell)
     ]
-    portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, [study.name for study in STUDIES])
+    portrait = portrait_of(visits_of(cells, flat, 8, 0.01), cells, *(study.name for study in STUDIES))
     validate(to_document(portrait))
     ids = {cell.id for cell in portrait.cells}
     assert portrait.answers and all(answer.measure in ids for answer in portrait.answers)
     assert {figure.study for figure in portrait.figures} == {study.name for study in STUDIES}
 
 
-def test_a_failed_visit_carries_no_value(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
-    visits = visits_of(cells, flat, 6, 0.01)
+def test_a_failed_visit_carries_no_value(portrait_of: Build) -> None:
+    visits = visits_of(TRANSFERS, flat, 6, 0.01)
     visits[0] = {**visits[0], "ended": "failed"}
-    runs = {cell.id: cell.runs for cell in portrait_of(visits, cells, ["transfer-size"]).cells}
-    assert runs[cells[0].measure_id("write")] == 5
-    assert runs[cells[1].measure_id("write")] == 6
+    runs = {cell.id: cell.runs for cell in portrait_of(visits).cells}
+    assert runs[TRANSFERS[0].measure_id("write")] == 5
+    assert runs[TRANSFERS[1].measure_id("write")] == 6
 
 
 def with_samples(visits: list[dict[str, Any]], phase: str, **keys: Any) -> list[dict[str, Any]]:
@@ -101,28 +98,23 @@ def with_samples(visits: list[dict[str, Any]], phase: str, **keys: Any) -> list[
     ]
 
 
-def test_a_read_of_cached_pages_is_suspect(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
+def test_a_read_of_cached_pages_is_suspect(portrait_of: Build) -> None:
     cached = {"method": "cachestat", "file_bytes": 10**12, "resident_before_bytes": 10**12}
-    portrait = portrait_of(
-        with_samples(visits_of(cells, flat, 6, 0.01), "read", cache=cached), cells, ["transfer-size"]
-    )
+    portrait = portrait_of(with_samples(visits_of(TRANSFERS, flat, 6, 0.01), "read", cache=cached))
     suspect = {cell for warning in portrait.warnings if warning.code == "cache-suspect" for cell in warning.cells}
-    assert cells[0].measure_id("read") in suspect
-    assert cells[0].measure_id("write") not in suspect
+    assert TRANSFERS[0].measure_id("read") in suspect
+    assert TRANSFERS[0].measure_id("write") not in suspect
     assert all("cache-suspect" in cell.warnings for cell in portrait.cells if cell.id in suspect)
 
 
-def test_two_runs_have_the_warning_few_runs(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
-    portrait = portrait_of(visits_of(cells, flat, 2, 0.01), cells, ["transfer-size"])
+def test_two_runs_have_the_warning_few_runs(portrait_of: Build) -> None:
+    portrait = portrait_of(visits_of(TRANSFERS, flat, 2, 0.01))
     assert any(warning.code == "few-runs" for warning in portrait.warnings)
     assert all(cell.low is None for cell in portrait.cells)
 
 
-def test_memory_is_not_taken_for_storage(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
-    portrait = portrait_of(visits_of(cells, flat, 6, 0.01), cells, ["transfer-size"], {**FACTS, "file_system": "tmpfs"})
+def test_memory_is_not_taken_for_storage(portrait_of: Build) -> None:
+    portrait = portrait_of(visits_of(TRANSFERS, flat, 6, 0.01), facts={**FACTS, "file_system": "tmpfs"})
     assert portrait.warnings[0].code == "memory-file-system"
 
 
@@ -134,10 +126,9 @@ def begun_apart(visits: list[dict[str, Any]], late_s: Sequence[float], **words: 
     return visits
 
 
-def test_a_run_states_the_start_skew_of_its_ranks(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
-    visits = begun_apart(visits_of(cells, flat, 5, 0.01), [0.00002, 0.00005, 0.0004], clock_uncertainty_s=0.00003)
-    portrait = portrait_of(visits, cells, ["transfer-size"])
+def test_a_run_states_the_start_skew_of_its_ranks(portrait_of: Build) -> None:
+    visits = begun_apart(visits_of(TRANSFERS, flat, 5, 0.01), [0.00002, 0.00005, 0.0004], clock_uncertainty_s=0.00003)
+    portrait = portrait_of(visits)
     expected = {
         "phases": 3,
         "median_s": 0.00005,
@@ -152,12 +143,9 @@ def test_a_run_states_the_start_skew_of_its_ranks(portrait_of: Callable[..., Por
 
 
 def test_a_large_start_skew_is_a_warning_that_names_the_last_rank(
-    portrait_of: Callable[..., Portrait],
+    portrait_of: Build,
 ) -> None:
-    cells = transfer_cells()
-    portrait = portrait_of(
-        begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021, 0.00005, 0.007]), cells, ["transfer-size"]
-    )
+    portrait = portrait_of(begun_apart(visits_of(TRANSFERS, flat, 5, 0.01), [0.0021, 0.00005, 0.007]))
     (warning,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
     assert warning.text.startswith("The ranks of 2 of 3 phases started more than 1.00 ms apart: at worst 7.00 ms (")
     assert warning.text.endswith("of that phase), rank 1 on n2 last.")
@@ -165,24 +153,20 @@ def test_a_large_start_skew_is_a_warning_that_names_the_last_rank(
 
 
 def test_a_start_skew_with_fewer_processors_than_ranks_is_explained(
-    portrait_of: Callable[..., Portrait],
+    portrait_of: Build,
 ) -> None:
-    cells = transfer_cells()
-    portrait = portrait_of(
-        begun_apart(visits_of(cells, flat, 5, 0.01), [0.0021], crowded=True), cells, ["transfer-size"]
-    )
+    portrait = portrait_of(begun_apart(visits_of(TRANSFERS, flat, 5, 0.01), [0.0021], crowded=True))
     (warning,) = [warning for warning in portrait.warnings if warning.code == "begun-apart"]
     assert "fewer processors than ranks" in warning.text
 
 
-def test_a_run_without_start_times_states_no_start_skew(portrait_of: Callable[..., Portrait]) -> None:
-    cells = transfer_cells()
-    portrait = portrait_of(visits_of(cells, flat, 5, 0.01), cells, ["transfer-size"])
+def test_a_run_without_start_times_states_no_start_skew(portrait_of: Build) -> None:
+    portrait = portrait_of(visits_of(TRANSFERS, flat, 5, 0.01))
     assert "begun_together" not in portrait.run
     assert "Phases started" not in dict(facts_of(portrait))
 
 
-def test_hints_in_effect_are_a_finding_and_ignored_hints_a_warning(portrait_of: Callable[..., Portrait]) -> None:
+def test_hints_in_effect_are_a_finding_and_ignored_hints_a_warning(portrait_of: Build) -> None:
     hints = (("cb_nodes", "2"), ("no_such_hint", "1"))
     write = TransferPhase(
         "dump", "write", "shared-file", "segmented", MIB, MIB, backend="mpiio", collective=True, hints=hints
@@ -196,7 +180,7 @@ def test_hints_in_effect_are_a_finding_and_ignored_hints_a_warning(portrait_of: 
                 "hints": {"cb_nodes": "1", "romio_cb_write": "automatic"},
                 "hints_not_in_effect": others,
             }
-    portrait = portrait_of(visits, cells, ["plan"])
+    portrait = portrait_of(visits, cells, "plan")
     assert [finding.statement for finding in portrait.findings] == [
         "Hints in effect in dump: cb_nodes 1, romio_cb_write automatic."
     ]

@@ -34,10 +34,11 @@ from strakes.survey.analysis_held_back import held_back
 from strakes.survey.compare_work import alike, amount_ratio, beside_imported, in_both
 from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 
-# Load average per processor before a run. An earlier run of strakes leaves a lower one.
+# Load average per processor before a run. An earlier run of strakes leaves a lower one; doubled, runs beside up to
+# four busy programs on each processor would get verdicts.
 _OVERLOAD = 2.0
 # Amounts of work may differ by this factor: the rates then differ by far less than the margin of a comparison.
-_LIKE_AMOUNTS = 2.0
+_ALIKE_TIMES = 2.0
 _SAME_MACHINE = ("host", "kernel", "cpu_model", "cpus", "memory_bytes")
 # Kinds of runs whose amounts of work a pilot chose, so that another run of the command may have other amounts.
 _CHOSEN_AMOUNTS = ("survey", "study", "accept", "reproduce")
@@ -222,7 +223,7 @@ def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, 
     if limited:
         text = "{limited} of {all} figures were limited by --impact or --neighbour, so there is no verdict on them."
         reasons.append(gettext(text, limited=len(limited), all=len(rows)))
-    far = [own for own, other in pairs if not own.imported and amount_ratio(own, other) > _LIKE_AMOUNTS]
+    far = [own for own, other in pairs if not own.imported and amount_ratio(own, other) > _ALIKE_TIMES]
     unequal = {own.measure_id(measure.suffix) for own in far for measure in own.measures}.intersection(ids)
     if unequal:
         text = gettext(
@@ -230,7 +231,7 @@ def _withheld(a: _Runs, rows: Sequence[_Row], pairs: _Pairs) -> tuple[dict[str, 
             "so there is no verdict on them. To measure with equal amounts: --like {run}",
             unequal=len(unequal),
             all=len(rows),
-            factor=f"{_LIKE_AMOUNTS:g}",
+            factor=f"{_ALIKE_TIMES:g}",
             run=a[0].id,
         )
         reasons.append(text)

@@ -106,7 +106,7 @@ def in_both(key: str, of_a: object, of_b: object) -> str:
     return gettext("{what}: {a} in A, {b} in B", what=gettext(key), a=of_a, b=of_b)
 
 
-# Differences named for a cell, on one line of 120 characters; more are counted.
+# Differences named for a cell, on one line of 120 characters (doubled: on two); more are counted.
 _MOST_DIFFERENCES = 3
 _SIZES = ("block_bytes", "items", "count")
 _AMOUNTS = (*_SIZES, "stop")
@@ -129,7 +129,7 @@ def _check_factors(factors: Sequence[str], cells: Sequence[Cell]) -> None:
 
 
 # Numbers of files of a tree may differ by this factor from the number asked for: directories are filled evenly.
-_ABOUT_AS_MANY = 1.1
+_SAME_TREE_TIMES = 1.1
 # Name in other tools -> name in plans.
 _LAYOUTS = {"single-shared-file": "shared-file", "shared": "shared-file"}
 # Settings of imported figures that say what work was done.
@@ -179,7 +179,7 @@ def _agree(key: str, ours: Setting, theirs: Setting) -> bool:
     """Return whether both settings agree; a tree of directories may hold slightly fewer files than requested."""
     if key != "items":
         return ours == theirs
-    return max(float(ours), float(theirs)) <= _ABOUT_AS_MANY * min(float(ours), float(theirs))
+    return max(float(ours), float(theirs)) <= _SAME_TREE_TIMES * min(float(ours), float(theirs))
 
 
 def _work_of(cell: Cell) -> Mapping[str, Setting]:

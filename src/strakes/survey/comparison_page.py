@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from strakes.base.language import gettext
 from strakes.report.html import render_page
 from strakes.report.numbers import show
 from strakes.stats.ratios import Verdict
 from strakes.survey.comparison import CellVerdict, Comparison
-from strakes.survey.comparison_text import cautions_of, order_cells, say_overall, say_scope
+from strakes.survey.comparison_text import cautions_of, order_cells, say_interval, say_overall, say_scope
 
 # The scale is logarithmic and symmetric. It reaches to the farthest bound, but at least and at most to these factors.
-_LEAST_END, _MOST_END = 1.25, 10.0
+_LEAST_END_TIMES, _MOST_END_TIMES = 1.25, 10.0
 _STYLES = {Verdict.INCONCLUSIVE: "inconclusive", Verdict.SLOWER: "does-not", Verdict.FASTER: "holds"}
-
-
-@dataclass(frozen=True)
-class _ComparisonRow:
-    """A cell as texts; ``place`` and ``bar`` (start, width) are in percent of the scale."""
-
-    verdict: str
-    style: str
-    id: str
-    ratio: str
-    interval: str
-    median_a: str
-    median_b: str
-    runs: str
-    place: float
-    bar: tuple[float, float] | None
 
 
 def render_comparison_page(comparison: Comparison) -> str:
@@ -56,30 +39,32 @@ def render_comparison_page(comparison: Comparison) -> str:
     )
 
 
-def _to_row(cell: CellVerdict, end: float) -> _ComparisonRow:
-    known = cell.low is not None and cell.high is not None
+def _to_row(cell: CellVerdict, end: float) -> dict[str, object]:
+    """Return a cell as texts; "place" and "bar" (start, width) are in percent of the scale."""
     bar = None
     if cell.low is not None and cell.high is not None:
-        start, stop = _place(cell.low, end), _place(cell.high, end)
-        bar = (start, round(stop - start, 2))
-    return _ComparisonRow(
-        gettext(cell.verdict),
-        _STYLES.get(cell.verdict, ""),
-        cell.id,
-        f"{cell.ratio:.3f}",
-        f"{cell.low:.3f} - {cell.high:.3f}" if known else gettext("too few runs"),
-        show(cell.median_a, cell.unit),
-        show(cell.median_b, cell.unit),
-        gettext("{a} and {b}", a=cell.runs_a, b=cell.runs_b),
-        round(_place(cell.ratio, end) - 0.45, 2),
-        bar,
-    )
+        start = _place(cell.low, end)
+        bar = (start, round(_place(cell.high, end) - start, 2))
+    return {
+        "verdict": gettext(cell.verdict),
+        "style": _STYLES.get(cell.verdict, ""),
+        "id": cell.id,
+        "ratio": f"{cell.ratio:.3f}",
+        "interval": say_interval(cell),
+        "median_a": show(cell.median_a, cell.unit),
+        "median_b": show(cell.median_b, cell.unit),
+        "runs": gettext("{a} and {b}", a=cell.runs_a, b=cell.runs_b),
+        "place": round(_place(cell.ratio, end) - 0.45, 2),
+        "bar": bar,
+    }
 
 
 def _find_end(comparison: Comparison) -> float:
     bounds = [value for cell in comparison.cells for value in (cell.low, cell.high, cell.ratio) if value and value > 0]
-    farthest = max((math.exp(abs(math.log(bound))) for bound in bounds if math.isfinite(bound)), default=_LEAST_END)
-    return min(_MOST_END, max(_LEAST_END, farthest))
+    farthest = max(
+        (math.exp(abs(math.log(bound))) for bound in bounds if math.isfinite(bound)), default=_LEAST_END_TIMES
+    )
+    return min(_MOST_END_TIMES, max(_LEAST_END_TIMES, farthest))
 
 
 def _place(ratio: float, end: float) -> float:

@@ -14,7 +14,7 @@ from strakes.survey.comparison import CellVerdict, Comparison
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 # Lines shown of cells that are not compared, so that the verdicts stay on a screen of 24 lines; --json has all.
-_MOST_UNLIKE = 8
+_MOST_UNLIKE_LINES = 8
 
 
 def to_document(comparison: Comparison) -> dict[str, Any]:
@@ -37,15 +37,15 @@ def render(comparison: Comparison) -> str:
     ordered = order_cells(comparison)
     widest = max(len(cell.id) for cell in comparison.cells)
     lines += [_line(cell, min(widest, 60)) for cell in ordered]
-    needs = {cell.needs: 0 for cell in ordered if cell.needs}
-    if needs:
-        needed = gettext("; or ").join(needs)
-        lines += ["", gettext("Needed to decide INCONCLUSIVE cells: {needs}", needs=needed)]
+    if needs := gettext("; or ").join(dict.fromkeys(cell.needs for cell in ordered if cell.needs)):
+        lines += ["", gettext("Needed to decide INCONCLUSIVE cells: {needs}", needs=needs)]
     lines += [for_terminal(text) for text in cautions_of(comparison)]
     if comparison.unlike:
         lines += ["", gettext("Not compared ({count}):", count=len(comparison.unlike))]
-        lines += [f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_UNLIKE]]
-        if (more := len(comparison.unlike) - _MOST_UNLIKE) > 0:
+        lines += [
+            f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_UNLIKE_LINES]
+        ]
+        if (more := len(comparison.unlike) - _MOST_UNLIKE_LINES) > 0:
             lines.append(f"  {gettext('{count} more: --json has them all', count=more)}")
     return "\n".join(lines)
 
@@ -55,27 +55,17 @@ def say_overall(comparison: Comparison) -> str:
     overall = comparison.overall
     cells, verdict = len(comparison.cells), gettext(overall.verdict)
     if overall.ratio is None:
-        return ngettext(
-            "B is {verdict} over {count} cell.", "B is {verdict} over {count} cells.", cells, verdict=verdict
-        )
+        one, several = "B is {verdict} over {count} cell.", "B is {verdict} over {count} cells."
+        return ngettext(one, several, cells, verdict=verdict)
     ratio = f"{overall.ratio:.3f}"
     if overall.low is None or overall.high is None:
-        return ngettext(
-            "B is {verdict}: {ratio} times as good, without an interval, over {count} cell.",
-            "B is {verdict}: {ratio} times as good, without an interval, over {count} cells.",
-            cells,
-            verdict=verdict,
-            ratio=ratio,
-        )
-    return ngettext(
-        "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cell.",
-        "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cells.",
-        cells,
-        verdict=verdict,
-        ratio=ratio,
-        low=f"{overall.low:.3f}",
-        high=f"{overall.high:.3f}",
-    )
+        one = "B is {verdict}: {ratio} times as good, without an interval, over {count} cell."
+        several = "B is {verdict}: {ratio} times as good, without an interval, over {count} cells."
+        return ngettext(one, several, cells, verdict=verdict, ratio=ratio)
+    one = "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cell."
+    several = "B is {verdict}: {ratio} times as good [{low} - {high}] over {count} cells."
+    bounds = {"low": f"{overall.low:.3f}", "high": f"{overall.high:.3f}"}
+    return ngettext(one, several, cells, verdict=verdict, ratio=ratio, **bounds)
 
 
 def say_scope(comparison: Comparison) -> str:
@@ -98,12 +88,16 @@ def order_cells(comparison: Comparison) -> list[CellVerdict]:
     return sorted(comparison.cells, key=lambda cell: (_ORDER.index(cell.verdict), cell.ratio))
 
 
+def say_interval(cell: CellVerdict) -> str:
+    """Return the interval of a ratio, or why there is none."""
+    if cell.low is None or cell.high is None:
+        return gettext("no interval") if cell.needs else gettext("too few runs")
+    return f"{cell.low:.3f} - {cell.high:.3f}"
+
+
 def _line(cell: CellVerdict, width: int) -> str:
-    known = cell.low is not None and cell.high is not None
-    lacking = gettext("no interval") if cell.needs else gettext("too few runs")
-    interval = f"{cell.low:.3f} - {cell.high:.3f}" if known else lacking
     values = f"{show(cell.median_a, cell.unit)} -> {show(cell.median_b, cell.unit)}"
     runs = ngettext("({a} and {count} run)", "({a} and {count} runs)", cell.runs_b, a=cell.runs_a)
     name = f"{padded(gettext(cell.verdict), 12)} {for_terminal(cell.id):<{width}}"
     ratio = gettext("{ratio} times", ratio=f"{cell.ratio:.3f}")
-    return f"  {name}  {ratio} [{interval}]  {values}  {runs}"
+    return f"  {name}  {ratio} [{say_interval(cell)}]  {values}  {runs}"

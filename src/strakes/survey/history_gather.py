@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import Any
 
 from strakes.base.errors import BadInputError, StrakesError
+from strakes.model.portrait import CellEstimate
+from strakes.model.record import from_record
 from strakes.runs.run import Run, RunSummary, told_as_damage
 from strakes.runs.store import Store
 from strakes.survey.analysis_collect import collect
@@ -17,7 +18,6 @@ from strakes.survey.history_judge import History, HistoryPoint, HistorySeries
 
 # Units of measures with a verdict. The load of the machine, for example, has none.
 _FIGURES = ("B/s", "op/s", "s")
-_KEYS = ("id", "settings", "unit", "median", "low", "high")
 
 
 def gather(
@@ -55,46 +55,40 @@ def _history(
     only: Sequence[str],
     left_out: Callable[[StrakesError], None],
 ) -> History:
-    points: dict[str, list[tuple[str, HistoryPoint]]] = {}  # with the fingerprint of the plan
-    about: dict[str, Mapping[str, Any]] = {}
-    whole: list[Run] = []
+    found: dict[str, list[tuple[str, HistoryPoint, CellEstimate]]] = {}  # with the fingerprint of the plan
+    whole: list[str] = []
     for summary, run in members:
         try:
-            fingerprints = {cell.key: cell.fingerprint for cell in run.cells}
+            plans = {cell.key: cell.fingerprint for cell in run.cells}
             estimates = _estimates(run)
         except StrakesError as error:
             left_out(error)
             continue
-        whole.append(run)
+        whole.append(run.id)
         when = datetime.fromisoformat(summary.created).astimezone(UTC).isoformat(timespec="seconds")
-        for estimate in estimates:
-            cell = str(estimate["id"])
-            if estimate["unit"] not in _FIGURES or (only and not any(fnmatchcase(cell, pattern) for pattern in only)):
-                continue
-            point = HistoryPoint(run.id, when, estimate["median"], estimate["low"], estimate["high"])
-            points.setdefault(cell, []).append((fingerprints.get(cell.rsplit(":", 1)[0], ""), point))
-            about[cell] = estimate
-    newest = members[-1][0]
+        for one in estimates:
+            if one.unit in _FIGURES and (not only or any(fnmatchcase(one.id, pattern) for pattern in only)):
+                point = HistoryPoint(run.id, when, one.median, one.low, one.high)
+                found.setdefault(one.id, []).append((plans.get(one.id.rsplit(":", 1)[0], ""), point, one))
     series = []
-    for cell, every in points.items():
+    for cell, every in found.items():
         # Rates depend on the amount of work, so only runs with the newest run's amounts belong to the history.
-        same = [point for plan, point in every if plan == every[-1][0]]
-        series.append(
-            HistorySeries(cell, about[cell]["settings"], about[cell]["unit"], tuple(same), len(every) - len(same))
-        )
-    return History(fingerprint, newest.kind, newest.name, newest.target, tuple(run.id for run in whole), tuple(series))
+        newest, _, about = every[-1]
+        same = tuple(point for plan, point, _ in every if plan == newest)
+        series.append(HistorySeries(cell, about.settings, about.unit, same, len(every) - len(same)))
+    last = members[-1][0]
+    return History(fingerprint, last.kind, last.name, last.target, tuple(whole), tuple(series))
 
 
-def _estimates(run: Run) -> list[Mapping[str, Any]]:
+def _estimates(run: Run) -> list[CellEstimate]:
     """Return the stored findings of a run, or compute them from its samples if they are missing or damaged.
 
     Figures that --impact or --neighbour limited are left out. Raises BadInputError for a damaged run.
     """
     with suppress(BadInputError, AttributeError, LookupError, TypeError, ValueError):
         if run.findings is not None:
-            found = [cell for cell in run.findings["cells"] if "held-back" not in cell["warnings"]]
-            return [{**{key: cell[key] for key in _KEYS}, "median": float(cell["median"])} for cell in found]
+            stored = [from_record(CellEstimate, cell) for cell in run.findings["cells"]]
+            return [cell for cell in stored if "held-back" not in cell.warnings]
     with told_as_damage(run):
         results = collect(run.cells, run.visits, float(run.manifest["options"]["confidence"]), {})
-        made = [cell.estimate for cell in results.measured if cell.estimate is not None and not held_back(cell)]
-    return [{key: getattr(estimate, key) for key in _KEYS} for estimate in made]
+        return [cell.estimate for cell in results.measured if cell.estimate is not None and not held_back(cell)]

@@ -16,8 +16,8 @@ _UNDECIDED = "INCONCLUSIVE"
 _ORDER = ("SLOWER", "FASTER", _UNDECIDED, NO_CHANGE)
 _LONGEST_LINE = 24
 # Lines shown of unchanged and of undecided figures, so that a history fits a terminal of 24 lines; --json has all.
-_MOST_STEADY = 12
-_MOST_UNDECIDED = 5
+_MOST_STEADY_LINES = 12
+_MOST_UNDECIDED_LINES = 5
 
 
 def to_document(histories: Sequence[History], failures: Sequence[str]) -> dict[str, Any]:
@@ -42,13 +42,13 @@ def _block(history: History) -> str:
     steady = [series for series in ordered if series.verdict == NO_CHANGE]
     undecided = [series for series in ordered if series.verdict == _UNDECIDED]
     changed = [series for series in ordered if series.verdict not in (NO_CHANGE, _UNDECIDED)]
-    shown = changed + undecided[:_MOST_UNDECIDED] + steady[:_MOST_STEADY]
+    shown = changed + undecided[:_MOST_UNDECIDED_LINES] + steady[:_MOST_STEADY_LINES]
     width = min(60, max(len(series.cell) for series in shown))
     lines += [_line(series, width) for series in shown]
-    if len(undecided) > _MOST_UNDECIDED:
-        lines.append(f"  {len(undecided) - _MOST_UNDECIDED} more are INCONCLUSIVE: --json has them all")
-    if len(steady) > _MOST_STEADY:
-        lines.append(f"  {len(steady) - _MOST_STEADY} more show no change: --json has them all")
+    if len(undecided) > _MOST_UNDECIDED_LINES:
+        lines.append(f"  {len(undecided) - _MOST_UNDECIDED_LINES} more are INCONCLUSIVE: --json has them all")
+    if len(steady) > _MOST_STEADY_LINES:
+        lines.append(f"  {len(steady) - _MOST_STEADY_LINES} more show no change: --json has them all")
     needs = sorted({series.needs for series in history.series if series.needs})
     if needs:
         lines.append(f"  Needed to decide INCONCLUSIVE ones: {needs[-1]}")
@@ -63,14 +63,12 @@ def _block(history: History) -> str:
 def _line(series: HistorySeries, width: int) -> str:
     line = f"  {series.verdict:<15} {for_terminal(series.cell):<{width}}  {_bars(series)}  "
     if not series.changes:
+        line += show(series.points[-1].median, series.unit)
+        if (rise := series.seen_from) is None:
+            return line
         # The detectable shift is symmetric on a logarithmic scale: a rise by s equals a fall by s / (1 + s).
-        fall = 0.0 if series.seen_from is None else series.seen_from / (1 + series.seen_from)
-        seen = (
-            f" (a rise by {100 * series.seen_from:.2g} % or a fall by {100 * fall:.2g} % would mostly have been seen)"
-            if series.seen_from is not None
-            else ""
-        )
-        return line + show(series.points[-1].median, series.unit) + seen
+        fall = rise / (1 + rise)
+        return f"{line} (a rise by {100 * rise:.2g} % or a fall by {100 * fall:.2g} % would mostly have been seen)"
     last = series.changes[-1]
     earlier = f", {counted(len(series.changes) - 1, 'earlier change')}" if len(series.changes) > 1 else ""
     return (

@@ -61,10 +61,8 @@ def _to_row(cell: CellVerdict, end: float) -> dict[str, object]:
 
 def _find_end(comparison: Comparison) -> float:
     bounds = [value for cell in comparison.cells for value in (cell.low, cell.high, cell.ratio) if value and value > 0]
-    farthest = max(
-        (math.exp(abs(math.log(bound))) for bound in bounds if math.isfinite(bound)), default=_LEAST_END_TIMES
-    )
-    return min(_MOST_END_TIMES, max(_LEAST_END_TIMES, farthest))
+    farthest = max((abs(math.log(bound)) for bound in bounds if math.isfinite(bound)), default=0.0)
+    return min(_MOST_END_TIMES, max(_LEAST_END_TIMES, math.exp(farthest)))
 
 
 def _place(ratio: float, end: float) -> float:

@@ -14,7 +14,7 @@ from strakes.survey.comparison import CellVerdict, Comparison
 
 _ORDER = (Verdict.SLOWER, Verdict.FASTER, Verdict.INCONCLUSIVE, Verdict.SAME)
 # Lines shown of cells that are not compared, so that the verdicts stay on a screen of 24 lines; --json has all.
-_MOST_UNLIKE_LINES = 8
+_MOST_LINES = 8
 
 
 def to_document(comparison: Comparison) -> dict[str, Any]:
@@ -42,10 +42,8 @@ def render(comparison: Comparison) -> str:
     lines += [for_terminal(text) for text in cautions_of(comparison)]
     if comparison.unlike:
         lines += ["", gettext("Not compared ({count}):", count=len(comparison.unlike))]
-        lines += [
-            f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_UNLIKE_LINES]
-        ]
-        if (more := len(comparison.unlike) - _MOST_UNLIKE_LINES) > 0:
+        lines += [f"  {for_terminal(pair.id)}: {for_terminal(pair.why)}" for pair in comparison.unlike[:_MOST_LINES]]
+        if (more := len(comparison.unlike) - _MOST_LINES) > 0:
             lines.append(f"  {gettext('{count} more: --json has them all', count=more)}")
     return "\n".join(lines)
 

@@ -7,13 +7,15 @@ import os
 import resource
 import signal
 import warnings
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from itertools import product
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import GIB, KIB, MIB, format_bytes
@@ -35,6 +37,7 @@ _CALL_CLASSES = {
     "100M_1G": GIB,
     "1G_PLUS": GIB,
 }
+_LAYOUTS: tuple[Files, ...] = ("shared", "per-process")
 # Rank of the records with the sums over all ranks, for files that all ranks share.
 _ALL_RANKS = -1
 # Time limit for a log in seconds. Reading a damaged log may never end; doubling the limit only delays that error.
@@ -115,11 +118,10 @@ def _moved(records: Sequence[FileRecord]) -> int:
 
 
 def _slowest_rank_s(records: Sequence[FileRecord]) -> float:
-    own_s: dict[int, float] = {}
+    own_s: defaultdict[int, float] = defaultdict(float)
     for record in records:
-        own_s[record.rank] = own_s.get(record.rank, 0.0) + record.time_s
-    shared_s = own_s.pop(_ALL_RANKS, 0.0)
-    return shared_s + max(own_s.values(), default=0.0)
+        own_s[record.rank] += record.time_s
+    return own_s.pop(_ALL_RANKS, 0.0) + max(own_s.values(), default=0.0)
 
 
 def read_logs(directory: Path) -> tuple[list[tuple[Path, LogFacts]], list[BadInputError]]:
@@ -248,11 +250,10 @@ def _calls(row: Mapping[str, Any], prefix: str, operation: str) -> dict[int, int
         moved = max(0, int(row["STDIO_BYTES_READ" if operation == "READ" else "STDIO_BYTES_WRITTEN"]))
         return {max(1, round(moved / calls)): calls} if calls else {}
     aggregated = "_AGG" if prefix == "MPIIO" else ""
-    counts: dict[int, int] = {}
+    counts: Counter[int] = Counter()
     for name, size in _CALL_CLASSES.items():
-        if number := max(0, int(row.get(f"{prefix}_SIZE_{operation}{aggregated}_{name}", 0))):
-            counts[size] = counts.get(size, 0) + number
-    return counts
+        counts[size] += max(0, int(row.get(f"{prefix}_SIZE_{operation}{aggregated}_{name}", 0)))
+    return {size: number for size, number in counts.items() if number}
 
 
 def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
@@ -269,7 +270,6 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
         why = f"modules in the log: {', '.join(facts.modules) or 'none'}"
         remedy = "Give the log of a job that did I/O through POSIX, STDIO, DFS or MPI-IO."
         raise BadInputError("the Darshan log has no reads or writes", why=why, remedy=remedy)
-    phases: list[AppPhase] = []
     remarks = [
         "A Darshan log does not say: ranks_per_node (assumed: all ranks on one node) and grouping.",
         "Darshan counts call sizes in classes: record_size is the upper end of the most frequent ones.",
@@ -288,11 +288,9 @@ def app_of(facts: LogFacts) -> tuple[App, tuple[str, ...]]:
             f"{format_bytes(stdio)} went through STDIO, which has no classes of call sizes: record_size is their mean, "
             "and libc gathers calls in a buffer."
         )
-    for operation in ("write", "read"):
-        for files in ("shared", "per-process"):
-            phase = _phase(facts, records, operation, files, total, interface)
-            if phase is not None:
-                phases.append(phase)
+    kinds = product(get_args(Operation), _LAYOUTS)
+    found = [_phase(facts, records, operation, files, total, interface) for operation, files in kinds]
+    phases = [phase for phase in found if phase is not None]
     left = 1 - sum(phase.share or 0.0 for phase in phases)
     if left > _SMALL_SHARE / 10:
         remarks.append(f"{left:.1%} of the data belongs to small phases, which are left out.")
@@ -319,27 +317,20 @@ def _phase(
     facts: LogFacts, records: Sequence[FileRecord], operation: Operation, files: Files, total: int, interface: Interface
 ) -> AppPhase | None:
     """Return the sum of all records with this operation and kind of files as a phase, or None if it is too small."""
-    sharers: dict[int, set[int]] = {}
+    alone = facts.ranks == 1  # a program with a single rank has no shared files
+    sharers: defaultdict[int, set[int]] = defaultdict(set)
     for record in records:
-        sharers.setdefault(record.file, set()).add(record.rank)
-    shared = {file for file, ranks in sharers.items() if ranks == {_ALL_RANKS} or len(ranks) > 1}
-    # A program with a single rank has no shared files.
-    chosen = [
-        record
-        for record in records
-        if ((record.file in shared) == (files == "shared")) or (facts.ranks == 1 and files == "per-process")
-    ]
-    if facts.ranks == 1 and files == "shared":
-        return None
+        sharers[record.file].add(record.rank)
+    shared = {file for file, ranks in sharers.items() if not alone and (ranks == {_ALL_RANKS} or len(ranks) > 1)}
+    chosen = [record for record in records if (record.file in shared) == (files == "shared")]
     moved = sum(_bytes(record, operation) for record in chosen)
-    if moved < _SMALL_SHARE * total:
+    if not chosen or moved < _SMALL_SHARE * total:
         return None
     ranks = {record.rank for record in chosen if _bytes(record, operation) and record.rank != _ALL_RANKS}
-    gathered = files == "per-process" and ranks == {0} and facts.ranks > 1
-    calls: dict[int, int] = {}
+    gathered = files == "per-process" and ranks == {0} and not alone
+    calls: Counter[int] = Counter()
     for record in chosen:
-        for size, number in (record.write_calls if operation == "write" else record.read_calls).items():
-            calls[size] = calls.get(size, 0) + number
+        calls.update(record.write_calls if operation == "write" else record.read_calls)
     data = math.ceil(moved / facts.ranks)
     frequent = sorted(calls, key=lambda size: (-calls[size], size))
     kept = tuple(min(size, data) for size in frequent if calls[size] >= 0.1 * sum(calls.values()))

@@ -49,17 +49,12 @@ def class_layouts(classes: tuple[SizeClass, ...], file_system: str) -> tuple[Pas
     if file_system == "lustre" and len(classes) > 1:
         where = "a shell, once, for a directory of files of all sizes"
         return (Paste(gettext("a layout that grows with the file"), where, progressive(classes)),)
-    layout = _LAYOUTS.get(file_system)
-    if layout is None:
+    if (layout := _LAYOUTS.get(file_system)) is None:
         return ()
-    where = "a shell, before the files are made in DIR"
+    where, sizes = "a shell, before the files are made in DIR", [format_bytes(one.file_bytes) for one in classes]
     return tuple(
-        Paste(
-            gettext("files of about {size}", size=format_bytes(size_class.file_bytes)),
-            where,
-            layout(size_class.stripe_count, None),
-        )
-        for size_class in classes
+        Paste(gettext("files of about {size}", size=size), where, layout(one.stripe_count, None))
+        for size, one in zip(sizes, classes, strict=True)
     )
 
 
@@ -164,25 +159,22 @@ def _library(app: App, phase: AppPhase, chosen: Chosen) -> list[Paste]:
     hints = _hints(app, phase, chosen)
     if not hints:
         return []
+    title, lines = f"MPI-IO hints for {phase.name}", "".join(f"{name} {value}\n" for name, value in hints.items())
     snippets = [
-        Paste(
-            f"MPI-IO hints for {phase.name}, ROMIO",
-            "a file; then export ROMIO_HINTS=FILE",
-            "".join(f"{name} {value}\n" for name, value in hints.items()),
-        ),
-        Paste(f"MPI-IO hints for {phase.name}, Cray", "the job script", _cray_hints(hints)),
+        Paste(f"{title}, ROMIO", "a file; then export ROMIO_HINTS=FILE", lines),
+        Paste(f"{title}, Cray", "the job script", _cray_hints(hints)),
     ]
     size = chosen.value(phase, "stripe size")
     if app.interface == "hdf5":
-        lines = [f"H5Pset_alignment(fapl, {size}, {size});"] if size else []
+        calls = [f"H5Pset_alignment(fapl, {size}, {size});"] if size else []
         if phase.collective:
-            lines += [
+            calls += [
                 "H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE);",
                 "H5Pset_coll_metadata_write(fapl, true);",
                 "H5Pset_all_coll_metadata_ops(fapl, true);",
             ]
-        if lines:
-            snippets.append(Paste(f"HDF5 for {phase.name}", "where the file is opened, and written", "\n".join(lines)))
+        if calls:
+            snippets.append(Paste(f"HDF5 for {phase.name}", "where the file is opened, and written", "\n".join(calls)))
     if app.interface == "pnetcdf" and size:
         text = f'export PNETCDF_HINTS="nc_var_align_size={size};nc_header_align_size={size}"'
         snippets.append(Paste(f"PnetCDF for {phase.name}", "the job script", text))

@@ -13,38 +13,18 @@ from strakes.model.phases import (
     MetadataPhase,
     MixedPhase,
     Part,
-    ProbePhase,
-    SmallFilesPhase,
-    StagePhase,
     Stop,
-    StreamPhase,
-    TrainingPhase,
     TransferPhase,
 )
 from strakes.model.plan import Phase, Plan, plan_from_json
 
-KINDS: dict[str, type[Phase]] = {
-    "transfer": TransferPhase,
-    "metadata": MetadataPhase,
-    "stream": StreamPhase,
-    "small-files": SmallFilesPhase,
-    "probe": ProbePhase,
-    "stage": StagePhase,
-    "training": TrainingPhase,
-    "mixed": MixedPhase,
-}
+KINDS: dict[str, type[Phase]] = {kind.kind: kind for kind in get_args(Phase)}
 
 
 @settings(deadline=None)
 @given(plans)
 def test_a_plan_survives_its_json_form(plan: Plan) -> None:
     assert plan_from_json(json.loads(json.dumps(plan.to_json()))) == plan
-
-
-@settings(deadline=None)
-@given(plans)
-def test_a_plan_read_back_has_the_same_fingerprint(plan: Plan) -> None:
-    assert plan_from_json(json.loads(json.dumps(plan.to_json()))).fingerprint() == plan.fingerprint()
 
 
 @pytest.mark.parametrize(("kind", "phase"), KINDS.items())

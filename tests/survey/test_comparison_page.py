@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from html import escape, unescape
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,6 @@ from strakes.survey.comparison import CellVerdict, Comparison, Overall, Unlike
 from strakes.survey.comparison_page import render_comparison_page
 
 __all__ = ["browser"]
-
-# Matches at least three words in a row.
-_SENTENCE = re.compile(r"[A-Za-z]?[a-z]{2,}(?: [a-z]{2,}){2,}")
 
 
 def cell(
@@ -58,10 +55,6 @@ def test_everything_is_drawn_inside_the_scale(spans: list[tuple[float, float]]) 
     page = render_comparison_page(comparison(*(cell(ratio, ratio / wide, ratio * wide) for ratio, wide in spans)))
     for start, width in re.findall(r'<rect x="([-0-9.e]+)" y="4.2" width="([-0-9.e]+)"', page):
         assert 0 <= float(start) <= 100 and 0 <= float(width) <= 100.01 - float(start)
-
-
-def _texts_of(page: str) -> list[str]:
-    return [unescape(text).strip() for text in re.split(r"<style>.*?</style>|<[^>]*>", page, flags=re.DOTALL)]
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="needs Chromium")

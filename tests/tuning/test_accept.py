@@ -110,14 +110,10 @@ def test_capacity_is_answered_from_what_the_file_system_states(answer: Answering
 def test_operating_life_ends_when_files_or_space_run_out(answer: Answering) -> None:
     day = 86400.0
     by_files = answer(Need("n", "operating-life", 10 * day, files_per_day=1e6))
-    assert by_files.verdict == FAIL and "8.0 days (files run out first)" in by_files.found.replace(
-        "lasts 8 ", "lasts 8.0 "
-    )
+    assert by_files.verdict == FAIL and "lasts 8 days (files run out first)" in by_files.found
     assert answer(Need("n", "operating-life", 7 * day, files_per_day=1e6)).verdict == PASS
-    assert (
-        "space runs out first"
-        in answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10)).found
-    )
+    by_space = answer(Need("n", "operating-life", 7 * day, files_per_day=1e5, file_bytes=MIB * 10))
+    assert "space runs out first" in by_space.found
     assert answer(Need("n", "operating-life", day, files_per_day=1.0), total_inodes=0).verdict == UNKNOWN
 
 

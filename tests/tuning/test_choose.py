@@ -14,7 +14,7 @@ from strakes.model.plan import Phase
 from strakes.model.results import Results
 from strakes.studies.registry import study_named
 from strakes.tuning.advise_app import App, AppPhase, read_app
-from strakes.tuning.advise_choose import Chosen, SizeClass, choose
+from strakes.tuning.advise_choose import Choice, Chosen, SizeClass, choose
 from strakes.tuning.advise_paste import pastes
 from studies.world import Rates, context, flat, results_of, visits_of
 
@@ -38,9 +38,13 @@ def by_transfer(phase: Phase, ranks: int) -> float:
     return flat(phase, ranks)
 
 
+def choice_of(what: str, app: App, results: Results) -> Choice:
+    (choice,) = [choice for choice in choose(app, results).choices if choice.what == what]
+    return choice
+
+
 def test_a_larger_transfer_is_advised_with_its_gain_if_it_is_faster() -> None:
-    chosen = choose(APP, world(by_transfer, ("transfer-size",)))
-    (choice,) = [choice for choice in chosen.choices if choice.what == "transfer size"]
+    choice = choice_of("transfer size", APP, world(by_transfer, ("transfer-size",)))
     assert choice.value == MIB and choice.gain is not None
     assert 3.8 < choice.gain.low <= 4 <= choice.gain.high * 1.02 and "64 KiB" in choice.gain.of
     assert all(cell.startswith("transfer-size/buffered/") for cell in choice.evidence)
@@ -48,21 +52,13 @@ def test_a_larger_transfer_is_advised_with_its_gain_if_it_is_faster() -> None:
 
 def test_a_setting_that_the_application_uses_already_has_no_gain() -> None:
     app = replace(APP, phases=(replace(DUMP, record_bytes=(MIB,)),))
-    (choice,) = [
-        choice
-        for choice in choose(app, world(by_transfer, ("transfer-size",))).choices
-        if choice.what == "transfer size"
-    ]
+    choice = choice_of("transfer size", app, world(by_transfer, ("transfer-size",)))
     assert choice.value == MIB and choice.gain is None
 
 
 def test_no_transfer_exceeds_the_data_of_a_rank() -> None:
     app = replace(APP, phases=(replace(DUMP, data_bytes=64 * KIB),))
-    (choice,) = [
-        choice
-        for choice in choose(app, world(by_transfer, ("transfer-size",))).choices
-        if choice.what == "transfer size"
-    ]
+    choice = choice_of("transfer size", app, world(by_transfer, ("transfer-size",)))
     assert int(choice.value) <= 64 * KIB
 
 
@@ -85,11 +81,9 @@ def test_a_shared_file_is_advised_only_if_measured_to_be_faster() -> None:
         fast = isinstance(phase, TransferPhase) and phase.layout == "shared-file"
         return flat(phase, ranks) * (2.0 if fast else 1.0)
 
-    (choice,) = [
-        choice for choice in choose(APP, world(shared, ("access-patterns",))).choices if choice.what == "files"
-    ]
+    choice = choice_of("files", APP, world(shared, ("access-patterns",)))
     assert choice.value == "shared" and choice.gain is not None and choice.gain.low > 1.9
-    (same,) = [choice for choice in choose(APP, world(flat, ("access-patterns",))).choices if choice.what == "files"]
+    same = choice_of("files", APP, world(flat, ("access-patterns",)))
     assert same.value == "per-process" and same.gain is None
 
 

@@ -151,7 +151,7 @@ def _drawings(parts: Sequence[Section]) -> str:
 def _visible(value: Any) -> Any:
     """Return a value with control characters in its texts as codes; Markup is trusted."""
     if isinstance(value, str):
-        return value if hasattr(value, "__html__") else escaped(value)
+        return value if hasattr(value, "__html__") else escaped(value, kept="\n\r\t\u00a0")
     if isinstance(value, dict):
         return {_visible(key): _visible(item) for key, item in value.items()}
     return [_visible(item) for item in value] if isinstance(value, list | tuple) else value

@@ -31,6 +31,7 @@ def cluster(setup: Setup) -> Iterator[Thing]:
         "is reset by a shared disk": yes(any(one.agent in _SHARED_DISK for one in cib.devices)),
         "has a tie breaker": yes(any(tie_breakers(setup))),
         "uses watchdogs": yes(cib.watchdog_s != 0),
+        "mounts a file system on several nodes": yes(setup.mounts_on_both_nodes),
     }
     yield Thing("cib: the cluster", facts(cib.properties, deduced))
 

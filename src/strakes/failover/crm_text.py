@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -37,6 +37,36 @@ def read_crm(text: str) -> CibBuilder:
 def joined_lines(text: str) -> list[str]:
     """Return the lines of a script; a backslash continues a line."""
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
+
+
+# Larger scripts, and more words of a loop, are not expanded. Both limit the result to some 30 million bytes.
+_MOST_EXPANDED_BYTES = 65536
+_MOST_WORDS_OF_LOOP = 16
+
+
+def expanded(script: str) -> str:
+    """Return a script with the values of its variables, and with its loops over words written out.
+
+    >>> expanded("A=x\\nfor n in $A y; do\\npcs $n\\ndone")
+    'A=x\\npcs x\\npcs y'
+    """
+    if len(script) > _MOST_EXPANDED_BYTES:
+        return script
+    known = dict(re.findall(r"(?m)(?:^|;)[ \t]*(?:export[ \t]+)?(\w+)=[\"']?([^\s\"'$;]{1,64})(?=[\s\"';]|$)", script))
+    found, body, name, words = list[str](), list[str](), "", list[str]()
+    for line in joined_lines(_with_values(script, known)):
+        if loop := re.match(r"\s*for (\w+) in ([^;]*)(?:;\s*do)?\s*$", line):
+            name, words, body = loop[1], loop[2].split(), []
+        elif name and line.strip() == "done":
+            texts = [_with_values("\n".join(body), {name: word}) for word in words[:_MOST_WORDS_OF_LOOP]]
+            found, name = found + texts, ""
+        else:
+            (body if name else found).append(line)
+    return "\n".join(found + body * bool(name))
+
+
+def _with_values(text: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\$\{?(\w+)\}?", lambda match: values.get(match[1], match[0]), text)
 
 
 def split_words(line: str) -> list[str]:

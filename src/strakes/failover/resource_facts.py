@@ -200,6 +200,7 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
     hosts = one.values.get("host_list", "").split() if one.agent in WATCHERS else []
     return {
         "lacks a lock manager": yes(locked or shared),
+        "/var/lib/nfs is mounted": yes("/var/lib/nfs" in (other.values.get("directory") for other in setup.services)),
         "unstable disks": [word for word in words if _UNSTABLE.fullmatch(word)],
         "listed names that are no nodes": [name for name in sorted(listed) if not re.search(r"[.:]", name)],
         "enabled units": [unit for unit in units_of(one) if unit in enabled_units(setup)],

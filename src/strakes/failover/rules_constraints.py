@@ -37,7 +37,9 @@ def locations(setup: Setup) -> Iterator[Thing]:
     """Yield the location constraints."""
     cib = setup.pacemaker
     present, nodes = {one.id for one in cib.locations}, {"", *setup.node_names, *cib.remote_nodes}
-    for element in cib.root.iterfind("./configuration/constraints/rsc_location"):
+    elements = cib.root.findall("./configuration/constraints/rsc_location")
+    exclusive = [one.get("rsc") for one in elements if one.get("resource-discovery") == "exclusive"]
+    for element in elements:
         members, rules = cib.ties.members(element.get("rsc", "")), list(element.iter("rule"))
         # A ban of a node that does not exist has no effect.
         tests = [part for rule in rules if score(rule.get("score", "0")) > 0 for part in rule.iterfind("./expression")]
@@ -46,6 +48,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
         deduced = {
             "is about a service": yes(any(one.standard != "stonith" for one in members)),
             "names that are no nodes": [name for name in (element.get("node", ""), *named) if name not in nodes],
+            "is the only exclusive location": yes(exclusive.count(element.get("rsc")) == 1),
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": yes(any(map(_is_about_times, bans))),
         }
@@ -141,8 +144,8 @@ def homes(setup: Setup) -> Iterator[Thing]:
             continue
         names = {name, *(one.id for one in members)}
         about = [one for one in cib.locations if names & set(one.resources) and one.certain]
-        # An infinite preference comes from a command, and another rule reports it.
-        scores = [one.score for one in about if one.score < _INFINITY]
+        # Another rule reports the constraints of crm_resource --move.
+        scores = [one.score for one in about if not one.id.startswith("cli-")]
         stick = sum(score(one.meta.get("resource-stickiness", default)) for one in members)
         deduced = {"the stickiness": f"{stick:g}", "the preference": f"{max(scores, default=0.0):g}"}
         yield Thing(f"cib: {name}", facts(deduced))

@@ -202,7 +202,8 @@ def _read_plan(directory: Path) -> Setup:
         texts, root = _sources([directory]), directory.parent
     else:
         texts, root = _read_texts(directory, planned=True), directory
-        texts = _sources(sorted(directory.iterdir())[:_MOST_FILES]) | texts
+        near = [*directory.iterdir(), *directory.glob("drbd.d/*.res"), *directory.glob("corosync/corosync.conf")]
+        texts = _sources(sorted(near)[:_MOST_FILES]) | texts
     if not any(name.startswith(_SOURCES) for name in texts):
         raise BadInputError(
             "no configuration of a cluster",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from strakes.failover.cib_builder import CibBuilder, Words
-from strakes.failover.crm_text import STATEMENT, joined_lines, read_crm
+from strakes.failover.crm_text import STATEMENT, expanded, joined_lines, read_crm
 from strakes.failover.pcs_commands import COMMAND, read_pcs_commands
 from strakes.failover.pcs_config import HEADS, read_pcs_config
 
@@ -25,8 +25,8 @@ _KINDS = (
 
 def place_of_source(name: str, text: str) -> str:
     """Return the path at which a setup expects a file with this content, empty for any other text."""
-    if name == "haresources":
-        return HARESOURCES
+    if name in ("haresources", "ha.cf"):
+        return f"etc/ha.d/{name}"
     found = next((place for pattern, place in _KINDS if pattern.search(text)), "")
     return found.format(name=name)
 
@@ -35,7 +35,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
     """Return the name of a file with another form of the configuration and the CIB that it describes, or None."""
     for name, read in ((PCS_CONFIG, read_pcs_config), (CRM, read_crm), (PCS_COMMANDS, read_pcs_commands)):
         if name in texts:
-            return name, _with_nodes(read(texts[name]), texts)
+            return name, _with_nodes(read(expanded(texts[name])), texts)
     if HARESOURCES in texts:
         return HARESOURCES, _read_haresources(texts[HARESOURCES], texts.get("etc/ha.d/ha.cf", ""))
     return None
@@ -73,6 +73,14 @@ _HEARTBEAT_AGENTS = {
 }
 
 
+# Heartbeat without Pacemaker has no monitors and no timeouts, so rules about them do not apply.
+_HEARTBEAT_OPERATIONS = (
+    ("op", "monitor", {"interval": "20s", "timeout": "60s"}),
+    *(("op", name, {"timeout": "600s"}) for name in ("start", "stop", "promote", "demote")),
+)
+_PROMOTED_MONITOR = ("op", "monitor", {"interval": "19s", "role": "Promoted", "timeout": "60s"})
+
+
 def _read_haresources(text: str, ha_cf: str) -> CibBuilder:
     """Return the CIB with the same resources; ``ha_cf`` gives the nodes and whether fencing is configured."""
     builder = CibBuilder()
@@ -83,8 +91,9 @@ def _read_haresources(text: str, ha_cf: str) -> CibBuilder:
     for number, words in enumerate(stonith, 1):
         parts = words.split()
         host, agent = (parts[0], parts[1]) if len(parts) > 1 else ("*", parts[0])
-        values = {} if host == "*" else {"hostlist": host}
-        builder.primitive(f"stonith-{number}", agent, Words((), values, ()), standard="stonith")
+        values = {} if host == "*" else {"hostlist": parts[2] if len(parts) > 2 else host}
+        values |= dict(zip(("ipaddr", "userid", "passwd", "interface"), parts[3:], strict=False))
+        builder.primitive(f"stonith-{number}", agent, Words((), values, _HEARTBEAT_OPERATIONS[:1]), standard="stonith")
     for number, line in enumerate(joined_lines(text), 1):
         node, *entries = line.partition("#")[0].split() or [""]
         if entries:
@@ -104,7 +113,11 @@ def _group(builder: CibBuilder, line: int, node: str, entries: list[str]) -> Non
             agent, values = "IPaddr2", entry.split("/")
         if agent in ("drbddisk", "drbdupper"):
             builder.primitive(
-                identity, "ocf:linbit:drbd", Words((), {"drbd_resource": values[0] if values else "all"}, ())
+                identity,
+                "ocf:linbit:drbd",
+                Words(
+                    (), {"drbd_resource": values[0] if values else "all"}, (*_HEARTBEAT_OPERATIONS, _PROMOTED_MONITOR)
+                ),
             )
             builder.clone(f"ms-{identity}", identity, {"notify": "true"}, promotable=True)
             copies.append(f"ms-{identity}")
@@ -113,7 +126,7 @@ def _group(builder: CibBuilder, line: int, node: str, entries: list[str]) -> Non
         if agent in ("IPaddr", "IPaddr2") and len(values) == 1:
             values = values[0].split("/")
         known = f"ocf:heartbeat:{agent}" if agent in _HEARTBEAT_AGENTS else f"lsb:{agent}"
-        builder.primitive(identity, known, Words((), dict(zip(names, values, strict=False)), ()))
+        builder.primitive(identity, known, Words((), dict(zip(names, values, strict=False)), _HEARTBEAT_OPERATIONS))
         members.append(identity)
     if members:
         builder.group(group, members)

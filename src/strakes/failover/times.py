@@ -211,7 +211,8 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
         usual = replace(common, scope=device.id, where=where)
         yield "device-limit", min(limits, key=lambda limit: limit.value, default=usual)
-        for key in _AGENT_WAITS:
+        # fence_kdump waits for a message, and the next level follows when it gives up.
+        for key in _AGENT_WAITS if device.agent != "fence_kdump" else ():
             given = device.values.get(key, "")
             if re.match(r"\d", given) and ":" not in given:
                 kind = "device-own-limit" if key.endswith("timeout") else "device-pause"

@@ -150,19 +150,39 @@ def _cib_of(directory: Path, text: str) -> str:
 
 
 def test_haresources_start_a_group_on_the_promoted_copy(tmp_path: Path) -> None:
-    site = tmp_path / "etc/ha.d"
-    site.mkdir(parents=True)
-    (site / "haresources").write_text("na 10.3.0.10/24 drbddisk::r0 Filesystem::/dev/drbd0::/srv/a::ext3 nfs\n")
-    (site / "ha.cf").write_text("node na nb\n")
-    model = model_of(read_plan(tmp_path))
-    (service,) = model.services
+    (tmp_path / "haresources").write_text("na 10.3.0.10/24 drbddisk::r0 Filesystem::/dev/drbd0::/srv/a::ext3 nfs\n")
+    (tmp_path / "ha.cf").write_text("node na nb\nstonith_host na external/ipmi nb 10.3.1.2 admin secret lan\n")
+    setup = read_plan(tmp_path)
+    (service,) = model_of(setup).services
     assert [one.agent for one in service.members] == ["IPaddr2", "Filesystem", "nfs"] and service.replicated == ("r0",)
-    assert [node.name for node in model.cluster.nodes] == ["na", "nb"]
-    assert read_plan(tmp_path).pacemaker.properties["stonith-enabled"] == "false"
+    assert [node.name for node in model_of(setup).cluster.nodes] == ["na", "nb"]
+    assert setup.pacemaker.properties["stonith-enabled"] == "true"
+    assert setup.devices[0].values["hostlist"] == "nb" and setup.devices[0].values["ipaddr"] == "10.3.1.2"
+
+
+def test_variables_and_loops_of_a_script_are_expanded(tmp_path: Path) -> None:
+    (tmp_path / "make.pcs.sh").write_text(
+        'N1=na; N2=nb\nVIP="10.3.0.10"\npcs cluster setup c $N1 $N2\n'
+        "for n in $N1 ${N2}; do\n  pcs stonith create f_$n fence_ipmilan ip=$n-bmc pcmk_host_list=$n\ndone\n"
+        "pcs resource create ip IPaddr2 ip=$VIP\n"
+    )
+    setup = read_plan(tmp_path)
+    assert setup.node_names == ("na", "nb") and setup.services[0].values["ip"] == "10.3.0.10"
+    assert [one.values["pcmk_host_list"] for one in setup.devices] == ["na", "nb"]
+
+
+def test_a_cluster_file_system_is_a_service_of_its_clone(tmp_path: Path) -> None:
+    (tmp_path / "c.crm").write_text(
+        "node 1: na\nnode 2: nb\nprimitive dlm ocf:pacemaker:controld\n"
+        "primitive fs Filesystem params device=/dev/v/l directory=/srv fstype=gfs2\ngroup g dlm fs\nclone c g\n"
+    )
+    (service,) = model_of(read_plan(tmp_path)).services
+    assert [one.id for one in service.members] == ["fs"] and service.nodes == ("na", "nb")
 
 
 def test_drbd_files_alone_are_a_configuration(tmp_path: Path, strakes: StrakesRunner) -> None:
-    (tmp_path / "r0.res").write_text(
+    (tmp_path / "drbd.d").mkdir()
+    (tmp_path / "drbd.d/r0.res").write_text(
         "resource r0 { protocol A; device /dev/drbd0; disk /dev/vg/a; meta-disk internal;"
         " on na { address 10.1.0.1:7788; } on nb { address 10.1.0.2:7788; } }"
     )

@@ -109,6 +109,8 @@ def _assumed(setup: Setup) -> Iterator[str]:
         yield "no corosync.conf: two independent links between all nodes, and quorum as votequorum counts it"
     if setup.cib and not setup.drbd and any(one.is_drbd for one in setup.cib.primitives):
         yield "no DRBD files: replication on the last link, and no pause of writing"
+    if setup.mounts_on_both_nodes:
+        yield "GFS2 or OCFS2 is served as long as one node mounts it; all nodes wait until a dead one is powered off"
     if setup.cluster is None:
         yield "no cluster.toml: each fencing device works, and cuts the power of the node that it names"
         yield "no cluster.toml: clients reach every node, and each node has its own power feed"
@@ -117,9 +119,12 @@ def _assumed(setup: Setup) -> Iterator[str]:
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:
     """Return the services: resources joined by groups and mandatory colocations.
 
-    Fencing devices, plain clones, agents that only watch, and resources that are kept stopped serve nothing.
+    Fencing devices, agents that only watch, and resources that are kept stopped serve nothing. Plain clones serve only
+    if nothing else does: a cluster file system that all nodes mount.
     """
-    serving = [one for one in cib.services if _serves(cib, one)]
+    serving = [one for one in cib.services if _serves(cib, one)] or [
+        one for one in cib.services if one.clone and one.is_mount
+    ]
     joined = {one.id: one.id for one in serving}
 
     def root(name: str) -> str:
@@ -152,8 +157,8 @@ def _serves(cib: Cib, one: Primitive) -> bool:
 
 
 def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], parts: list[Primitive]) -> Service:
-    members = tuple(one for one in parts if not one.clone)
-    copies = tuple(one for one in parts if one.clone)
+    copies = tuple(one for one in parts if one.clone and cib.promotable(one.clone))
+    members = tuple(one for one in parts if one not in copies)
     group = next((one.group for one in members if one.group), "")
     replicated = dict.fromkeys(one.values.get("drbd_resource", "") for one in parts if one.is_drbd)
     devices = tuple(one.device for one in members if one.device)

@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from failover.styles_fields import FIELD_STYLES
 from failover.styles_more import MORE_STYLES
-from failover.styles_others import OTHER_STYLES
 from failover.styles_pairs import PAIR_STYLES
 from failover.styles_sites import SITE_STYLES
 
@@ -27,6 +25,4 @@ ALL: dict[str, Callable[[], Mapping[str, str]]] = {
     **FILE_STYLES,
     **MORE_STYLES,
     **SITE_STYLES,
-    **OTHER_STYLES,
-    **FIELD_STYLES,
 }

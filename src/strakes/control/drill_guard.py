@@ -1,6 +1,6 @@
 """The guard of a fault: a record on disk, and a process that undoes the fault if the drill dies.
 
-The process waits for the drill's end. It runs in a new session, so that signals of the terminal do not reach it.
+The guard process waits for the end of the drill. It runs in a new session, where signals of the terminal do not arrive.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from strakes.control.drill_undo import NotReachedError, Undo
 from strakes.runs.store_files import store_error
 from strakes.targets.command import CommandTimeout
 
-# A server that is being repaired may answer late. Doubled, a drill that cannot be undone ends ten minutes later.
+# Time limit in seconds for undoing a fault: a server that is being repaired may answer late.
 UNDO_LIMIT_S = 300.0
+# Seconds between two attempts.
 _AGAIN_S = 5.0
-# Sent to the guard when the drill has used up the time limit for the undoing.
+# Message to the guard: the drill has used up the time limit, so the guard must not try again.
 _TRIED = b"tried"
 
 
 class Promise:
-    """The promise to undo one fault, made before the fault is done."""
+    """The obligation to undo one fault. It is recorded, and its guard started, before the fault is caused."""
 
     def __init__(self, root: Path, fault: str, undo: Undo) -> None:
-        """Write the promise down. Raises StrakesError when that fails: then the fault must not be done."""
+        """Record the undoing and start the guard. If this raises StrakesError, the fault must not be caused."""
         self._path = announce(root, fault, undo)
         try:
-            # The file stays the record of the fault, wherever the owner of the store moves it.
+            # The open file remains the record of the fault even if the owner of the store moves it.
             self._journal = open_kept(self._path, os.O_RDWR)
         except OSError as error:
             raise store_error(error, self._path) from error
@@ -52,9 +53,10 @@ class Promise:
         )
 
     def keep(self, say: Callable[[str], None] = lambda _text: None) -> str:
-        """Undo the fault unless it is undone; return a description. Calls ``say`` if a server does not answer.
+        """Undo the fault and return a description, empty if the fault has been undone before.
 
-        Raises StrakesError if the fault cannot be undone; the next strakes command then tries again.
+        ``say`` gets a message if a server does not answer. Raises StrakesError if the fault cannot be undone; the next
+        strakes command then tries again.
         """
         try:
             return "" if self._tried else _keep_trying(self._path, self._journal, say)
@@ -63,7 +65,7 @@ class Promise:
             raise
 
     def close(self) -> None:
-        """Leave the promise to the guard, where it is not kept yet, and wait for its end."""
+        """Let the guard undo the fault if that has not been done or tried, and wait for the end of the guard."""
         assert self._guard.stdin is not None
         with suppress(BrokenPipeError):
             self._guard.stdin.write(_TRIED if self._tried else b"")
@@ -73,7 +75,7 @@ class Promise:
 
 
 def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
-    """Undo a fault by its open journal; try again while servers do not answer, until the limit. Raises StrakesError."""
+    """Undo the fault in an open journal; repeat for UNDO_LIMIT_S if servers do not answer. Raises StrakesError."""
     deadline, reported = time.monotonic() + UNDO_LIMIT_S, False
     while True:
         try:
@@ -89,10 +91,10 @@ def _keep_trying(path: Path, journal: int, say: Callable[[str], None]) -> str:
 
 
 def main() -> int:
-    """Wait until the drill has ended, then undo its fault; return 0 when it is undone, 1 when that failed."""
+    """Wait for the end of the drill, then undo the fault. Return 0 if the fault is undone, 1 if that failed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    # The end of the file: the drill has closed it, or is dead.
+    # The read ends when the drill closes the pipe or dies.
     tried = sys.stdin.buffer.read() == _TRIED
     try:
         if not tried:

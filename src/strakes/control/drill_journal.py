@@ -1,7 +1,7 @@
-"""Faults that are still to be undone: one file for each in ``drills`` of the store, written before the fault is done.
+"""Faults that must still be undone: one file for each in ``drills`` of the store, written before the fault is caused.
 
-The drill itself undoes them; where it is killed its guard does (guard.py); where that is killed too, or the power
-fails, the next strakes command does.
+The drill undoes its fault. If the drill is killed, its guard does (``drill_guard``). If the guard is killed too, or the
+power fails, the next strakes command undoes the fault.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from strakes.control.knob_restore import command_line
 from strakes.model.record import from_record as owner_from_record
 from strakes.runs.store_files import json_document, store_error, write_json
 
+# Maximum size of a file in bytes.
 _MOST_BYTES = 1 << 20
-# Of a file that another user owns, the commands are not run in our name.
+# Commands in a file of another user are not run, because they would run with the rights of this user.
 _WHAT, _REMEDY = "a drill's journal", "Ask that user to run: strakes failover undo"
 
 
 @dataclass(frozen=True)
 class Pending:
-    """A fault that is not undone yet: description, owning process, and undoing."""
+    """A fault that is not undone yet. ``owner``: process of the drill. ``command``: its command line."""
 
     path: Path
     fault: str
@@ -40,14 +41,14 @@ class Pending:
 
 
 def directory(root: Path) -> Path:
-    """Return the directory of the store that holds the faults still to be undone."""
+    """Return the directory of the store with the files of faults that must still be undone."""
     return root / "drills"
 
 
 def announce(root: Path, fault: str, undo: Undo) -> Path:
-    """Write to disk how the fault will be undone, and return the file.
+    """Write to disk how a fault will be undone, and return the path of the file.
 
-    Raises StrakesError when the store cannot be written: then the fault must not be done.
+    Raises StrakesError if the store cannot be written; the fault must not be caused then.
     """
     try:
         make_directory(directory(root))
@@ -75,9 +76,9 @@ def put_right(path: Path) -> str:
 
 
 def put_right_open(path: Path, descriptor: int) -> str:
-    """As :func:`put_right`, by a descriptor of the file, which may have been moved or removed by its directory's owner.
+    """Undo one fault by a descriptor of its file, which the owner of the directory may have moved or removed.
 
-    A file that is empty belongs to a fault that is undone.
+    Returns and raises the same as :func:`put_right`. An empty file means that the fault is undone.
     """
     own = _reopened(path, descriptor)
     try:
@@ -96,7 +97,7 @@ def put_right_open(path: Path, descriptor: int) -> str:
 
 
 def _reopened(path: Path, descriptor: int) -> int:
-    """Open the file of a descriptor again, for a lock of this process alone; by its path where /proc is missing."""
+    """Open the file of a descriptor again, to lock it for this process only; by its path if /proc is missing."""
     try:
         return os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -117,7 +118,7 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
             with open_own(path, _WHAT, _REMEDY) as file:
                 content = read_whole(file, path, _MOST_BYTES)
         except FileNotFoundError:
-            continue  # put right meanwhile
+            continue  # another process has undone this fault
         except OSError as error:
             raise store_error(error, path) from error
         if content:
@@ -126,9 +127,9 @@ def all_pending(root: Path) -> tuple[Pending, ...]:
 
 
 def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, str, str]]:
-    """Undo each fault whose process is not alive, newest first; yield the description, and the error if any.
+    """Undo each fault whose drill is not alive, newest first; yield (fault, what was done, error).
 
-    ``known_dead``: skip processes of other machines and containers.
+    ``known_dead``: skip drills on other machines or in other containers, which may be alive.
     """
     lives = ("dead",) if known_dead else ("dead", "elsewhere")
     for pending in reversed(all_pending(root)):
@@ -140,7 +141,7 @@ def try_all(root: Path, *, known_dead: bool = False) -> Iterator[tuple[Pending, 
 
 
 def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
-    """Undo, first in every command, the faults of drills that were killed."""
+    """Undo the faults of drills that were killed. Every command does this first."""
     for pending, done, error in try_all(root, known_dead=True):
         outcome = f"; done now: {done}" if done else f", and undoing it now failed: {error}"
         if done or error:
@@ -148,7 +149,7 @@ def put_right_abandoned(root: Path, say: Callable[[str], None]) -> None:
 
 
 def _pending(path: Path, content: bytes) -> Pending:
-    """Return the fault of a file. Raises BadInputError for a damaged one."""
+    """Return the fault in a file. Raises BadInputError for a damaged file."""
     record = json_document(content, path)
     try:
         owner = owner_from_record(Owner, record["owner"])

@@ -25,11 +25,13 @@ from strakes.runs.messages import LoggedOperation
 from strakes.targets.command import Runner, Servers, run
 from strakes.targets.description import Interruption, TargetRecovery
 
-# Number of values of a word of 8 bytes.
+# Number of different words of 8 bytes.
 _WORD = 1 << 64
-# A probe's file: fRANK.NUMBER.
+# Name of a file that a client wrote: fRANK.NUMBER.
 _FILE = re.compile(r"f(\d+)\.(\d+)")
+# Time limit in seconds for reading the files.
 _READ_S = 300.0
+
 _FORGET = """
 import os, sys
 for path in sys.argv[1:]:
@@ -37,18 +39,19 @@ for path in sys.argv[1:]:
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(descriptor)
 """
+# Time limit in seconds for the reader to list its directory.
 _LOOK_S = 30.0
 
 FileKey = tuple[int, int]
-# A name that one client alone creates, once: who finds it there already was not told that it had made it.
+# Each name is created by one client, once. If the name exists already, the reply to the first attempt was lost.
 _MADE_BEFORE = "EEXIST"
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Another client, which reads the files of a drill back: a host that ``servers`` reaches.
+    """Another client, which reads the files of a drill back.
 
-    ``directory`` is where it has the directory of the drill.
+    ``servers``: access to ``host``. ``directory``: path of the drill's directory on this host.
     """
 
     host: str
@@ -56,11 +59,11 @@ class Reader:
     directory: PurePath
 
     def at(self, name: str) -> Reader:
-        """Return the reader for a directory inside."""
+        """Return the same reader for a directory below its directory."""
         return replace(self, directory=self.directory / name)
 
     def require(self, ask: Runner = run) -> None:
-        """Raise MeasurementError where the reader does not have its directory."""
+        """Raise MeasurementError if the reader does not see its directory."""
         looked = self.servers.runner(self.host, ask)(("ls", "-d", str(self.directory)), _LOOK_S)
         if looked.status != 0:
             what, where = "the reader does not see the files of this directory", f"{self.directory} on {self.host}"
@@ -70,7 +73,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class FilesRead:
-    """The files that were read back: the SHA-256 of each by rank and number, and who read them."""
+    """The files that were read back. ``sums``: (rank, number) -> SHA-256. ``by``: reader and writer, in words."""
 
     sums: dict[FileKey, str]
     by: str
@@ -96,9 +99,10 @@ def expected_sums(plan: Plan, phase: ProbePhase, directory: PurePath, identifier
 
 
 def read_back(directory: PurePath, reader: Reader | None, *, wrote: str, ask: Runner = run) -> FilesRead:
-    """Read the files of all clients, by a process that can be given up; ``wrote`` is who wrote them.
+    """Read the files of all clients in separate processes, which can be abandoned if the file system hangs.
 
-    Raises MeasurementError when they cannot be read.
+    ``reader``: client that reads, None for this machine. ``wrote``: who wrote the files, in words. Raises
+    MeasurementError if the files cannot be read.
     """
     place = directory if reader is None else reader.directory
     files = ("find", str(place), "-mindepth", "2", "-maxdepth", "2", "-path", "*.probe/f*", "-type", "f", "-exec")
@@ -131,7 +135,7 @@ def _fnv(text: bytes) -> int:
 
 
 def _splitmix(state: int) -> tuple[int, int]:
-    """Return the next state and its word (Vigna 2014)."""
+    """Return the next state of the generator splitmix64 and its output (Vigna 2014)."""
     state = (state + 0x9E3779B97F4A7C15) % _WORD
     mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % _WORD
     mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % _WORD
@@ -139,7 +143,7 @@ def _splitmix(state: int) -> tuple[int, int]:
 
 
 def _bytes_of(base: int, step: int, offset: int, size: int) -> bytes:
-    """Return the bytes of a stream: word i is base + i x step."""
+    """Return ``size`` bytes at ``offset`` of a stream whose word i is base + i x step."""
     first, last = offset // 8, (offset + size + 7) // 8
     words = np.arange(first, last, dtype=np.uint64) * np.uint64(step) + np.uint64(base)
     return words.tobytes()[offset % 8 :][:size]
@@ -149,11 +153,11 @@ def _bytes_of(base: int, step: int, offset: int, size: int) -> bytes:
 class DrillOutcome:
     """The outcome of a drill.
 
-    ``lost``: acknowledged files that are missing or have wrong contents; the latter are also ``damaged``. ``read_by``:
-    the client that read them back, empty if none could. ``unanswered``: files that exist although their creation
-    returned an error. ``repeated``: operations that the server repeated after the first reply was lost. ``errors``:
-    counts by error. ``lacking``: differences that remain after the undoing. ``interruptions``: when targets were
-    unavailable to the clients' mount, from the file system's records.
+    ``lost``: number of acknowledged files that are missing or have wrong contents. ``damaged``: number with wrong
+    contents. ``read_by``: client that read the files back, empty if no client could. ``unanswered``: number of files
+    that exist although their creation returned an error. ``repeated``: number of operations that were repeated because
+    the first reply was lost. ``errors``: error -> count. ``lacking``: differences that remain after the undoing.
+    ``interruptions``: times at which targets were unavailable to the mount, from records of the file system.
     """
 
     line: Timeline
@@ -187,12 +191,12 @@ def outcome_of(
     done: dict[str, list[ClientOperation]] = {}
     acknowledged, failed = set[FileKey](), set[FileKey]()
     for operation in sorted(log, key=lambda operation: operation.rank):
-        # Open loop: an operation counts from the moment at which it was due.
+        # The load is an open loop: the time of an operation begins when the operation was due.
         seen = ClientOperation(operation.due_s, operation.ended_s, operation.errno)
         done.setdefault(str(operation.rank), []).append(seen)
         (acknowledged if operation.acknowledged else failed).add((operation.rank, operation.number))
     found = {key: expected.get(key, "") for key in acknowledged} if read is None else read.sums
-    # A file that was written in part and then acknowledged is as lost as one that is gone.
+    # An acknowledged file with wrong contents counts as lost, like a missing file.
     damaged = {key for key in acknowledged & found.keys() if found[key] != expected.get(key, "")}
     errors = Counter(operation.errno for operation in log if not operation.acknowledged)
     return DrillOutcome(

@@ -1,4 +1,4 @@
-"""Faults on the pair of the lab: cause one while clients work, measure the outage, repair the pair, and repeat."""
+"""Trials on the two servers of a lab: cause a fault while clients work, measure the outage, repair, and repeat."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from strakes.lab.ha_pair import Alert, Button, Pair
 from strakes.stats.interval import Interval, median, median_interval
 
 POWER_OFF, CUT_ONE, CUT_ALL, HANG = "power-off", "cut-one", "cut-all", "service-hung"
-# Time for the clients to end in seconds; each waits for at most one answer.
+# Time in seconds for the clients to end; each may still wait for one answer.
 _CLIENTS_END_S = 30.0
 
 
-# Fault -> summary, and what causes it, given the pair and the node that serves.
+# Fault -> summary, and function that causes the fault, given the two servers and the name of the serving node.
 PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
     POWER_OFF: ("the BMC cuts the power of the node that serves", lambda pair, node: pair.power_off(node)),
     CUT_ONE: ("the first heartbeat link is cut", lambda pair, _node: pair.cut(0)),
@@ -44,8 +44,8 @@ PAIR_FAULTS: Mapping[str, tuple[str, Callable[[Pair, str], None]]] = {
 class Pace:
     """The clients of a trial, and its times in seconds.
 
-    ``watch_s`` is how long it waits to see that nothing happens; ``answer_s`` is the longest that the pair may take for
-    an answer.
+    ``watch_s``: time for which nothing must happen after a fault without effect. ``answer_s``: time limit for the next
+    answer to a client.
     """
 
     clients: int = 4
@@ -60,8 +60,8 @@ class Pace:
 class FaultTrial:
     """The outcome of one fault on the pair.
 
-    ``switched_off``: the nodes that the pair fenced, with the seconds until the request to their BMC. ``outage_s``: the
-    longest wait of any client, None if a client was never answered again. ``told``: number of alerts.
+    ``switched_off``: node -> seconds from the fault to the fencing request to its BMC. ``outage_s``: longest wait of
+    any client, None if a client never got an answer again. ``told``: number of alerts.
     """
 
     fault: str
@@ -75,7 +75,7 @@ class FaultTrial:
 
     @property
     def good(self) -> bool:
-        """Return whether the pair survived the fault as required."""
+        """Return whether the servers reacted to the fault as required, without split brain or lost writes."""
         moved = self.served_after != self.served_before
         fenced = set(self.switched_off)
         expected = {
@@ -88,9 +88,9 @@ class FaultTrial:
 
 
 def run_trial(lab: str, pair: Pair, name: str, pace: Pace, root: Path) -> FaultTrial:
-    """Cause one fault on the lab's pair and undo it. ``root`` is the store, which has the journal of faults.
+    """Cause one fault on the two servers of a lab and undo the fault. ``root``: store, for the journal of faults.
 
-    Raises MeasurementError if the pair does not answer in time.
+    Raises MeasurementError if the servers do not answer in time.
     """
     pair.make_whole(pace.answer_s)
     before = pair.active()
@@ -136,12 +136,12 @@ def _observe(pair: Pair, name: str, before: str, pace: Pace) -> FaultTrial:
 
 
 class RunningClients:
-    """Clients that work while this is open; their answers go to a file, so that no full pipe stops them."""
+    """Context manager of working clients. Their answers go to a file, because a full pipe would stop the clients."""
 
     def __init__(self, pair: Pair, pace: Pace) -> None:
         self._run = secrets.token_hex(3)
         self._command = pair.clients(self._run, pace.clients, pace.rate_per_s)
-        # The mapping of each record sent, once the clients have ended.
+        # All answers, after the clients have ended.
         self._all: Sequence[Mapping[str, Any]] | None = None
 
     def __enter__(self) -> Self:
@@ -163,7 +163,7 @@ class RunningClients:
         self._directory.cleanup()
 
     def _answers(self) -> Sequence[Mapping[str, Any]]:
-        """Return the answers received until now."""
+        """Return the answers that the clients have received so far."""
         if self._all is not None:
             return self._all
         return [json.loads(line) for line in self._path.read_text().split("\n")[:-1]]
@@ -181,7 +181,7 @@ class RunningClients:
         ]
 
     def operations(self) -> dict[str, list[ClientOperation]]:
-        """Return the operations, as they were due, of every client that may ask any node."""
+        """Return client -> operations of the clients that may use both nodes. An operation begins when it was due."""
         operations: dict[str, list[ClientOperation]] = defaultdict(list)
         for given in self._answers():
             if not given["client"].startswith(ONLY):
@@ -190,7 +190,7 @@ class RunningClients:
         return operations
 
     def own(self, records: Sequence[JournalRecord]) -> list[JournalRecord]:
-        """Return the records of this run's clients."""
+        """Return the records that the clients of this run or a starting service wrote."""
         return [record for record in records if record.client == START or record.client.endswith(self._run)]
 
 
@@ -218,13 +218,12 @@ def _powered_off(buttons: Sequence[Button]) -> list[Button]:
 def switched_off(
     buttons: Sequence[Button], alerts: Sequence[Alert], fault: str, before: str, fault_s: float
 ) -> dict[str, float]:
-    """Return for each node how many seconds passed until the pair asked its BMC to cut its power.
+    """Return node -> seconds from the fault to the request that its BMC cut the power.
 
-    For a node without a BMC the value says whether it is off. A BMC is also asked at other times: only the last
-    question before the word that the node is off counts.
+    After a power cut, the node may be requested off several times: the last request before Pacemaker reports the node
+    as off counts. After other faults, the first request counts.
     """
     if fault != POWER_OFF:
-        # The first request counts.
         return {button.node: button.at_s - fault_s for button in reversed(_powered_off(buttons))}
     off = (alert.at_s for alert in alerts if f"Operation off of {before} " in alert.text and ": OK" in alert.text)
     said_s = min(off, default=0.0)
@@ -234,7 +233,7 @@ def switched_off(
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of several times; ``interval`` is None if there are too few."""
+    """The median of several times in seconds. ``interval``: its confidence interval, None for too few times."""
 
     median_s: float
     interval: Interval | None
@@ -242,7 +241,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class TrialRow:
-    """All trials of one fault. A time is None if no node was powered off, or no client was answered again."""
+    """A summary of all trials of one fault.
+
+    ``powered_off`` is None if no node was fenced. ``outage`` is None if a client never got an answer again.
+    """
 
     fault: str
     runs: int
@@ -259,7 +261,7 @@ class TrialRow:
 def run_trials(
     lab: str, pair: Pair, faults: Sequence[str], repeat: int, pace: Pace, root: Path, say: Callable[[str], None]
 ) -> tuple[FaultTrial, ...]:
-    """Do every fault in every round; after each the pair is made whole again, also when strakes is killed."""
+    """Run all faults ``repeat`` times. After each fault the servers are repaired, even if strakes is killed."""
     done = []
     for round_number in range(1, repeat + 1):
         for fault in faults:
@@ -298,6 +300,6 @@ def _spread(times_s: Sequence[float]) -> Spread | None:
 
 
 def document(trials: Sequence[FaultTrial]) -> str:
-    """Return all trials, and one row for each fault, as JSON."""
+    """Return all trials, and a summary of each fault, as JSON."""
     listed = {"rows": [asdict(row) for row in rows(trials)], "trials": [asdict(trial) for trial in trials]}
     return json.dumps({"schema": 1, **listed}, indent=1)

@@ -1,4 +1,4 @@
-"""A drill: probes on a fixed schedule, a fault among them, its undoing, and a check of every acknowledged file."""
+"""A drill: clients write on a fixed schedule, a fault is caused and undone, and every acknowledged file is checked."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ from strakes.targets.workspace import Workspace
 
 # Time limit in seconds for stalled clients if the fault needs no undoing.
 _PATIENCE_S = 600.0
-# Hanging clients that a message names; doubled, it can be twice as long.
+# Maximum number of hanging clients that a message names.
 _MOST_NAMED = 10
+# Size of the files that clients write.
 _FILE_BYTES = 4096
-# Time for the last look of the watchers in seconds, after which they are left behind.
+# Time limit in seconds for the threads that watch the servers to end.
 _WATCHER_S = 30.0
-# File systems keep a short history of connections (Lustre: 16 changes per target), with times in whole seconds.
+# Interval, in seconds, between two readings of the connections. It is short because file systems keep only a short
+# history (Lustre: 16 changes for each target).
 _LOOK_EVERY_S = 0.5
+# Resolution, in seconds, of the times in this history.
 _WHOLE_SECONDS_S = 1.0
 
 Say = Callable[[str], None]
@@ -49,8 +52,8 @@ Watch = Callable[[Seen, threading.Event], None]
 class Drill:
     """The parameters of a drill.
 
-    ``sessions``: see ``watch_phase``. ``servers``: access to the servers' counters. ``reader``: the client that reads
-    the files back, None for this machine's mount.
+    ``sessions``: see ``watch_phase``. ``servers``: access to the counters of the servers. ``reader``: client that reads
+    the files back, None for this machine.
     """
 
     directory: Path
@@ -63,7 +66,7 @@ class Drill:
 
     @property
     def text(self) -> str:
-        """Return what the clients do, in words."""
+        """Return a description of the clients' work."""
         rate = f"{self.rate_per_s:g} files a second from each for {self.timing.seconds:g} s"
         return f"{kind_of_clients(self.plan)}: {rate}, in {self.directory}"
 
@@ -77,8 +80,8 @@ class Drill:
 def play(drill: Drill, fault: Fault, root: Path, say: Say) -> DrillOutcome:
     """Run a drill and return its outcome.
 
-    ``root`` is the store, which has the journal of faults. Raises MeasurementError if the fault cannot be caused or
-    undone, or the clients do not start.
+    ``root``: store, for the journal of faults. Raises MeasurementError if the fault cannot be caused or undone, or if
+    the clients do not start.
     """
     run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-drill-{secrets.token_hex(2)}"
     with Workspace.create(drill.directory, run_id) as workspace, LocalEngine() as engine:
@@ -96,7 +99,7 @@ def play(drill: Drill, fault: Fault, root: Path, say: Say) -> DrillOutcome:
 
 
 class ClientsHang(MeasurementError):
-    """The clients do not end even after the undoing; ``outcome`` has their results up to then."""
+    """The clients hang even after the fault was undone. ``outcome``: their results so far."""
 
     outcome: DrillOutcome | None = None
 
@@ -114,9 +117,9 @@ def perform(
     servers: Servers | None = None,
     reader: Reader | None = None,
 ) -> tuple[PlanResult, DrillOutcome]:
-    """Run one plan with a phase of working clients; its files stay in ``workspace/name``.
+    """Run a drill with one plan of working clients. The files remain in ``workspace/name``.
 
-    Raises ClientsHang if the clients do not end within the fault's time limit for recovery.
+    Raises ClientsHang if the clients do not end within the time that the fault allows for recovery.
     """
     from strakes.targets.ceph_tool import inside
 
@@ -126,7 +129,7 @@ def perform(
         try:
             result = engine.run(plan, workspace, name, limit_s, stroke.progress, keep=True)
         finally:
-            # If this raises (for example at a second Ctrl-C), the guard undoes the fault.
+            # If end() raises, for example after a second Ctrl-C, the guard undoes the fault.
             stroke.end()
         hang = stroke.gave_up or result.ended in ("limit", "cancelled")
         if stroke.failure is not None and not hang:
@@ -137,7 +140,7 @@ def perform(
         lacking = stroke.not_undone
         if not lacking:
             lacking = "the file system does not answer" if hang else _wait_until_back(fault, stroke.moments)
-    # The file contents depend on the path that was passed to the engine. A file system that hangs is not asked for it.
+    # The expected contents depend on the path that the engine got. Do not query this path if the file system hangs.
     place = inside(workspace).directory if plan.inside_ceph() and not hang else workspace
     outcome = outcome_of(
         kind_of_clients(plan),
@@ -156,10 +159,10 @@ def perform(
 
 
 class ConnectionWatch:
-    """Reports the connection history of the file system under a directory, if it keeps one."""
+    """Reports changes in this client's connections to the targets of a file system that records these changes."""
 
     def __init__(self, directory: Path, servers: Servers | None = None) -> None:
-        """Remember what there was before the drill. Raises StrakesError where the directory is not one."""
+        """Record the connections before the drill. Raises StrakesError if this is not a directory."""
         self._target = detect(directory, servers)
         self._began_unix_s = time.time()
         self._known = set(self._target.connection_changes())
@@ -167,7 +170,7 @@ class ConnectionWatch:
         self._status = {name: recovery.status for name, recovery in self._recovered.items()}
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
-        """Report changes of connections and of the servers' recovery until ``stop`` is set, and once more then."""
+        """Report changes of connections and of servers' recovery until ``stop`` is set, with a last reading then."""
         looked_s = time.time()
         over = False
         while not over:
@@ -181,7 +184,7 @@ class ConnectionWatch:
             for change in changes:
                 if change not in self._known:
                     self._known.add(change)
-                    # It came after the previous reading, and within the recorded second.
+                    # The change happened after the previous reading and within the recorded second.
                     at_s = min(max(change.unix_s, looked_s), change.unix_s + _WHOLE_SECONDS_S)
                     seen(Moment(at_s, f"connection to {change.target}", change.state))
             looked_s = now_s
@@ -191,18 +194,18 @@ class ConnectionWatch:
                     seen(Moment(time.time(), recovery.target, recovery.status))
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return when targets did not serve this mount since the beginning, and whether it was evicted."""
+        """Return the times since the beginning at which targets did not serve this mount or evicted this client."""
         since_s, now_s = self._began_unix_s - _WHOLE_SECONDS_S, time.time()
         return tuple(each for each in self._target.interruptions() if (each.ended_unix_s or now_s) > since_s)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return how the targets counted it that recovered since the beginning, of servers that can be asked."""
+        """Return the recoveries since the beginning as the targets counted them, of the servers that answer."""
         now = self._target.recoveries()
         return tuple(recovery for recovery in now if recovery != self._recovered.get(recovery.target))
 
 
 class _Stroke:
-    """A thread that causes the fault while the clients work, watches the servers, and undoes the fault."""
+    """Threads that cause the fault while the clients work, watch the servers, and undo the fault."""
 
     def __init__(
         self,
@@ -237,13 +240,13 @@ class _Stroke:
             watcher.join(_WATCHER_S)
 
     def progress(self, now: Progress) -> None:
-        """Notice the first word, which comes when the clients have been at work for a while."""
+        """Take the first progress report of the clients as the sign that they are working."""
         if now.name == WATCH and now.operations and not self._begun.is_set():
             self._ahead_s = now.elapsed_s
             self._begun.set()
 
     def end(self) -> None:
-        """Undo the fault: the clients have ended."""
+        """Undo the fault after the end of the clients."""
         self._stop.set()
         self._begun.set()
         try:
@@ -272,11 +275,11 @@ class _Stroke:
         except OSError as error:
             self.failure = MeasurementError(what, where=self._fault.text, why=error.strerror or str(error))
         self.moments.extend(self.struck)
-        # A fault that failed may have been caused in part.
+        # A fault that could not be caused completely is undone at once.
         if self._promise is None or (self.struck and self._stop.wait(self._timing.undone_within_s)):
             return
         self._undo()
-        # Clients may have been blocked until the undoing; any that are still blocked after the limit hang.
+        # Clients may be blocked until the fault is undone. Clients that are still blocked after the limit hang.
         struck_s = self.struck[0].at_s if self.struck else time.time()
         clients_left_s = max(0.0, struck_s + self._timing.after_s - time.time())
         if not self._stop.wait(clients_left_s + self._fault.back_within_s):
@@ -300,7 +303,7 @@ class _Stroke:
 
 
 def _wait_until_back(fault: Fault, moments: list[Moment]) -> str:
-    """Wait for recovery; return the remaining differences, empty if there are none left."""
+    """Wait for the recovery of the servers; return the differences that remain, or an empty text."""
     deadline = time.monotonic() + fault.back_within_s
     while True:
         try:
@@ -322,7 +325,7 @@ def _watch_of(plan: Plan) -> ProbePhase:
 def _left_behind(
     plan: Plan, result: PlanResult, workspace: Path, stroke: _Stroke, outcome: DrillOutcome | None = None
 ) -> ClientsHang:
-    """Name the clients that have not done all that they were to do."""
+    """Return the error that names the clients with unfinished work."""
     phase = _watch_of(plan)
     done = Counter(operation.rank for operation in result.log)
     left = [f"client {rank}" for rank in range(plan.ranks) if done[rank] < phase.operations(1)]
@@ -349,7 +352,10 @@ def _nothing(result: PlanResult) -> MeasurementError:
 
 
 class DrillVisit:
-    """A drill as a visit; ``make_fault`` gives the fault for the file system of a directory, ``root`` is the store."""
+    """The measurement of a cell of a study that is a drill.
+
+    ``make_fault``: makes the fault for the file system of a directory. ``root``: store, for the journal of faults.
+    """
 
     def __init__(
         self, make_fault: Callable[[Path], Fault], timing: Timing, root: Path, servers: Servers | None = None
@@ -357,7 +363,7 @@ class DrillVisit:
         self._make_fault, self._timing, self._root, self._servers = make_fault, timing, root, servers
 
     def __call__(self, engine: Engine, plan: Plan, workspace: Path, name: str, limit_s: float) -> PlanResult:
-        """Do one drill. Raises MeasurementError where a client, or a server, did not come back."""
+        """Run one drill. Raises MeasurementError if a client or a server did not recover."""
         fault = self._make_fault(workspace)
         fault.level()
         timing, root = self._timing, self._root
@@ -382,7 +388,7 @@ def _with_figures(sample: Sample, outcome: DrillOutcome) -> Sample:
             why=why,
             remedy="Check the servers' logs; strakes failover drill shows the time line.",
         )
-    # Nobody noticed it: then nobody had to wait until it was over.
+    # If no client was hit, no client waited.
     first_s, median_s, last_s = outcome.line.back_after_s or (0.0, 0.0, 0.0)
     drill = {
         "unanswered": outcome.unanswered,

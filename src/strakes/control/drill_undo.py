@@ -1,4 +1,4 @@
-"""How a fault is undone: known, and on disk, before the fault is done, so that another process can do it too."""
+"""Ways to undo a fault. They are recorded on disk before the fault is caused, so that any process can undo it."""
 
 from __future__ import annotations
 
@@ -18,37 +18,38 @@ from strakes.base.errors import MeasurementError, StrakesError
 from strakes.base.processes import process_start
 from strakes.targets.command import Runner, run
 
+# Time limit of a command, and of the wait for its effect, in seconds.
 COMMAND_S = 120.0
 _LOOK_EVERY_S = 0.5
-# The exit status of ssh that did not reach its host (manual page ssh(1)).
+# Exit status of ssh if it does not reach the host (ssh(1)).
 _NOT_REACHED = 255
 
 
 class NotReachedError(MeasurementError):
-    """A server did not answer, so that the undoing is worth another try."""
+    """A server did not answer; the undoing may succeed later."""
 
 
 class Undo(ABC):
-    """The undoing of one fault, idempotent."""
+    """The undoing of one fault. It may be done several times."""
 
     words: ClassVar[str] = ""
 
     @property
     def text(self) -> str:
-        """Return what will be done, in words that quote its commands."""
+        """Return a description of the undoing, with its commands."""
         return self.words.format_map(vars(self))
 
     @abstractmethod
     def do(self, ask: Runner = run) -> str:
-        """Undo the fault; return which part was not needed and why, empty if all was.
+        """Undo the fault; return which part was left out and why, empty if no part was.
 
-        Raises StrakesError when the fault could not be undone.
+        Raises StrakesError if the fault could not be undone.
         """
 
 
 @dataclass(frozen=True)
 class RunCommand(Undo):
-    """Runs a command, then, if given, repeats ``look`` until its output contains ``answer``."""
+    """Runs ``argv``, then repeats the command ``look``, if given, until its output contains ``answer``."""
 
     argv: tuple[str, ...]
     look: tuple[str, ...] = ()
@@ -56,15 +57,15 @@ class RunCommand(Undo):
 
     @property
     def text(self) -> str:
-        """Return the command, and the answer that is waited for."""
+        """Return the command and the expected answer."""
         waits = f", until {shlex.join(self.look)} says {self.answer!r}" if self.look else ""
         return f"run: {shlex.join(self.argv)}{waits}"
 
     def do(self, ask: Runner = run) -> str:
-        """Run the command, and wait for its effect.
+        """Run the command and wait for its effect.
 
-        Raises MeasurementError with the command's output if it fails or the answer does not come, NotReachedError if
-        its remote shell does not reach the host.
+        Raises MeasurementError, with the output of the command, if the command fails or the answer does not come, and
+        NotReachedError if ssh does not reach the host.
         """
         done = ask(self.argv, COMMAND_S)
         if done.status != 0:
@@ -86,10 +87,10 @@ class RunCommand(Undo):
 
 @dataclass(frozen=True)
 class MountTargets(Undo):
-    """Mounts Lustre targets again unless another server has mounted them: mounted twice, a target is destroyed.
+    """Mounts Lustre targets again unless another server has mounted them. A target that is mounted twice is destroyed.
 
-    ``mounts``: a command line for each of ``names``; ``here`` and ``elsewhere``: command lines that show what their own
-    server and others have mounted. While another server does not answer, nobody knows whether it has them.
+    ``mounts``: command line for each of ``names``. ``here`` and ``elsewhere``: command lines that show the mounts of
+    the targets' own server and of other servers. A server that does not answer may have mounted the targets.
     """
 
     names: tuple[str, ...]
@@ -99,15 +100,15 @@ class MountTargets(Undo):
 
     @property
     def text(self) -> str:
-        """Return the command and its condition."""
+        """Return the commands and their condition."""
         unless = ", unless another server has mounted it" if self.elsewhere else ""
         return f"run: {'; '.join(self.mounts)}{unless}"
 
     def do(self, ask: Runner = run) -> str:
         """Mount the targets that no other server has mounted.
 
-        Tries all targets, then raises MeasurementError for the first failure. Raises NotReachedError if another server
-        does not answer and a target is not mounted here.
+        All targets are tried before MeasurementError is raised for the first failure. Raises NotReachedError if a
+        target is not mounted here and another server, which may have mounted it, does not answer.
         """
         taken: dict[str, str] = {}
         silent: list[str] = []
@@ -136,7 +137,7 @@ class MountTargets(Undo):
         return "; ".join(f"{name} was left where another server has mounted it ({taken[name]})" for name in taken)
 
     def _mounted(self, words: str, ask: Runner) -> set[str]:
-        """Return which of the targets are mounted where ``words`` looks. Raises StrakesError where nobody answers."""
+        """Return the targets in the mounts that a command line shows. Raises NotReachedError if the command fails."""
         if not words:
             return set()
         seen = ask(shlex.split(words), COMMAND_S)
@@ -148,7 +149,7 @@ class MountTargets(Undo):
 
 @dataclass(frozen=True)
 class Continue(Undo):
-    """Sends SIGCONT to a stopped process; its start time ``started`` detects a reused process id."""
+    """Sends SIGCONT to a stopped process. ``started``: start time of the process, which detects a reused process id."""
 
     words = "kill -CONT {name} (process {pid})"
     name: str
@@ -156,7 +157,7 @@ class Continue(Undo):
     started: int
 
     def do(self, ask: Runner = run) -> str:
-        """Let the process go on, if it is still the one that was stopped."""
+        """Continue the process unless its id belongs to another process now."""
         if process_start(self.pid) == self.started:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGCONT)
@@ -165,9 +166,9 @@ class Continue(Undo):
 
 @dataclass(frozen=True)
 class FreeRoom(Undo):
-    """Truncates an unnamed file that process ``pid`` holds open as ``descriptor``; it disappears with the process.
+    """Truncates an unnamed file that the process ``pid`` has open as ``descriptor``; the file ends with the process.
 
-    The start time ``started`` detects a reused process id.
+    ``started``: start time of the process, which detects a reused process id.
     """
 
     words = "run: truncate --size 0 /proc/{pid}/fd/{descriptor} (an unnamed file, gone when process {pid} ends)"
@@ -177,11 +178,11 @@ class FreeRoom(Undo):
 
     @property
     def path(self) -> str:
-        """Return what leads to the file, and to no other."""
+        """Return a path that opens this file and no other."""
         return f"/proc/{self.pid}/fd/{self.descriptor}"
 
     def do(self, ask: Runner = run) -> str:
-        """Empty the file, unless it is gone. Raises MeasurementError where it cannot be emptied."""
+        """Empty the file unless it is gone. Raises MeasurementError if the file cannot be emptied."""
         if process_start(self.pid) == self.started:
             RunCommand(("truncate", "--no-create", "--size", "0", self.path)).do(ask)
         return ""
@@ -189,7 +190,7 @@ class FreeRoom(Undo):
 
 @dataclass(frozen=True)
 class StartMetadataServer(Undo):
-    """The start of a metadata server of a CephFS lab, unless it runs."""
+    """Starts a metadata server of a CephFS lab unless it runs."""
 
     words = "start mds.{name} of the lab in {lab}"
     lab: str
@@ -205,7 +206,7 @@ class StartMetadataServer(Undo):
 
 @dataclass(frozen=True)
 class RestorePair(Undo):
-    """The cables and the power of the pair of a lab, restored."""
+    """Restores the cables and the power of the two servers of a lab."""
 
     words = "connect every cable and switch on every node of the lab {lab}"
     lab: str
@@ -227,7 +228,7 @@ _KINDS: Mapping[str, type[Undo]] = {
 
 
 def to_record(undo: Undo) -> dict[str, Any]:
-    """Return the undoing as the journal keeps it.
+    """Return the undoing in the form that the journal stores.
 
     >>> undo = RunCommand(("true",))
     >>> from_record(to_record(undo)) == undo
@@ -237,7 +238,7 @@ def to_record(undo: Undo) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Undo:
-    """Read what the journal keeps. Raises KeyError or TypeError for anything else."""
+    """Return the undoing from the journal. Raises KeyError or TypeError for an invalid record."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
     del values["kind"]
     return _KINDS[record["kind"]](**values)

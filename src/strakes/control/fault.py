@@ -1,4 +1,4 @@
-"""The interface of faults: cause, undo, and report the servers' states. Faults that are one command."""
+"""The interface of faults, which can be caused, watched and undone; and faults that are one command."""
 
 from __future__ import annotations
 
@@ -38,50 +38,50 @@ class Ask:
 
 
 class Fault(ABC):
-    """A fault, one object for each drill.
+    """A fault. Each drill makes a new object.
 
-    The constructor examines the servers and raises BadInputError if the fault cannot be caused there. ``text``
-    describes the fault for the user; ``undo`` is None if the fault needs no undoing.
+    The constructor examines the servers and raises BadInputError if the fault cannot be caused. ``text``: description
+    for the user. ``undo``: way to undo the fault, None if that is not needed.
     """
 
     text: str
     undo: Undo | None
-    # Time limit in seconds for the servers to recover after the undoing.
+    # Time limit in seconds for the recovery of the servers after the fault was undone.
     back_within_s: ClassVar[float] = 90.0
 
-    def level(self) -> None:  # noqa: B027 - of most servers nothing is known
-        """Remove what an earlier drill has left in the servers, so that each of many drills begins alike."""
+    def level(self) -> None:  # noqa: B027 - most faults do not need it
+        """Bring the servers to the same state before each of several drills, for example with an empty journal."""
 
     def require_serves(self, directory: Path) -> None:  # noqa: B027 - most faults know no cluster
-        """Raise BadInputError if the servers that the fault is about do not serve this directory."""
+        """Raise BadInputError if the servers that the fault concerns do not serve this directory."""
 
     @abstractmethod
     def strike(self) -> tuple[Moment, ...]:
-        """Cause the fault; return its actions with their times. Raises StrakesError if it cannot be caused."""
+        """Cause the fault; return the actions with their times. Raises StrakesError if the fault cannot be caused."""
 
-    def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - of most servers nothing is known
-        """Report changes of the servers' states to ``seen`` until ``stop`` is set, and once more after that.
+    def watch(self, seen: Seen, stop: threading.Event) -> None:  # noqa: B027 - most faults do not watch servers
+        """Report changes of the servers' states to ``seen`` until ``stop`` is set, with a last reading then.
 
-        Runs in its own thread.
+        A thread of the drill calls this method.
         """
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return how the servers counted their recovery; asked when the clients have ended."""
+        """Return the recovery of the servers by their own counters; called after the clients have ended."""
         return ()
 
     def lacking(self) -> str:
-        """Return the differences from the state before the drill; empty if the next drill may begin."""
+        """Return the differences of the servers from their state before the drill; empty if there are none."""
         return ""
 
 
 class OneCommand(Fault):
-    """A fault that is one command, ``_strike``."""
+    """A fault that is caused by one command, ``_strike``."""
 
     _strike: tuple[str, ...]
     _run: Runner
 
     def strike(self) -> tuple[Moment, ...]:
-        """Run the command, and return when it began and ended."""
+        """Run the command; return the times of its begin and end."""
         return struck_by(self._strike, self._run)
 
 
@@ -96,14 +96,18 @@ class CommandFault(OneCommand):
 
 
 def struck_by(words: tuple[str, ...], ask: Runner, look: tuple[str, ...] = (), answer: str = "") -> tuple[Moment, ...]:
-    """Run the one command that is the fault. Raises MeasurementError with its own words."""
+    """Run the command that causes a fault; return the times of its begin and end.
+
+    With ``look``, repeat this command until its output contains ``answer``. Raises MeasurementError, with the output of
+    the command, if it fails.
+    """
     began = time.time()
     RunCommand(words, look, answer).do(ask)
     return Moment(began, "drill", shlex.join(words)), Moment(time.time(), "drill", "the command has ended")
 
 
 def words_of(option: str, text: str) -> tuple[str, ...]:
-    """Split a command. Raises BadInputError for quotes that do not match, and for no words at all."""
+    """Split the command that an option gives into words. Raises BadInputError for unbalanced quotes and no words."""
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
@@ -114,5 +118,5 @@ def words_of(option: str, text: str) -> tuple[str, ...]:
 
 
 def each_of(commands: Iterable[str]) -> str:
-    """Return a shell command that runs all commands even if one fails, and fails if any did."""
+    """Return a shell command that runs all commands even if some fail, and fails if any of them failed."""
     return "; ".join(["failed=0", *(f"{{ {command}; }} || failed=1" for command in commands), "exit $failed"])

@@ -1,4 +1,4 @@
-"""Faults of the metadata server with rank 0 of a CephFS: killed, stopped, or replaced by order of an administrator."""
+"""Faults of the metadata server with rank 0 of a CephFS: killed, stopped, or replaced by the monitors."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from strakes.lab.manager import LabStatus
 
 _LOOK_EVERY_S = 0.1
+# Time limit for flushing a journal in seconds.
 _FLUSH_S = 120.0
 _ACTIVE, _STANDBYS = "up:active", ("up:standby", "up:standby-replay")
 _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
@@ -32,7 +33,7 @@ _USUAL_CONFIGURATION = "/etc/ceph/ceph.conf"
 
 @dataclass(frozen=True)
 class CephDaemon:
-    """One metadata server as the monitors know it. ``rank`` is -1 for a standby."""
+    """One metadata server in the monitors' map. ``rank`` is -1 for a standby."""
 
     name: str
     state: str
@@ -42,7 +43,7 @@ class CephDaemon:
 class MetadataServerFault(Fault):
     """A fault of the metadata server with rank 0.
 
-    Raises BadInputError where no other server stands by, EnvironmentLacksError where the monitors do not answer.
+    Raises BadInputError without a standby server, and EnvironmentLacksError if the monitors do not answer.
     """
 
     def __init__(self, ask: Ask) -> None:
@@ -64,7 +65,7 @@ class MetadataServerFault(Fault):
         self._counted: dict[str, tuple[int | None, int | None]] = {}
 
     def level(self) -> None:
-        """Write the journal out, which a server that takes over reads, so that every drill begins with an empty one."""
+        """Flush the journal, so that in every drill the server that takes over starts with an empty journal."""
         words = ("ceph", "--conf", str(self.config), "tell", f"mds.{self.victim.name}", "flush", "journal")
         done = run(words, _FLUSH_S)
         if done.status != 0:
@@ -87,7 +88,7 @@ class MetadataServerFault(Fault):
                         if server != known.get(name):
                             self._changes.append((at_s, server))
                             if server.state == _ACTIVE:
-                                # Later its clients may have left.
+                                # The counters are read now, because the clients may have left later.
                                 self._counted[name] = self._ask(name)
                             rank = f", rank {server.rank}" if server.rank >= 0 else ""
                             seen(Moment(at_s, f"mds.{name}", f"{server.state}{rank}"))
@@ -96,9 +97,9 @@ class MetadataServerFault(Fault):
             seen(Moment(time.time(), "drill", f"the monitors cannot be asked: {error}"))
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the recovery of every server that took over a rank, from its first step to active.
+        """Return the recovery of each server that took over a rank, from its first state to active.
 
-        The monitors told the steps; the server's own counters are added where it runs on this machine.
+        The times are those of the monitors. Counters of the server are added if it runs in a lab on this machine.
         """
         recoveries = []
         for name, (sessions, replayed) in self._counted.items():
@@ -114,7 +115,7 @@ class MetadataServerFault(Fault):
         return tuple(recoveries)
 
     def _ask(self, name: str) -> tuple[int | None, int | None]:
-        """Return how many sessions a server has, and how many events of the journal it replayed."""
+        """Return the numbers of sessions and of replayed journal events of a server, or None if they are unknown."""
         from strakes.targets.ceph_tool import ask_socket
 
         if self.lab is None:
@@ -161,7 +162,7 @@ class _ProcessFault(MetadataServerFault):
 
 
 class KillServer(_ProcessFault):
-    """The metadata server with rank 0, killed with SIGKILL."""
+    """Kills the metadata server with rank 0 (SIGKILL)."""
 
     word = "KILL"
 
@@ -172,7 +173,7 @@ class KillServer(_ProcessFault):
 
 
 class StopServer(_ProcessFault):
-    """The metadata server with rank 0, stopped as one that hangs: it keeps its connections and answers nothing."""
+    """Stops the metadata server with rank 0 (SIGSTOP): it keeps its connections and does not answer."""
 
     word = "STOP"
 
@@ -182,7 +183,7 @@ class StopServer(_ProcessFault):
 
 
 class FailServer(MetadataServerFault):
-    """The metadata server with rank 0, replaced by the monitors; it starts itself again as a standby."""
+    """Lets the monitors replace the metadata server with rank 0, which restarts as a standby."""
 
     undo = None
 
@@ -191,7 +192,7 @@ class FailServer(MetadataServerFault):
         self.text = f"ceph mds fail {self.victim.name}, the active metadata server (it restarts as a standby)"
 
     def strike(self) -> tuple[Moment, ...]:
-        """Ask the monitors to replace the server, and return when they were asked."""
+        """Request the replacement from the monitors; return the time of the request."""
         from strakes.lab.ceph_monitor import Monitors
 
         with Monitors(self.config) as monitors:

@@ -1,6 +1,6 @@
-"""Faults of Lustre: a target unmounted, all services of its server stopped, this client cut off.
+"""Faults of Lustre: a target is unmounted, all services of a server are stopped, or this client is cut off.
 
-Commands for a server run through ``--servers``, or locally if this machine is that server.
+Commands for a server are run by ``--servers``, or directly if this machine is the server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from strakes.targets.lustre_target import LustreTarget
 from strakes.targets.lustre_tool import is_target_of
 from strakes.targets.registry import detect
 
-# Options in /proc/mounts that mount needs again; the target's disk stores the others.
+# Options in /proc/mounts that a new mount must repeat. All other options are stored on the disk of the target.
 _GIVEN = ("ro", "nosvc", "nomgs", "noir", "noscrub", "skip_lcfg")
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 # Start order: clients and targets need the management server, data targets need the metadata targets.
@@ -44,12 +44,12 @@ class MountedTarget:
 
     @property
     def unmount(self) -> str:
-        """Return the command that stops its service."""
+        """Return the command that unmounts the target."""
         return f"umount {shlex.quote(self.mount_point)}"
 
     @property
     def mount_unless_mounted(self) -> str:
-        """Return the command that starts it, and does nothing where it runs."""
+        """Return the command that mounts the target unless it is mounted."""
         given = [option for option in self.options if option in _GIVEN]
         words = ["mount", "-t", "lustre", *(["-o", ",".join(given)] if given else []), self.device, self.mount_point]
         return f"grep -q 'svname={self.name}[, ]' /proc/mounts || {shlex.join(words)}"
@@ -75,9 +75,9 @@ def mounted_targets(mounts: str) -> tuple[MountedTarget, ...]:
 
 
 class _LustreFault(OneCommand):
-    """A fault in the Lustre that a directory is on; over when every target serves this client again."""
+    """A fault of the Lustre file system of a directory. It is over when every target serves this client again."""
 
-    # A target waits for clients that are gone for up to a quarter of an hour.
+    # Recovery may take 15 minutes, because a target waits so long for missing clients.
     back_within_s: ClassVar[float] = 960.0
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
@@ -90,12 +90,12 @@ class _LustreFault(OneCommand):
         self.file_system = target
 
     def lacking(self) -> str:
-        """Return which targets do not serve this client, or take clients back."""
+        """Return sentences about targets that do not serve this client or are in recovery; empty if there are none."""
         return " ".join(self.file_system.trouble())
 
 
 class _ServerFault(_LustreFault):
-    """A fault on the server of one target: the target given by --target, otherwise the target of the directory."""
+    """A fault on the server of one target: the target of --target, otherwise the metadata target of the directory."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
@@ -130,7 +130,7 @@ class _ServerFault(_LustreFault):
         """Return the shell command that causes the fault, and the targets that it stops, in start order."""
 
     def _mount_again(self, targets: Sequence[MountedTarget]) -> MountTargets:
-        """Return what mounts targets where they were, unless another server has them meanwhile."""
+        """Return the undoing that mounts targets on their server unless another server has mounted them."""
         looks = ("cat", "/proc/mounts")
         mine = [target for target in targets if is_target_of(target.name, self.victim.name.rpartition("-")[0])]
         hosts = dict.fromkeys(host for target in mine for host in self.file_system.servers_of(target.name))
@@ -150,7 +150,7 @@ class _ServerFault(_LustreFault):
     def _refuse_cluster(self, name: str) -> None:
         words = self._there("systemctl", "is-active", "pacemaker", "pacemaker_remote")
         states = self._run(words).stdout
-        # On its way to work, or to its end, it manages them too.
+        # Pacemaker also manages the server while it is starting or stopping.
         if any(line.split()[-1] in _AT_WORK for line in states.splitlines() if line.strip()):
             why = "it would start the stopped target on another server, and both could mount the disk"
             remedy = "Use the faults node-standby, node-fence and resource-fail."
@@ -172,29 +172,29 @@ class _ServerFault(_LustreFault):
 
 
 class UnmountTarget(_ServerFault):
-    """A target unmounted in order: clients wait, and go on when it is mounted again."""
+    """Unmounts a target: clients wait, and continue when the target is mounted again."""
 
     def commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Unmount it."""
+        """Return the command that unmounts the target."""
         return self.victim.unmount, [self.victim]
 
 
 class ForceUnmountTarget(_ServerFault):
-    """A target unmounted by force: clients are evicted, and their operations fail."""
+    """Unmounts a target by force: clients are evicted, and their operations fail."""
 
     def commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Unmount it by force."""
+        """Return the command that unmounts the target by force."""
         return f"umount -f {shlex.quote(self.victim.mount_point)}", [self.victim]
 
 
 class StopServices(_ServerFault):
-    """All targets of a server that are of this file system.
+    """Unmounts all targets of this file system on one server.
 
-    Its management service too, unless another file system has targets there, which would miss it as well.
+    The management service is also unmounted, unless another file system has targets on this server.
     """
 
     def commands(self) -> tuple[str, Sequence[MountedTarget]]:
-        """Unmount them in reverse order."""
+        """Return the command that unmounts the targets, in reverse order of their start."""
         file_system = self.victim.name.rpartition("-")[0]
         mine = [target for target in self.there if is_target_of(target.name, file_system)]
         if all(target in mine or "-" not in target.name for target in self.there):
@@ -203,10 +203,7 @@ class StopServices(_ServerFault):
 
 
 class CutClient(_LustreFault):
-    """A client that nothing from the servers reaches any more, by rules of LNet.
-
-    Other networks stay as they are.
-    """
+    """Drops all messages from the servers to this client by rules of LNet. Other networks are not affected."""
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
         super().__init__(ask, run_one)
@@ -214,12 +211,12 @@ class CutClient(_LustreFault):
         if not theirs:
             why = "they are on this machine, or it is connected to none of them"
             raise BadInputError("this client has no network to its servers", where=str(ask.directory), why=why)
-        # Messages from a remote network arrive through a router at an address in our network.
+        # Messages from a remote network arrive through a router at an address in a network of this client.
         rules = [
             f"--source '*@{source}' --dest '*@{dest}'" for source in theirs for dest in self._own_networks() or [source]
         ]
         strike = " && ".join(f"lctl net_drop_add {rule} --rate 1" for rule in rules)
-        # One rule that does not go must not keep the others.
+        # If one rule cannot be removed, the others must still be removed.
         undo = each_of(f"lctl net_drop_del {rule}" for rule in rules)
         self._strike = ("sh", "-c", strike)
         self.undo = RunCommand(("sh", "-c", undo))

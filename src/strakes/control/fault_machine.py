@@ -1,4 +1,4 @@
-"""Faults of one machine: its power cut by its BMC (IPMI over the network), or a file system without room."""
+"""Faults of one machine: its BMC cuts the power (IPMI over the network), or its file system is full."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from strakes.targets.command import Runner, run
 _OFF, _ON = "Chassis Power is off", "Chassis Power is on"
 _DEFAULT_PORT = "623"
 _UNCONFIRMED = "the BMC does not confirm that the power is on"
-# Smallest step in bytes; file systems allocate whole pages.
+# Smallest allocation in bytes: file systems allocate whole pages.
 _BLOCK = 4096
+# Time limit of one allocation in seconds.
 _FILL_S = 120.0
 _NAMELESS = os.O_TMPFILE | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
 
 
 class PowerOff(Fault):
-    """A server without power, as its BMC confirms; its power comes back in the end.
+    """Cuts the power of a server by its BMC, until the BMC confirms it. Undoing switches the power on.
 
-    It does not use fence_ipmilan, which gives the password to ipmitool on its command line: here it stays in its file.
+    ipmitool reads the password from its file. fence_ipmilan is not used, because it shows the password on a command
+    line.
     """
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
@@ -39,7 +41,7 @@ class PowerOff(Fault):
         self._run = run_one
         via = words_of("--via", ask.via) if ask.via else ()
         host, _, port = ask.bmc.partition(":")
-        # Cipher suite 3: what BMCs of all ages have; newer ones of ipmitool ask for 17.
+        # All BMCs support cipher suite 3; newer releases of ipmitool use 17 by default, which older BMCs lack.
         self._tool = (*via, "ipmitool", "-I", "lanplus", "-C", "3", "-H", host, "-p", port or _DEFAULT_PORT)
         self._tool += ("-U", ask.bmc_user, "-f", str(ask.bmc_password_file.absolute()))
         self._status = (*self._tool, "chassis", "power", "status")
@@ -52,17 +54,17 @@ class PowerOff(Fault):
             raise EnvironmentLacksError(_UNCONFIRMED, where=ask.bmc, why=why)
 
     def strike(self) -> tuple[Moment, ...]:
-        """Power the server off, and return when that was asked for and when the BMC confirmed it."""
+        """Power the server off; return the times of the request and of the BMC's confirmation."""
         return struck_by(self._strike, self._run, self._status, _OFF)
 
     def lacking(self) -> str:
-        """Return why the server is not as before, empty when the BMC confirms that its power is on."""
+        """Return an empty text if the BMC confirms that the power is on, otherwise an explanation."""
         answer = self._run(self._status)
         return "" if _ON in answer.stdout else _UNCONFIRMED
 
 
 def refuse_open_secret(path: Path) -> None:
-    """Refuse a file that others than its owner can read. Raises BadInputError."""
+    """Raise BadInputError if users other than its owner can read a file."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -76,14 +78,15 @@ def refuse_open_secret(path: Path) -> None:
 class DiskFull(Fault):
     """A full file system: an unnamed file (O_TMPFILE) allocates the free space without writing it.
 
-    The owner of the directory may rename it or replace it by a link at any moment. Therefore the constructor makes the
-    file, in the directory that it examined, and uses only its descriptor; the file disappears with this process.
+    The owner of the directory may rename the directory or replace it by a link at any time. Therefore the constructor
+    makes the file in the directory that it has examined, and only the descriptor of the file is used later. The file
+    disappears with this process.
     """
 
     undo: FreeRoom
 
     def __init__(self, ask: Ask, run_one: Runner = run) -> None:
-        """Make the file, still empty. Raises BadInputError where the file system has no files without a name."""
+        """Make the empty file. Raises BadInputError if the file system does not support unnamed files."""
         self._run = run_one
         directory = calls.open_directory(str(ask.directory))
         try:
@@ -104,7 +107,7 @@ class DiskFull(Fault):
         self.text = f"fill {self._place} ({self._free:,} bytes free) with an unnamed file"
 
     def strike(self) -> tuple[Moment, ...]:
-        """Take all room that was free. Raises MeasurementError where the file system cannot set room aside."""
+        """Allocate all free space. Raises MeasurementError if the file system cannot allocate without writing."""
         began, size, step, failure = time.time(), 0, self._free, "no free space to allocate"
         while step >= _BLOCK and "not supported" not in failure:
             words = ("fallocate", "--offset", str(size), "--length", str(step), self.undo.path)

@@ -1,6 +1,6 @@
-"""Faults of a Pacemaker cluster: a node hands over, a node is fenced, or a resource fails.
+"""Faults of a Pacemaker cluster: a node is put into standby, a node is fenced, or a resource fails.
 
-``--via`` goes before every command, for a machine that is no node: ``--via 'ssh root@mds-b'``.
+On a machine outside the cluster, ``--via 'ssh root@mds-b'`` is put before every command.
 """
 
 from __future__ import annotations
@@ -27,22 +27,23 @@ from strakes.targets.description import TargetRecovery
 from strakes.targets.mountinfo import Mount
 
 _LOOK_EVERY_S = 0.3
+# Time limit of fencing in seconds.
 _FENCING_S = "120"
 _PLACE = re.compile(r" on [^,]*")
-# Node states of crm_mon; a node with none of them is online.
+# Attributes by which crm_mon shows that a node is not simply online or offline.
 _TROUBLES = ("unclean", "pending", "standby", "maintenance")
 
 
 @dataclass(frozen=True)
 class View:
-    """One answer of crm_mon: nodes and resources with their states, and fencing that was done."""
+    """One output of crm_mon: node -> state, resource -> state, and the completed fencing actions."""
 
     nodes: dict[str, str]
     resources: dict[str, str]
     fencing: tuple[str, ...]
 
     def differences(self, before: View) -> Iterator[tuple[str, str]]:
-        """Yield what changed since an earlier view, and its new state."""
+        """Yield (node or resource, new state) for each change since an earlier view."""
         for prefix, then, now in (("node ", before.nodes, self.nodes), ("", before.resources, self.resources)):
             for name in sorted(then.keys() | now.keys()):
                 if then.get(name) != now.get(name):
@@ -50,9 +51,9 @@ class View:
         yield from (("fencing", text) for text in self.fencing if text not in before.fencing)
 
     def unlike(self, before: View) -> list[str]:
-        """Return the nodes whose state has changed, and the resources that do not run as they did.
+        """Return the nodes and resources whose state differs from an earlier view.
 
-        The node that a resource runs on is for the cluster to choose, and does not count.
+        The node on which a resource runs is ignored, because the cluster chooses this node.
         """
 
         def states(view: View, resource: str) -> list[str]:
@@ -63,7 +64,7 @@ class View:
 
 
 def view_of(text: str) -> View:
-    """Read what crm_mon prints. Raises Xml.ParseError for anything else."""
+    """Return the view in an output of crm_mon. Raises Xml.ParseError for invalid XML."""
     status = Xml.fromstring(text)
     nodes = {}
     for node in status.iterfind("./nodes/node"):
@@ -84,7 +85,7 @@ def view_of(text: str) -> View:
 class PacemakerFault(OneCommand):
     """A fault of a cluster that Pacemaker manages.
 
-    Raises BadInputError for a node that the cluster does not have, EnvironmentLacksError where the cluster does not
+    Raises BadInputError for a node that is not in the cluster, and EnvironmentLacksError if the cluster does not
     answer.
     """
 
@@ -100,7 +101,7 @@ class PacemakerFault(OneCommand):
 
     @abstractmethod
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
-        """Return the commands that cause the fault, and its undoing."""
+        """Return the command that causes the fault, and the way to undo the fault."""
 
     def watch(self, seen: Seen, stop: threading.Event) -> None:
         """Report every change in the state of the cluster to ``seen``, until ``stop`` is set."""
@@ -131,7 +132,7 @@ class PacemakerFault(OneCommand):
         raise BadInputError("the cluster does not serve this directory", where=str(directory), why=why, remedy=remedy)
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return where each resource was when the cluster was last asked."""
+        """Return the last known state and node of each resource."""
         return tuple(TargetRecovery(name, said) for name, said in self._last.resources.items())
 
     def lacking(self) -> str:
@@ -140,7 +141,7 @@ class PacemakerFault(OneCommand):
         return f"not as before: {', '.join(away)}" if away else ""
 
     def words(self, *argv: str) -> tuple[str, ...]:
-        """Return a command as it is run, with the words that reach the cluster ahead of it."""
+        """Return a command with the words of --via before it."""
         return (*self._via, *argv)
 
     def _look(self) -> View:
@@ -161,10 +162,10 @@ def _addresses_of(cib: Cib) -> list[str]:
 
 
 def is_served(cib: Cib, mount: Mount) -> bool:
-    """Return whether a cluster may serve a mount: only what is certainly elsewhere is not served.
+    """Return whether a cluster may serve a mount; False only if another server certainly does.
 
-    A local mount has to be one of the cluster's own. A remote one has to come from an address or a node of the cluster,
-    as far as both are known; clients of Lustre know servers by networks that a CIB does not have.
+    A local mount must be a mount of the cluster. A remote mount must come from an address or a node of the cluster, if
+    the addresses are known. For Lustre, any Lustre target in the cluster is enough, because a CIB has no NIDs.
     """
     if not mount.remote:
         return mount.mount_point in {one.mount_point for one in cib.services if one.is_mount}
@@ -178,7 +179,7 @@ def is_served(cib: Cib, mount: Mount) -> bool:
 
 
 def _resolved(host: str) -> set[str]:
-    """Return the addresses of a host, none for an unknown one."""
+    """Return the addresses of a host, or an empty set for an unknown host."""
     try:
         return {str(found[4][0]) for found in socket.getaddrinfo(host.strip("[]"), None)}
     except OSError:
@@ -186,7 +187,7 @@ def _resolved(host: str) -> set[str]:
 
 
 class StandbyNode(PacemakerFault):
-    """A node on standby: everything moves away in order, nothing is fenced."""
+    """Puts a node into standby: its services move to other nodes, and no node is fenced."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         words = self.words("crm_standby", "--node", ask.node)
@@ -194,7 +195,7 @@ class StandbyNode(PacemakerFault):
 
 
 class FenceNode(PacemakerFault):
-    """A node that the cluster's own fencing devices power off, and on again."""
+    """Lets the cluster's fencing devices power a node off; undoing powers it on."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         fence, unfence = (
@@ -204,7 +205,7 @@ class FenceNode(PacemakerFault):
 
 
 class FailResource(PacemakerFault):
-    """A resource whose monitoring reports a failure: the cluster recovers it, here or on the other node."""
+    """Reports a failure of a resource: the cluster recovers the resource on the same or another node."""
 
     def _commands(self, ask: Ask) -> tuple[tuple[str, ...], Undo | None]:
         _require("--resource", ask.resource, self.before.resources)

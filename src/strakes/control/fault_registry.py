@@ -1,4 +1,4 @@
-"""Every fault by its name. Adding one is its module and one line here."""
+"""All faults by name. A new fault needs its class and one entry here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMAND = "command"
 
 
 class FaultEntry(NamedTuple):
-    """One kind of fault; ``takes`` lists the fields of an Ask that it uses in addition to the directory."""
+    """One kind of fault. ``takes``: fields of ``Ask`` that the fault uses in addition to the directory."""
 
     make: Callable[[Ask], Fault]
     takes: tuple[str, ...]
@@ -49,10 +49,10 @@ FAULTS: Mapping[str, FaultEntry] = {
 
 
 def make_fault(name: str, ask: Ask) -> Fault:
-    """Make a fault by its name.
+    """Return a new fault by its name.
 
-    Raises BadInputError for an unknown name, for options that the fault does not use, and where the fault cannot be
-    done.
+    Raises BadInputError for an unknown name, for options that the fault does not use, and if the fault cannot be
+    caused.
     """
     if name not in FAULTS:
         raise BadInputError(f"no fault {name!r}", remedy=f"One of: {', '.join(FAULTS)}.")

@@ -1,5 +1,5 @@
 """Fail-over of servers: plan a pair, check a configuration, rehearse failures, and read how a recovery went.
 
-Configurations of Pacemaker, Corosync, DRBD and others enter; findings with reasons and remedies leave. Rules are
-tables in ``rules/*.toml``; ``rules_*.py`` has the few that need a function. First file to read: ``model.py``.
+The input is the configuration of Pacemaker, Corosync, DRBD and others; the output is findings with reasons and
+remedies. Most rules are tables in ``rules/*.toml``, the others functions in ``rules_*.py``. Read ``model.py`` first.
 """

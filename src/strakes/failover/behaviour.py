@@ -1,22 +1,22 @@
-"""The behaviour of a configuration as values: places of resources after each trial, and the order of actions."""
+"""Results of Pacemaker's policy engine: places of resources after simulated events, and orders of actions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# A resource, an operation and a node; pseudo operations have neither resource nor node.
+# Resource, operation and node. Resource and node are empty for pseudo operations, which have only a name.
 Action = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The cluster after a trial.
+    """The cluster after a simulated event.
 
-    ``places``: resource -> nodes on which it runs, with its role there. ``fenced``: nodes that were powered off.
-    ``before``: completed action -> actions that had to complete first. ``stuck``: resources whose actions wait for
-    each other in a circle. ``unclean``: nodes that could not be fenced. ``restarted``: resources that were recovered.
-    ``unmanaged``: resources that Pacemaker does not manage. ``file``: the CIB afterwards.
+    ``places``: resource -> nodes on which it runs, each with the role of the resource there. ``fenced``: nodes that
+    were powered off. ``before``: completed action -> actions that had to complete first. ``stuck``: resources whose
+    actions wait for each other in a circle. ``unclean``: nodes that could not be fenced. ``restarted``: resources that
+    were recovered. ``unmanaged``: resources that Pacemaker does not manage. ``file``: the CIB after the event.
     """
 
     places: dict[str, tuple[tuple[str, str], ...]]
@@ -44,11 +44,11 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Behaviour:
-    """The behaviour of a configuration: with all nodes up, and after each trial.
+    """The states of a cluster that the policy engine predicts: with all nodes up, and after each event.
 
-    ``without`` has the death of each node, ``emptied`` what happens when a node
-    is put into standby, ``failed`` the first failure of each service. ``steady`` does not list resources that
-    run only with the status that the CIB has. ``unanswered`` counts the trials without an answer.
+    ``without``: node -> state after its death. ``emptied``: node -> state after it was put into standby. ``failed``:
+    service -> state after its first failure. ``steady`` leaves out resources that run only with the status stored in
+    the CIB. ``unanswered``: number of simulations that did not end in time.
     """
 
     steady: Snapshot

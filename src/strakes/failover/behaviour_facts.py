@@ -1,4 +1,4 @@
-"""Facts about services from the trials of Pacemaker's policy engine."""
+"""Facts about services from simulations by Pacemaker's policy engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _snapshots(seen: Behaviour) -> Iterator[tuple[str, Snapshot]]:
 
 
 def simulated_services(setup: Setup) -> Iterator[Thing]:
-    """Yield the services that are not kept stopped."""
+    """Yield the services, with the nodes on which the simulation runs them."""
     cib, seen = setup.pacemaker, setup.simulated
     for one in cib.services:
         unpromoted = one.meta.get("target-role") in ("Unpromoted", "Started")
@@ -47,7 +47,7 @@ def _runs_once(one: Primitive) -> bool:
 
 
 def dead_nodes(setup: Setup) -> Iterator[Thing]:
-    """Yield the nodes that die in trials."""
+    """Yield the nodes whose death was simulated."""
     seen = setup.simulated
     for node, snapshot in seen.without.items():
         busy = any(node in seen.steady.nodes_of(one.id) for one in setup.services)
@@ -58,13 +58,13 @@ def dead_nodes(setup: Setup) -> Iterator[Thing]:
 
 
 def trials(setup: Setup) -> Iterator[Thing]:
-    """Yield the trials of the policy engine."""
+    """Yield the simulated events, with the services whose actions wait for each other."""
     for when, snapshot in _snapshots(setup.simulated):
         yield Thing(f"cib: {when}", facts({"services that wait for each other": sorted(snapshot.stuck)}))
 
 
 def needs(setup: Setup) -> Iterator[Thing]:
-    """Yield each service with each thing that it needs, such as a mount or a promoted copy."""
+    """Yield each pair of a service and a resource that the service needs, such as a mount or a promoted copy."""
     seen = setup.simulated
     alike: dict[tuple[str, str, str], list[Primitive]] = {}
     for user, base, role in needed_with_role(setup):
@@ -72,7 +72,7 @@ def needs(setup: Setup) -> Iterator[Thing]:
         deduced = {"the base": base.id, "is started without it": _too_early(setup, user, base, role)}
         yield Thing(f"cib: {user.id}", facts(deduced))
     for (user_id, _, role), bases in alike.items():
-        # One of several suitable bases is enough.
+        # A service needs only one of several suitable resources.
         apart = [when for when, snapshot in _snapshots(seen) if _apart(snapshot, user_id, bases, role)]
         yield Thing(f"cib: {user_id}", facts({"the base": bases[0].id, "is apart from it": apart[:1]}))
 
@@ -82,7 +82,7 @@ def _apart(snapshot: Snapshot, user: str, bases: list[Primitive], role: str) -> 
 
 
 def _too_early(setup: Setup, user: Primitive, base: Primitive, role: str) -> str:
-    """Return a node on which the service does not wait for its base to start, or its base for the service to stop."""
+    """Return a node on which ``user`` starts before ``base``, or stops after ``base``; empty if there is none."""
     up, down = ("promote", "demote") if role else ("start", "stop")
     for snapshot in (setup.simulated.steady, *setup.simulated.emptied.values()):
         for node in setup.pacemaker.nodes:

@@ -1,21 +1,25 @@
-"""Configuration in braces, as a tree: corosync.conf (``key: value`` lines) and DRBD's files (``key value;``)."""
+"""Readers of files with sections in braces: corosync.conf (``key: value`` lines) and DRBD's files (``key value;``)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from strakes.base.errors import BadInputError
 from strakes.failover.limits import MOST_DEPTH
 
-# A quote without an end takes the rest of its line, so that any text takes linear time.
+# An unclosed quotation mark extends to the end of the line, so that matching takes linear time for any text.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{};]|[^\s{};"]+')
 
 
 @dataclass
 class Block:
-    """One section. ``settings`` keep their order and may repeat. ``words``: words between its name and the brace."""
+    """One section.
+
+    ``words``: words between the name and the brace. ``settings``: (key, value) in the order of the file; a key may
+    occur several times.
+    """
 
     name: str
     words: tuple[str, ...] = ()
@@ -23,7 +27,7 @@ class Block:
     blocks: list[Block] = field(default_factory=list)
 
     def get(self, key: str, default: str = "") -> str:
-        """Return the last value, as the programs take it."""
+        """Return the last value of a key, which is the one that the programs use."""
         return next((value for name, value in reversed(self.settings) if name == key), default)
 
     def all(self, name: str) -> list[Block]:
@@ -31,7 +35,7 @@ class Block:
         return [block for block in self.blocks if block.name == name]
 
     def one(self, name: str) -> Block:
-        """Return the block of that name, several merged; an empty one if it is missing."""
+        """Return the blocks of this name merged into one; an empty block if there are none."""
         found = self.all(name)
         merged = Block(name, found[0].words if found else ())
         for block in found:
@@ -40,7 +44,7 @@ class Block:
         return merged
 
     def sections(self, path: str = "") -> Iterator[tuple[str, Block]]:
-        """Yield all blocks within this one, whatever their depth, each with the names that lead to it."""
+        """Yield (path, block) for the blocks at all depths; ``path`` is the names that lead to the block."""
         for block in self.blocks:
             here = f"{path} {block.name}".lstrip()
             yield here, block
@@ -48,58 +52,61 @@ class Block:
 
 
 def read_corosync(text: str, where: str) -> Block:
-    """Read a text in braces. Raises BadInputError for braces that do not match."""
-    top = Block("")
-    stack = [top]
-    for number, raw in enumerate(text.splitlines(), 1):
-        line = raw.strip()
-        if not line or line.startswith("#"):
-            continue
-        if line.endswith("{"):
-            _open(stack, Block(line[:-1].strip()), f"{where}:{number}")
-        elif line == "}":
-            if len(stack) == 1:
-                raise BadInputError("a brace is closed that was not opened", where=f"{where}:{number}")
-            stack.pop()
-        else:
-            key, _, value = line.partition(":")
-            stack[-1].settings.append((key.strip(), value.strip()))
-    if len(stack) > 1:
-        raise BadInputError(f"the section {stack[-1].name!r} is not closed", where=where)
-    return top
-
-
-def _open(stack: list[Block], block: Block, where: str) -> None:
-    if len(stack) > MOST_DEPTH:
-        why = f"its sections are nested more than {MOST_DEPTH} deep"
-        raise BadInputError("this is not a configuration", where=where, why=why)
-    stack[-1].blocks.append(block)
-    stack.append(block)
+    """Return corosync.conf as a tree. Raises BadInputError for braces that do not match."""
+    return _tree(_corosync_parts(text, where), where)
 
 
 def read_drbd(text: str, where: str) -> Block:
-    """Read a text in braces. Raises BadInputError for braces that do not match."""
-    top = Block("")
-    stack, words = [top], list[str]()
-    for token in _tokens(text):
-        if token == "{":
-            name, *rest = words or [""]
-            _open(stack, Block(name, tuple(rest)), where)
-            words = []
-        elif token == "}":
-            if len(stack) == 1:
-                raise BadInputError("a brace is closed that was not opened", where=where)
+    """Return a file of DRBD as a tree. Raises BadInputError for braces that do not match."""
+    return _tree(_drbd_parts(text, where), where)
+
+
+# The beginning of a section, its end (None) or a setting, with its place for messages.
+_Part = tuple[str, Block | tuple[str, str] | None]
+
+
+def _tree(parts: Iterable[_Part], where: str) -> Block:
+    stack = [Block("")]
+    for place, part in parts:
+        if isinstance(part, tuple):
+            stack[-1].settings.append(part)
+        elif part is None and len(stack) == 1:
+            raise BadInputError("a brace is closed that was not opened", where=place)
+        elif part is None:
             stack.pop()
-            words = []
-        elif token == ";":
-            if words:
-                stack[-1].settings.append((words[0], " ".join(words[1:])))
-            words = []
+        elif len(stack) > MOST_DEPTH:
+            why = f"its sections are nested more than {MOST_DEPTH} deep"
+            raise BadInputError("this is not a configuration", where=place, why=why)
         else:
-            words.append(token.strip('"'))
+            stack[-1].blocks.append(part)
+            stack.append(part)
     if len(stack) > 1:
         raise BadInputError(f"the section {stack[-1].name!r} is not closed", where=where)
-    return top
+    return stack[0]
+
+
+def _corosync_parts(text: str, where: str) -> Iterator[_Part]:
+    for number, raw in enumerate(text.splitlines(), 1):
+        line, place = raw.strip(), f"{where}:{number}"
+        if line.endswith("{") and not line.startswith("#"):
+            yield place, Block(line[:-1].strip())
+        elif line and not line.startswith("#"):
+            key, _, value = line.partition(":")
+            yield place, None if line == "}" else (key.strip(), value.strip())
+
+
+def _drbd_parts(text: str, where: str) -> Iterator[_Part]:
+    words = list[str]()
+    for token in _tokens(text):
+        if token not in ("{", "}", ";"):
+            words.append(token.strip('"'))
+            continue
+        name, *rest = words or [""]
+        if token == ";" and words:
+            yield where, (name, " ".join(rest))
+        elif token != ";":
+            yield where, Block(name, tuple(rest)) if token == "{" else None
+        words = []
 
 
 def included_by(text: str) -> list[str]:

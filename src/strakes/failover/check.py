@@ -1,4 +1,4 @@
-"""The whole check of a setup: findings of the rules, verdicts of the cluster's programs, and rules not checked."""
+"""The check of a setup: findings of the rules, verdicts of the cluster's programs, and rules that do not apply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.targets.command import CommandTimeout
 
 @dataclass(frozen=True)
 class Check:
-    """The result of a check. ``passed_over``: rules about parts that this setup does not have."""
+    """The result of a check. ``passed_over``: rules that need a file which this setup does not have."""
 
     where: str
     findings: tuple[RuleFinding, ...]
@@ -32,22 +32,22 @@ class Check:
 
 
 def check(setup: Setup) -> Check:
-    """Apply all rules to the setup and to the simulation of it, and let the cluster's programs verify their files.
+    """Apply all rules to the setup and to its simulation, and let the cluster's programs verify their files.
 
-    Raises BadInputError if that exceeds the limit of processor time in ``strakes.failover.limits``.
+    Raises BadInputError if the check exceeds the processor time that ``strakes.failover.limits`` allows.
     """
-    asked: tuple[ValidatorVerdict, ...] = ()
+    late = ""
     with little_enough(setup.where):
         try:
             behaviour = behaviour_of(setup)
             setup = replace(setup, behaviour=behaviour)
             if behaviour is not None and behaviour.unanswered:
-                late = f"{behaviour.unanswered} of its questions were not answered in time"
-                asked = (ValidatorVerdict("crm_simulate", "unable", late),)
+                late = f"simulations that did not end in time: {behaviour.unanswered}"
         except CommandTimeout as error:
-            asked = (ValidatorVerdict("crm_simulate", "unable", error.what),)
+            late = error.what
         found, passed_over = findings(setup)
-        return Check(setup.where, found, (*verdicts(setup), *asked), passed_over, len(all_rules()))
+        simulated = [ValidatorVerdict("crm_simulate", "unable", late)] if late else []
+        return Check(setup.where, found, (*verdicts(setup), *simulated), passed_over, len(all_rules()))
 
 
 def document(result: Check) -> str:

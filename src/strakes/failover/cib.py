@@ -16,15 +16,17 @@ from strakes.failover.cib_values import TRUE, canonical, is_true, renamed, role_
 from strakes.failover.limits import matches, too_much
 from strakes.failover.pacemaker_resources import DEFAULT_TIMEOUT_S, Colocation, Location, Operation, Order, Primitive
 
+# Maximum number of attributes of an element.
 _MOST_ATTRIBUTES = 256
-# Tools refuse a CIB of a newer release than their own.
+
+# Pacemaker's tools refuse a CIB of a newer release, so it is given to them with the version numbers of an old one.
 _OLD_FEATURES, _OLD_SCHEMA = "3.0.14", "pacemaker-3.7"
-# The id of these elements is a reference to another element.
+# In these elements, the attribute ``id`` is the id of another element.
 _NAME_OTHERS = ("obj_ref", "resource_ref")
 
 
 class Cib:
-    """The cluster information base. Raises BadInputError when the text is no CIB."""
+    """Pacemaker's cluster information base. Raises BadInputError for a text that is not a CIB."""
 
     def __init__(self, text: str, where: str) -> None:
         try:
@@ -50,7 +52,7 @@ class Cib:
         return canonical(self._merged("./configuration/crm_config/cluster_property_set"), "properties")
 
     def readable(self) -> Xml.Element:
-        """Return a copy that Pacemaker's tools of any release read, with the property names of Pacemaker 2."""
+        """Return a copy with the property names of Pacemaker 2, which Pacemaker's tools of any release accept."""
         root = copy.deepcopy(self.root)
         root.set("crm_feature_set", _OLD_FEATURES)
         if _version(root.get("validate-with", "")) > _version(_OLD_SCHEMA):
@@ -97,12 +99,12 @@ class Cib:
         return found
 
     def promotable(self, clone: str) -> bool:
-        """Return whether some copies of a clone are promoted; there may be no clone of that id."""
+        """Return whether this is the id of a clone that can have promoted copies."""
         return is_true(self.clones.get(clone, {}).get("promotable", "false"))
 
     @cached_property
     def groups(self) -> dict[str, tuple[Primitive, ...]]:
-        """Return the members of each group by its id, in the order of their start."""
+        """Return id -> members of each group, in the order in which they start."""
         names = dict.fromkeys(one.group for one in self.primitives if one.group)
         return {name: tuple(one for one in self.primitives if one.group == name) for name in names}
 
@@ -119,13 +121,13 @@ class Cib:
 
     @cached_property
     def remote_nodes(self) -> tuple[str, ...]:
-        """Return the names of remote and guest nodes, which resources bring up."""
+        """Return the names of the nodes that are managed as resources: remote nodes and guest nodes."""
         guests = (one.meta.get("remote-node", "") for one in self.services)
         return (*(one.id for one in self.services if one.agent == "remote"), *filter(None, guests))
 
     @cached_property
     def node_attributes(self) -> dict[str, dict[str, str]]:
-        """Return the permanent attributes of each node, by its name."""
+        """Return name -> permanent attributes of each node."""
         return {
             node.get("uname", ""): self._block(node, "instance_attributes")
             for node in self.root.iterfind("./configuration/nodes/node")
@@ -137,7 +139,7 @@ class Cib:
 
     @cached_property
     def locations(self) -> tuple[Location, ...]:
-        """Return every preference for nodes, one for each rule."""
+        """Return all location constraints, a separate one for each rule of a constraint."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_location"):
             role = role_of(element.get("role", ""))
@@ -147,13 +149,14 @@ class Cib:
             for rule in element.iterfind("./rule"):
                 nodes, certain = self._matching(rule)
                 value = float("nan") if rule.get("score-attribute") else score(rule.get("score", "0"))
-                if not _is_over(rule):
+                # A rule may be over, for example a ban for some hours.
+                if len(rule) == 0 or _holds(rule, lambda part: not _has_ended(part)):
                     found.append(Location(*about, nodes, value, role_of(rule.get("role", "")) or role, certain))
         return tuple(found)
 
     @cached_property
     def colocations(self) -> tuple[Colocation, ...]:
-        """Return every colocation; a set of resources gives several."""
+        """Return all colocations of two resources; a constraint on a set is split into pairs."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_colocation"):
             identity, value = element.get("id", ""), score(element.get("score", "INFINITY"))
@@ -169,7 +172,7 @@ class Cib:
 
     @cached_property
     def orders(self) -> tuple[Order, ...]:
-        """Return every order; a set of resources gives several."""
+        """Return all orders of two actions; a constraint on a set is split into pairs."""
         found = []
         for element in self.root.iterfind("./configuration/constraints/rsc_order"):
             kind = element.get("kind") or ("Optional" if element.get("score") == "0" else "Mandatory")
@@ -188,7 +191,7 @@ class Cib:
         return [dict(one.attrib) for one in self.root.iterfind("./configuration/fencing-topology/fencing-level")]
 
     def levels_of(self, node: str) -> list[tuple[str, ...]]:
-        """Return the devices of each level of a node, the first level first."""
+        """Return the ids of the devices of each fencing level of a node, in the order of the levels."""
         found: dict[int, list[str]] = {}
         for level in self.levels:
             pattern = level.get("target-pattern")
@@ -200,7 +203,7 @@ class Cib:
         return [tuple(found[index]) for index in sorted(found)]
 
     def fences(self, device: Primitive) -> tuple[str, ...]:
-        """Return the nodes in the host list and map of a device; all nodes if it has neither or does not check them."""
+        """Return the nodes that a fencing device powers off: from its list and map of hosts, otherwise all nodes."""
         if self.fences_everybody(device):
             return self.nodes
         keys = ("pcmk_host_list", *_own_host_list(device))
@@ -214,15 +217,15 @@ class Cib:
         return tuple(dict.fromkeys(name for name in (*listed, *mapped) if name))
 
     def fences_everybody(self, device: Primitive) -> bool:
-        """Return whether the device may fence every node: it has no list of hosts, or Pacemaker does not check it."""
+        """Return whether a fencing device may be used for every node: it has no list of hosts, or an unchecked one."""
         values = device.values
         named = any(values.get(key) for key in ("pcmk_host_list", "pcmk_host_map", *_own_host_list(device)))
         return values.get("pcmk_host_check") == "none" or not named
 
     def delay_s(self, device: Primitive, node: str = "") -> float:
-        """Return the static delay of a device in seconds, which may differ by node (``a:10s;b:0s``).
+        """Return the static delay of a fencing device in seconds; it may depend on the node (``a:10s;b:0s``).
 
-        Without ``node``, the longest of them.
+        Without ``node``, return the longest delay.
         """
         value = device.values.get("pcmk_delay_base", "") or device.values.get("delay", "")
         mapped = dict(pair.split(":", 1) for pair in re.split(r"[;\s]+", value) if ":" in pair)
@@ -234,7 +237,7 @@ class Cib:
     def watchdog_s(self) -> float:
         """Return the time in seconds after which Pacemaker assumes that the watchdog has reset a node without quorum.
 
-        0 if watchdogs are not used, -1 if Pacemaker derives the time from sbd.
+        Return 0 if watchdogs are not used, and -1 if Pacemaker derives the time from sbd.
         """
         given = self.properties.get("stonith-watchdog-timeout", "0")
         return -1.0 if given.startswith("-") else seconds(given)
@@ -251,9 +254,9 @@ class Cib:
         return Ties(self.primitives, templates, tags, self.colocations, self.orders)
 
     def _merged(self, path: str, about: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, str]:
-        """Merge several sets: the highest score takes precedence; sets with a rule apply only if it matches ``about``.
+        """Merge sets of settings. The highest score takes precedence. A set with a rule applies if the rule matches.
 
-        ``about``: attributes of a resource and of one of its operations, which the rules of defaults test.
+        ``about``: attributes of a resource and of one of its operations, which rules of defaults test.
         """
         found: dict[str, str] = {}
         for block in self._sets(path):
@@ -277,7 +280,7 @@ class Cib:
         return {pair.get("name", ""): pair.get("value", "") for pair in pairs}
 
     def _block(self, element: Xml.Element, tag: str) -> dict[str, str]:
-        """Merge the sets of one element. Parameters in a set with a rule are used only if no other set has them."""
+        """Merge the sets of settings of one element. A set without a rule takes precedence over sets with a rule."""
         blocks = list(reversed([self._resolved(block) for block in element.iterfind(f"./{tag}")]))
         if tag == "instance_attributes":
             blocks.sort(key=lambda block: block.find("./rule") is None)
@@ -358,7 +361,7 @@ class Cib:
         return tuple(name for one in element.iterfind("./resource_set") for name in _refs(one))
 
     def _matching(self, rule: Xml.Element) -> tuple[tuple[str, ...], bool]:
-        """Return the nodes that match a rule, and whether the rule tests node attributes only."""
+        """Return the nodes that match a rule, and whether the rule tests nothing but permanent node attributes."""
         certain = True
         columns: list[set[str]] = []
         for part in rule:
@@ -377,7 +380,7 @@ class Cib:
         return tuple(node for node in self.nodes if node in chosen), certain
 
     def _with_attribute(self, expression: Xml.Element) -> set[str] | None:
-        """Return the nodes for which an expression is true; None if it is not about a permanent attribute or a name."""
+        """Return the nodes for which an expression is true; None if it tests no permanent attribute and no name."""
         name, wanted = expression.get("attribute", ""), expression.get("value")
         given = {node: self.node_attributes.get(node, {}).get(name) for node in self.nodes}
         given = {node: node for node in self.nodes} if name == "#uname" else given
@@ -389,13 +392,13 @@ class Cib:
 
 
 def _holds(rule: Xml.Element, test: Callable[[Xml.Element], bool]) -> bool:
-    """Return whether the parts of a rule, and of the rules in it, pass a test."""
+    """Return whether the expressions of a rule, combined by its and/or, pass a test."""
     answers = [_holds(part, test) if part.tag == "rule" else test(part) for part in rule]
     return bool(answers) and (any(answers) if rule.get("boolean-op") == "or" else all(answers))
 
 
 def _is_about(part: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool:
-    """Return whether a part of a rule certainly matches a resource or an operation; ``about``: their attributes."""
+    """Return whether an expression of a rule matches a resource or an operation, whose attributes are ``about``."""
     keys = [key for key in ("class", "provider", "type", "name", "interval") if key in part.attrib]
     one = about.get(part.tag)
     return one is not None and all(_same(key, part.get(key), one.get(key)) for key in keys)
@@ -403,11 +406,6 @@ def _is_about(part: Xml.Element, about: Mapping[str, Mapping[str, str]]) -> bool
 
 def _version(schema: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", schema)))
-
-
-def _is_over(rule: Xml.Element) -> bool:
-    """Return whether a rule has ended: a ban for some hours ends."""
-    return len(rule) > 0 and not _holds(rule, lambda part: not _has_ended(part))
 
 
 def _has_ended(part: Xml.Element) -> bool:
@@ -424,7 +422,7 @@ def _same(key: str, wanted: str | None, given: str | None) -> bool:
 
 
 def _own_host_list(device: Primitive) -> tuple[str, ...]:
-    """Return the parameters with which older agents name the nodes that they power off."""
+    """Return the parameters in which older fencing agents list the nodes that they power off."""
     return ("hostlist", "hostname") if device.agent.startswith("external/") else ("hostlist",)
 
 

@@ -15,7 +15,7 @@ Pairs = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a statement: settings, blocks such as ``meta`` and ``op NAME``, and all other words."""
+    """The words of a statement: settings, blocks such as ``op NAME`` with their settings, and all other words."""
 
     plain: tuple[str, ...]
     settings: dict[str, str]
@@ -27,7 +27,7 @@ class Words:
 
 
 def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
-    """Sort words into settings and blocks; the word after a block's name is its argument unless it is a setting."""
+    """Sort the words of a statement. The word after the keyword of a block is its argument unless it is a setting."""
     plain, settings, found = list[str](), dict[str, str](), list[tuple[str, str, dict[str, str]]]()
     for word in words:
         key, equals, value = word.partition("=")
@@ -46,7 +46,7 @@ def read_words(words: Iterable[str], blocks: Sequence[str]) -> Words:
 
 
 class CibBuilder:
-    """A CIB under construction."""
+    """A CIB under construction. ``nodes_assumed``: no statement named the nodes, so they were guessed."""
 
     def __init__(self) -> None:
         self.nodes_assumed = False
@@ -68,7 +68,7 @@ class CibBuilder:
         return [node.get("uname", "") for node in self._sections["nodes"]]
 
     def find(self, identity: str) -> Xml.Element | None:
-        """Return the resource with this id."""
+        """Return the resource with this id, or None."""
         return next((one for one in self._sections["resources"].iter() if one.get("id") == identity), None)
 
     def properties(self, pairs: Pairs, section: str = "crm_config") -> None:
@@ -77,7 +77,7 @@ class CibBuilder:
         self._set(self._sections[section], tag, section, pairs)
 
     def node(self, name: str, attributes: Pairs | None = None) -> None:
-        """Add a node, or attributes of one."""
+        """Add a node if it does not exist, and set its attributes."""
         nodes = self._sections["nodes"]
         found = next((one for one in nodes if one.get("uname") == name), None)
         if found is None:
@@ -136,8 +136,8 @@ class CibBuilder:
 
     def constraint(self, tag: str, identity: str, attributes: Pairs) -> Xml.Element:
         """Add a constraint; attributes without a value are left out."""
-        given = {key: value for key, value in attributes.items() if value}
-        return self._add(self._sections["constraints"], tag, identity or self._free_id(tag), given)
+        given, parent = {key: value for key, value in attributes.items() if value}, self._sections["constraints"]
+        return self._add(parent, tag, identity or f"{tag.removeprefix('rsc_')}-{len(parent) + 1}", given)
 
     def resource_set(self, constraint: Xml.Element, members: Iterable[str], attributes: Pairs) -> None:
         """Add a set of resources to a constraint."""
@@ -165,9 +165,6 @@ class CibBuilder:
         given = {"target-pattern" if kind.startswith("regexp") else "target": name}
         identity = f"fl-{len(topology) + 1}"
         self._add(topology, "fencing-level", identity, given | {"index": index, "devices": ",".join(devices)})
-
-    def _free_id(self, tag: str) -> str:
-        return f"{tag.removeprefix('rsc_')}-{len(self._sections['constraints']) + 1}"
 
     def _add(self, parent: Xml.Element, tag: str, identity: str, attributes: Pairs | None = None) -> Xml.Element:
         return Xml.SubElement(parent, tag, {"id": identity} | dict(attributes or {}))

@@ -1,6 +1,6 @@
 """Ties between resources of a CIB: members of groups, clones and tags, colocations and orders.
 
-Rules ask this for every pair of resources. Indexes keep the time of each answer proportional to the size of the CIB.
+Rules query ties for every two resources. Indexes keep the time of each query proportional to the size of the CIB.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Ties:
         self._tags = tags
         self._members: dict[str, list[Primitive]] = defaultdict(list)
         self._groups: dict[str, list[Primitive]] = defaultdict(list)
-        # The place of each primitive in its group.
+        # Primitive -> its index in its group.
         self._place: dict[str, int] = {}
         for one in primitives:
             for name in dict.fromkeys((one.id, one.group, one.clone)):
@@ -51,7 +51,7 @@ class Ties:
         self._after: dict[str, frozenset[str]] = {}
 
     def members(self, identity: str) -> tuple[Primitive, ...]:
-        """Return the primitives of a primitive, group, clone, template or tag; tags may name tags."""
+        """Return the primitives of a primitive, group, clone, template or tag. Tags may contain tags."""
         found: dict[int, Primitive] = {}
         seen, waiting = {identity}, [identity]
         while waiting:
@@ -90,7 +90,7 @@ class Ties:
         return primitive.id in self._reached(first, symmetrical=True)
 
     def starts_after(self, later: Primitive, earlier: Primitive) -> bool:
-        """Return whether one primitive starts only after the other, by their group or by orders."""
+        """Return whether ``later`` starts only after ``earlier``, because of their group or of orders."""
         if earlier.id not in self._after:
             mates = self._groups.get(earlier.group, ())
             behind = mates[self._place[earlier.id] + 1 :] if mates else ()
@@ -101,7 +101,7 @@ class Ties:
         return later.id in self._after[earlier.id]
 
     def _reached(self, first: Iterable[str], *, symmetrical: bool = False) -> set[str]:
-        """Return all resources that must wait for ``first``; ``symmetrical`` leaves out orders that skip the stop."""
+        """Return all resources that start after ``first``. ``symmetrical`` skips orders that ignore the stop."""
         reached, followed, waiting = set[str](), {""}, list(first)
         # Group -> index of its first reached member.
         from_here: dict[str, int] = {}

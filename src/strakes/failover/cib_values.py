@@ -6,36 +6,42 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
+from importlib.resources import files
+from typing import Any
 
-# Seconds in each unit that Pacemaker reads.
+# Unit of time that Pacemaker reads -> its length in seconds.
 _FACTORS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "msec": 1e-3, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0}
+# Longer times are cut to this number of seconds, so that the result stays finite.
 _MOST_S = 1e12
 TRUE = ("true", "yes", "on", "1", "y")
 
 
 @cache
+def read_table(name: str) -> Mapping[str, Any]:
+    """Return the contents of a TOML file of this package, such as ``options/drbd``."""
+    return tomllib.loads((files("strakes.failover") / f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def renamed(kind: str) -> Mapping[str, str]:
     """Return the Pacemaker 2 names of ``properties`` or ``roles``, by their other names."""
-    table = resources.files("strakes.failover") / "options" / "renamed.toml"
-    names: dict[str, str] = tomllib.loads(table.read_text(encoding="utf-8"))[kind]
+    names: Mapping[str, str] = read_table("options/renamed")[kind]
     return names
 
 
 def canonical(given: Mapping[str, str], kind: str) -> dict[str, str]:
-    """Return settings by their Pacemaker 2 names; of two names for one setting the newer one counts."""
+    """Return settings by their Pacemaker 2 names. If a setting has both names, the value of the newer name counts."""
     names = renamed(kind)
     plain = {name: value for name, value in given.items() if name not in names}
     return plain | {names[name]: value for name, value in given.items() if name in names}
 
 
 def is_true(text: str) -> bool:
-    """Read a boolean as Pacemaker does."""
+    """Return whether Pacemaker reads the text as true."""
     return text.strip().lower() in TRUE
 
 
 def seconds(text: str) -> float:
-    """Read a time as Pacemaker does; return seconds, or 0 if it is not valid.
+    """Return a time, written as Pacemaker accepts it, in seconds; 0 for an invalid text.
 
     >>> seconds("10s"), seconds("2min"), seconds("500ms"), seconds("90"), seconds("PT1M30S"), seconds("")
     (10.0, 120.0, 0.5, 90.0, 90.0, 0.0)
@@ -48,7 +54,7 @@ def seconds(text: str) -> float:
 
 
 def score(text: str) -> float:
-    """Read a score; every score of at least a million means INFINITY."""
+    """Return a score; Pacemaker treats scores of at least a million as INFINITY."""
     if text.lstrip("+-").upper() in ("INFINITY", "INF"):
         return float("-inf") if text.startswith("-") else float("inf")
     value = float(text) if re.fullmatch(r"[+-]?\d+", text) else 0.0
@@ -56,6 +62,6 @@ def score(text: str) -> float:
 
 
 def role_of(text: str) -> str:
-    """Return the name of a role as Pacemaker writes it today."""
+    """Return the current name of a role, for example Promoted for Master."""
     text = text[:1].upper() + text[1:].lower()
     return renamed("roles").get(text, text)

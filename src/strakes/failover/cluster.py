@@ -7,12 +7,25 @@ from dataclasses import dataclass
 from functools import cached_property
 
 
+def read_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address that a text is, or None for a host name."""
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+def is_address(text: str) -> bool:
+    """Return whether the text is an IP address and not a host name."""
+    return read_address(text) is not None
+
+
 @dataclass(frozen=True)
 class Network:
     """One network.
 
-    ``switch``: empty for a direct cable. ``stands_in_for``: the part that it replaces in older designs. ``interface``:
-    name of the nodes' network card, if the cluster monitors it.
+    ``switch``: name of the switch, empty for a direct cable. ``stands_in_for``: the part of older designs that this
+    network replaces. ``interface``: name of the nodes' network card, if the cluster monitors the card.
     """
 
     name: str
@@ -24,18 +37,16 @@ class Network:
     interface: str = ""
 
     def holds(self, address: str) -> bool:
-        """Return whether an address is in the subnet; a host name is in none."""
-        try:
-            return bool(self.subnet) and ipaddress.ip_address(address) in ipaddress.ip_network(self.subnet)
-        except ValueError:
-            return False
+        """Return whether an address is in the subnet; a host name is in no subnet."""
+        read = read_address(address) if self.subnet else None
+        return read is not None and read in ipaddress.ip_network(self.subnet)
 
 
 @dataclass(frozen=True)
 class Bmc:
-    """The management controller of a node, reached by IPMI; ``password_script`` prints its password.
+    """The management controller of a node, reached by IPMI.
 
-    ``address`` is empty for a node without one.
+    ``password_script``: program that prints the password. ``address`` is empty for a node without a controller.
     """
 
     address: str
@@ -49,7 +60,7 @@ class Bmc:
 class Pdu:
     """A switched power outlet: a second way to power a node off, which works when the node's BMC has no power.
 
-    SNMP before version 3 needs ``community`` only; otherwise the outlet needs ``user``, and ``password_script``, which
+    SNMP before version 3 needs only ``community``. All others need ``user`` and ``password_script``, a program that
     prints the password.
     """
 
@@ -65,7 +76,7 @@ class Pdu:
 
     @property
     def logs_in(self) -> bool:
-        """Return whether the outlet asks for a user and a password."""
+        """Return whether the outlet needs a user and a password."""
         return self.snmp_version in ("", "3")
 
 
@@ -73,7 +84,7 @@ class Pdu:
 class Node:
     """One server.
 
-    ``addresses`` are given by network. Any one of ``power_feeds`` keeps the node, and its BMC, alive. A node with
+    ``addresses``: network -> address. Each of the ``power_feeds`` alone can supply the node and its BMC. A node with
     ``quorum_only`` has a vote and serves nothing.
     """
 
@@ -87,11 +98,11 @@ class Node:
 
 @dataclass(frozen=True)
 class ServedTarget:
-    """One device and the service on it.
+    """One device and the service on this device.
 
-    ``address``: address of the service (``ADDRESS/BITS``), which moves with it. ``devices``: node -> disk, below DRBD.
-    A shared disk has the same name on both nodes. For a ZFS ``pool``, made of ``vdevs``, ``devices`` is empty.
-    ``nodes``: nodes that can serve the target.
+    ``address``: movable address of the service (``ADDRESS/BITS``). ``devices``: node -> disk below DRBD, or shared
+    disk, which has the same name on both nodes; empty for a ZFS ``pool``, which consists of ``vdevs``. ``nodes``: nodes
+    that can serve the target.
     """
 
     name: str
@@ -137,9 +148,9 @@ class ServedTarget:
 class FileSystem:
     """The file system that the cluster serves.
 
-    ``recovery_hard_s``, ``recovery_soft_s``: 0 to calculate them from the number of clients. ``watch``: addresses on
-    the clients' network that always answer; a node that reaches fewer of them than its partner hands over. ``mgs``:
-    NIDs of a Lustre MGS in another cluster.
+    ``recovery_hard_s``, ``recovery_soft_s``: 0 to calculate these limits from the number of clients. ``watch``:
+    addresses on the clients' network that always answer; if a node reaches fewer of these than its partner, its
+    services move to the partner. ``mgs``: NIDs of a Lustre MGS in another cluster.
     """
 
     kind: str
@@ -198,7 +209,7 @@ class Cluster:
 
     @cached_property
     def client_networks(self) -> tuple[Network, ...]:
-        """Return the networks over which clients reach the services."""
+        """Return the networks through which clients reach the services."""
         addresses = [target.address.partition("/")[0] for target in self.targets]
         return tuple(
             network
@@ -214,14 +225,6 @@ class Cluster:
     def node(self, name: str) -> Node:
         """Return the node of this name. Raises StopIteration for an unknown name."""
         return next(node for node in self.nodes if node.name == name)
-
-    def target(self, name: str) -> ServedTarget:
-        """Return the target of this name. Raises StopIteration for an unknown name."""
-        return next(target for target in self.targets if target.name == name)
-
-    def targets_of(self, node: str) -> tuple[ServedTarget, ...]:
-        """Return the targets that the node can serve."""
-        return tuple(target for target in self.targets if node in target.nodes)
 
     def network(self, name: str) -> Network:
         """Return the network of this name. Raises StopIteration for an unknown name."""

@@ -10,9 +10,8 @@ from strakes.failover.blocks import Block
 from strakes.failover.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.replication import Resource
 from strakes.failover.rules_fencing_devices import devices_for, tie_breakers, watchdog_fences
-from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of
 from strakes.failover.rules_nodes import settings_of_nodes
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 _ELEMENTS = ("nodes/node", "summary/current_dc", "resources//resource", "failures/failure", "fence_history/fence_event")
 _SHARED_DISK = ("external/sbd", "fence_sbd")

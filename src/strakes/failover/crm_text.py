@@ -12,7 +12,7 @@ from strakes.failover.cib_builder import CibBuilder, read_words
 
 _BLOCKS = ("params", "meta", "op", "operations", "utilization", "attributes", "rule")
 _PREFIX = re.compile(r"^\s*(?:sudo\s+)?(?:crm(?:\([^)]*\))?\s*(?:-\S+\s+)*(?:configure)?#?\s+)?")
-# Characters. The time of shlex grows with the square of the longest word.
+# Maximum length of a line in characters: the time of shlex grows with the square of the longest word.
 _MOST_LINE = 65536
 _SCORE = re.compile(r"([+-]?(?:\d+|inf|infinity)|mandatory|optional|serialize|advisory):?", re.IGNORECASE)
 STATEMENT = re.compile(
@@ -25,7 +25,7 @@ def read_crm(text: str) -> CibBuilder:
     """Return the CIB that the statements describe; unknown statements are skipped."""
     builder = CibBuilder()
     statements = [words for words in _statements(text) if words[0] in _READERS and len(words) > 1]
-    # Members of groups and clones may follow them.
+    # Groups and clones may be defined before their members, so members are added first.
     for stage in _STAGES:
         for keyword, *rest in statements:
             if keyword in stage:
@@ -35,11 +35,11 @@ def read_crm(text: str) -> CibBuilder:
 
 
 def joined_lines(text: str) -> list[str]:
-    """Return the lines of a script; a backslash continues a line."""
+    """Return the lines of a script, with lines that end in a backslash joined to the next line."""
     return re.sub(r"\\[ \t]*\n", " ", text).splitlines()
 
 
-# Larger scripts, and more words of a loop, are not expanded. Both limit the result to some 30 million bytes.
+# Larger scripts, and further words of a loop, are not expanded. The two limits bound the result to about 30 MB.
 _MOST_EXPANDED_BYTES = 65536
 _MOST_WORDS_OF_LOOP = 16
 
@@ -81,7 +81,7 @@ def split_words(line: str) -> list[str]:
 
 def _statements(text: str) -> Iterator[list[str]]:
     for line in joined_lines(text):
-        # In crm's own syntax a sign such as #uname is no comment.
+        # In the syntax of crm, # does not begin a comment: #uname is an attribute.
         bare = _PREFIX.sub("", line, count=1)
         if len(bare) > _MOST_LINE:
             continue

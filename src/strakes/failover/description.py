@@ -1,4 +1,4 @@
-"""Reader of ``cluster.toml``: the keys of its tables are the fields of the values of ``cluster``."""
+"""Reader of ``cluster.toml``. The keys of its tables are the fields of the dataclasses in ``cluster``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 from strakes.base.errors import BadInputError
 from strakes.base.toml_file import read_toml
 from strakes.base.units import parse_seconds
-from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget
+from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, is_address
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T = TypeVar("T", bound="DataclassInstance")
 _COROSYNC_PORTS = (5404, 5405, 5406)
-# Corosync is not tested with more.
+# Maximum number of nodes for which Corosync is tested.
 _MOST_NODES = 16
 _NID = re.compile(r"[0-9A-Fa-f.:]+@(tcp|o2ib|kfi|gni|efa)\d{0,3}")
 _NAME = (r"[a-z][a-z0-9-]{0,30}", "small letters, digits and hyphens, beginning with a letter")
-# Configuration files take these texts literally.
+# These texts are copied into configuration files without quoting.
 _WORD = (r"[A-Za-z0-9@%_./:+,=-]+", "a text without spaces and quotes")
 
 
@@ -47,7 +47,7 @@ _VALID: Mapping[str, tuple[str, str]] = {
     "ServedTarget.role": _one_of("mgs", "mdt", "mgs+mdt", "ost"),
     "ServedTarget.file_system": _one_of("ext4", "xfs"),
 }
-# Numbers and texts that are not at least this, or of another type, are wrong.
+# Field -> its smallest valid number.
 _LEAST = {"Bmc.port": 1, "ServedTarget.port": 1, "Cluster.resync_mib_per_s": 1}
 _SHAPES: Mapping[object, str] = {
     str: "a text",
@@ -60,7 +60,7 @@ _SHAPES: Mapping[object, str] = {
 
 @dataclass(frozen=True)
 class _Table:
-    """One table of the file, and its place in messages."""
+    """One table of the file. ``where``: file and table, for messages."""
 
     values: dict[str, Any]
     where: str
@@ -68,9 +68,9 @@ class _Table:
     def read(self, kind: type[T], *inner: str, needs: tuple[str, ...] = (), **given: Any) -> T:
         """Return a dataclass whose fields are the keys of this table.
 
-        ``given``: values of fields that are no keys. ``inner``: keys that the caller reads. ``needs``: keys that have
-        to be present although their field has a default. Raises BadInputError for a key that is unknown, missing or
-        wrong.
+        ``given``: values of fields that are not keys of the file. ``inner``: keys that the caller reads.
+        ``needs``: keys that must be present although their field has a default. Raises BadInputError for a key that
+        is unknown, missing or wrong.
         """
         hints = get_type_hints(kind)
         keys = {one.name.removesuffix("_s") if hints[one.name] is float else one.name: one for one in fields(kind)}
@@ -90,7 +90,7 @@ class _Table:
         least = _LEAST.get(name, 0)
         pattern, wanted = _VALID.get(name, ("", _SHAPES.get(shape, f"a whole number of at least {least}")))
         inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-        # Texts are written to line-based configuration files and to XML, which cannot hold NUL.
+        # Texts are written to files in which each line is a setting, and to XML, which cannot hold NUL.
         if any(not text.isprintable() for text in _texts(value)):
             raise self.wrong(key, value, "without control characters and ends of lines")
         if shape is str:
@@ -202,7 +202,7 @@ def _node(table: _Table, networks: tuple[Network, ...]) -> Node:
     bmc = controller.read(Bmc)
     pdus = []
     for one in table.tables("pdu"):
-        # Outlets that are not asked by SNMP have no version; before version 3 it needs a community only.
+        # Only SNMP outlets have a version. SNMP before version 3 needs only a community.
         plain = {} if "snmp" in str(one.values.get("agent")) else {"snmp_version": ""}
         if one.values.get("snmp_version") in ("1", "2c"):
             pdu = one.read(Pdu, needs=("community",), user="", password_script="", **plain)
@@ -223,7 +223,7 @@ def _require_in(network: str, address: str, networks: tuple[Network, ...], where
     known = {one.name: one for one in networks}
     if network not in known:
         raise BadInputError(f"there is no network {network!r}", where=where, remedy=f"There are: {', '.join(known)}.")
-    if not _is_address(address):
+    if not is_address(address):
         raise BadInputError("not an address", where=where, why=f"it is {address!r}")
     if not known[network].holds(address):
         raise BadInputError(f"{address} is not on {network}", where=where, why=f"its subnet is {known[network].subnet}")
@@ -239,7 +239,7 @@ def _file_system(table: _Table, networks: tuple[Network, ...]) -> FileSystem:
     else:
         found = table.read(FileSystem, lnet="", lnet_network="", recovery_soft_s=0.0, recovery_hard_s=0.0, mgs=())
     table.require(all(map(_NID.fullmatch, found.mgs)), "mgs", 'a list of NIDs such as "10.1.0.1@tcp"')
-    right = all(map(_NID.fullmatch, found.watch)) or all(map(_is_address, found.watch))
+    right = all(map(_NID.fullmatch, found.watch)) or all(map(is_address, found.watch))
     table.require(right, "watch", "a list of addresses, or of NIDs")
     return found
 
@@ -272,7 +272,7 @@ def _target(table: _Table, number: int, servers: tuple[str, ...], kind: str) -> 
 def _storage(table: _Table, servers: tuple[str, ...]) -> dict[str, Any]:
     """Return the storage of a target, as fields of ``ServedTarget``.
 
-    It is given as ``devices`` (one on each node, replicated by DRBD), as ``device`` (shared by both nodes), or as
+    The file gives ``devices`` (one on each node, replicated by DRBD), ``device`` (a disk that both nodes share), or
     ``pool`` with ``vdevs`` (ZFS).
     """
     if not table.values.keys() & {"device", "pool"}:
@@ -308,16 +308,8 @@ def _is_device(path: str) -> bool:
     return bool(re.fullmatch(_WORD[0], path)) and path.startswith("/dev/") and not path.endswith("/")
 
 
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
-    """Yield what is wrong, why, and the remedy."""
+    """Yield (what is wrong, why, remedy) for each contradiction in a description."""
     if not cluster.targets:
         yield "no target is described", "", "Add at least one [[target]]."
     yield from _wrong_networks(cluster)
@@ -333,7 +325,7 @@ def _contradictions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
     if cluster.node(cluster.survivor).quorum_only:
         yield "the survivor serves nothing", f"{cluster.survivor} is quorum_only", ""
     for node in cluster.servers:
-        if not cluster.targets_of(node.name):
+        if not any(node.name in target.nodes for target in cluster.targets):
             yield "a node has nothing to serve", node.name, "Name it in a target, or make it quorum_only = true."
 
 
@@ -380,7 +372,7 @@ def _repetitions(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
 
 
 def _wrong_addresses(cluster: Cluster) -> Iterator[tuple[str, str, str]]:
-    """Find services and a quorum device with an address of a node, and addresses that cannot be reached."""
+    """Find services or a quorum device that have the address of a node, and service addresses outside all networks."""
     taken = {
         address: node.name
         for node in cluster.nodes

@@ -1,12 +1,12 @@
-"""The things that rules check, their facts, and the conditions of rules: tests of named facts.
+"""Things that rules check, such as a node or a resource, with their named facts; and the tests of facts in rules.
 
-A fact has no value, one, or several; a test holds if any value passes it. The tests:
+A fact has any number of values, including none. A test holds if at least one value passes. The tests:
 
-- ``absent``, ``present``: the fact has no value, or at least one
-- ``on``, ``off``: a boolean as Pacemaker reads it; ``not on`` and ``not off`` also hold for an absent fact
+- ``absent``: the fact has no value; ``present``: it has at least one value
+- ``on``, ``off``: a boolean as Pacemaker reads it; ``not on`` and ``not off`` also hold for a fact without a value
 - ``< 20s``, ``>= 3``, ``< 1.2 x token``, ``!= host``: a comparison with a number, a time or another fact
 - ``/REGEX/``: the whole value matches, ignoring case; ``not /REGEX/``: a value is present and does not match
-- ``a|b``: the value is one of these words; ``not a|b``: a value is present and is another word
+- ``a|b``: the value is one of these words; ``not a|b``: a value is present and is none of these words
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Thing:
-    """One thing that a rule may check; ``where`` is the beginning of the text of a finding."""
+    """One thing that a rule checks. The text of a finding about this thing begins with ``where``."""
 
     where: str
     fact: Facts
 
 
 def yes(condition: object) -> str:
-    """Return the value of a fact that is true or has no value."""
+    """Return "yes" for a true condition; otherwise an empty text, so that the fact has no value."""
     return "yes" if condition else ""
 
 
 def facts(*tables: Table) -> Facts:
-    """Return the facts of several tables; later tables take precedence, and an empty text counts as no value."""
+    """Return the facts of several tables. Later tables take precedence; an empty text counts as no value."""
     found: dict[str, tuple[str, ...]] = {}
     for table in tables:
         for name, value in table.items():
@@ -48,7 +48,7 @@ def facts(*tables: Table) -> Facts:
 
 
 def shared(rows: Iterable[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
-    """Yield each key that several owners have, with its first owner and each further one."""
+    """Yield (key, first owner, other owner) for each key that several owners have."""
     first: dict[_Key, str] = {}
     for key, owner in dict.fromkeys(rows):
         if first.setdefault(key, owner) != owner:
@@ -57,7 +57,7 @@ def shared(rows: Iterable[tuple[_Key, str]]) -> Iterator[tuple[_Key, str, str]]:
 
 _FALSE = ("false", "no", "off", "0", "n")
 _COMPARISON = re.compile(r"(<=|>=|<|>)\s*(?:([\d.]+) x )?(.+)")
-_RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
+RELATIONS: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -96,7 +96,7 @@ def _one(test: str, value: str, facts: Facts) -> bool:
         limits = [number(right)] if number(right) is not None else [number(text) for text in facts(right)]
         given, times = number(value), float(factor or 1)
         known = [times * limit for limit in limits if limit is not None and given is not None]
-        return any(_RELATIONS[relation](given or 0.0, limit) for limit in known)
+        return any(RELATIONS[relation](given or 0.0, limit) for limit in known)
     wanted, words = not test.startswith("not "), test.removeprefix("not ")
     if words.startswith("/"):
         return bool(re.fullmatch(words[1:-1], value, re.I)) == wanted

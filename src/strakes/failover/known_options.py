@@ -1,27 +1,26 @@
-"""The options of programs, by section or agent, with their valid values, from the tables in ``options``."""
+"""Options of programs and agents with their valid values, from the tables in ``options``."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache
-from importlib import resources
 from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import EnvironmentLacksError
+from strakes.failover.cib_values import read_table
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.targets.command import CommandTimeout, run
 
 _TABLES = ("fencing_agents", "resource_agents", "advised_times", "pacemaker", "drbd", "by_hand")
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0", "y", "n", "t", "f")
 _TIME = re.compile(r"\+?\d+(\.\d*)?\s*(s|sec|ms|msec|us|usec|m|min|h|hr)?|P[0-9A-Z.]+", re.IGNORECASE)
-# The pattern of the values of each kind, and its description.
+# Kind of option -> pattern of its valid values, and their description.
 _KINDS = {
     "bool": (re.compile("|".join(_BOOLEANS), re.IGNORECASE), "true or false"),
-    # Pacemaker reads INFINITY, and agents a unit, where the metadata say integer.
+    # Where metadata say integer, Pacemaker also accepts INFINITY, and agents accept a unit.
     "int": (re.compile(r"[+-]?(\d+[a-z]*|INFINITY)", re.IGNORECASE), "a whole number"),
     "count": (re.compile(r"\+?\d+[a-z]*", re.IGNORECASE), "a whole number that is not negative"),
     "seconds": (re.compile(r"\d+"), "a whole number of seconds without a unit"),
@@ -35,17 +34,18 @@ _KINDS = {
     "uri": (re.compile(r"/.*|[\w+.-]+://.*"), "a path that begins with /, or a URL"),
 }
 _UNITS = {"b": 1, "s": 512, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-# Names at least this similar (difflib) are taken for misspellings.
+# Similarity (difflib, 0 to 1) from which an unknown name counts as a misspelling.
 _SIMILAR = 0.75
+# Time limit for the metadata of an agent.
 _ASK_S = 5.0
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option; ``kind`` is ``bool``, ``int``, ``1..9``, ``yes|no`` ..., or empty for any text.
+    """One option.
 
-    In ``#|off`` the ``#`` means a number.
-    ``unique`` options need a different value in each resource.
+    ``kind``: a key of ``_KINDS``, a range such as ``1..9``, or words such as ``yes|no``; ``#`` in words means a number.
+    An empty kind allows any text. The value of a ``unique`` option must differ between resources.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Option:
     unique: bool = False
 
     def complaint(self, value: str) -> str:
-        """Return a description of valid values if this value is not one, else an empty text."""
+        """Return a description of the valid values if this value is invalid, otherwise an empty text."""
         if not self.kind or value.startswith("lrm://"):
             return ""
         if "|" in self.kind:
@@ -89,8 +89,7 @@ def _out_of_range(kind: str, value: str) -> str:
 def _tables() -> Mapping[str, str]:
     found: dict[str, str] = {}
     for table in _TABLES:
-        text = (resources.files("strakes.failover") / "options" / f"{table}.toml").read_text(encoding="utf-8")
-        for name, words in tomllib.loads(text).items():
+        for name, words in read_table(f"options/{table}").items():
             found[name] = f"{found.get(name, '')} {words}"
     return found
 
@@ -140,7 +139,7 @@ def resource_agents() -> tuple[str, ...]:
 
 @cache
 def fencing_agents() -> tuple[str, ...]:
-    """Return the agents that power off."""
+    """Return the names of the known fencing agents."""
     named = [name for name in _tables() if name.startswith("fence_")]
     return (*named, *_tables()["external"].split())
 
@@ -162,7 +161,7 @@ def installed_options(one: Primitive) -> frozenset[str]:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the known name that an unknown one resembles, or an empty text."""
+    """Return the known name that an unknown name resembles, or an empty text."""
     alike = {other.lower().replace("_", "-"): other for other in known}
     plain = name.lower().replace("_", "-")
     # difflib may miss two swapped letters in a short name.
@@ -172,7 +171,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def slip(name: str, known: Iterable[str]) -> str:
-    """Return the known name that differs by one letter, two swapped letters or capitals, or an empty text.
+    """Return the known name that differs by one letter, two swapped letters or case, or an empty text.
 
     Differences in digits do not count as slips.
     """

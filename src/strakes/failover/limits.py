@@ -11,19 +11,20 @@ from xml.etree import ElementTree as Xml
 
 from strakes.base.errors import BadInputError
 
-# Rules compare resources and constraints in pairs, and recurse into nested elements.
+# Maximum numbers of resources, constraints between two resources, nested elements, nodes and DRBD resources. The time
+# of the check grows with their squares, because rules compare resources in pairs.
 _MOST_RESOURCES = 1000
 _MOST_PAIRS = 5000
 MOST_DEPTH = 100
 _MOST_NODES = 1000
 MOST_DRBD = 1000
-# Pacemaker's tools take quadratic time for each of dozens of questions.
+# Maximum numbers for Pacemaker's tools, which are called dozens of times and take quadratic time.
 _MOST_ASKED_RESOURCES = 60
 _MOST_ASKED_PAIRS = 1000
 _MOST_ASKED_ELEMENTS = 20_000
-# Processor time; only hostile configurations need more.
+# Processor time of a check in seconds; only hostile configurations need more.
 _MOST_S = 8.0
-# For one pattern of the configuration.
+# Time limit in seconds for matching one pattern of the configuration.
 _MOMENT_S = 1.0
 
 
@@ -42,7 +43,7 @@ def too_much_to_ask(cib: Xml.Element) -> str:
 
 
 def little_enough(where: str) -> AbstractContextManager[None]:
-    """Limit the processor time of the body: raise BadInputError in it at the limit. Works in the main thread only."""
+    """Raise BadInputError in the body when it has used the allowed processor time. Works only in the main thread."""
     why = f"it was not read, or its rules were not decided, within {_MOST_S:g} s of processor time"
     error = BadInputError("this configuration cannot be checked", where=where, why=why)
     return ended_after(_MOST_S, error, signal.ITIMER_VIRTUAL, signal.SIGVTALRM)
@@ -50,9 +51,9 @@ def little_enough(where: str) -> AbstractContextManager[None]:
 
 @contextmanager
 def ended_after(seconds: float, error: BadInputError, timer: int, number: signal.Signals) -> Iterator[None]:
-    """Raise ``error`` in the body when ``timer``, which sends the signal ``number``, has run ``seconds``.
+    """Raise ``error`` in the body after ``seconds`` of a timer (``signal.ITIMER_*``) that sends the signal ``number``.
 
-    Works in the main thread only, because other threads get no signals.
+    Works only in the main thread, because other threads get no signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -62,7 +63,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
         raise error
 
     before = signal.signal(number, stop)
-    # Repeat it, because the interrupted code may catch the error.
+    # The timer repeats every second, because the interrupted code may catch the error.
     signal.setitimer(timer, seconds, 1.0)
     try:
         yield
@@ -72,7 +73,7 @@ def ended_after(seconds: float, error: BadInputError, timer: int, number: signal
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Return whether the pattern is found in the name. Raises BadInputError if it is invalid or slow."""
+    """Return whether a regular expression matches in a name. Raises BadInputError if it is invalid or too slow."""
     why, remedy = f"it was not decided within {_MOMENT_S:g} s", "Name the nodes or resources instead."
     slow = BadInputError("a pattern of the CIB takes too long", where=pattern[:80], why=why, remedy=remedy)
     try:
@@ -95,7 +96,7 @@ def _more_than(cib: Xml.Element, resources: int, pairs: int) -> str:
     if sum(1 for _ in cib.iterfind("./configuration/nodes/node")) > _MOST_NODES:
         return f"it has more than {_MOST_NODES} nodes"
     constraints = [each for section in cib.iter("constraints") for each in section]
-    # Each member of a set relates to every other member.
+    # A constraint on a set relates each member to every other member.
     members = [sum(len(each) for each in constraint.iter("resource_set")) for constraint in constraints]
     if len(constraints) + sum(count * count // 4 for count in members) > pairs:
         return f"it has more than {pairs} constraints between two resources"

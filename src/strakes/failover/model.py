@@ -1,4 +1,4 @@
-"""One model of a cluster from any source: its services and its description, which is inferred without a cluster.toml.
+"""Model of a cluster from any source: its services, and its description, inferred if there is no cluster.toml.
 
 The files of a cluster become a ``Setup`` (the Pacemaker configuration as ``Cib``, corosync.conf as ``Block``, DRBD's
 files as ``Resource``). Readers turn other sources into these forms: ``crm configure`` text, lists of ``pcs`` commands,
@@ -14,12 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from strakes.failover.cib import Cib
-from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget
+from strakes.failover.cluster import Alerts, Bmc, Cluster, FileSystem, Network, Node, Pdu, ServedTarget, read_address
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
 from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, plug_of
-from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of, read_address
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 _INFINITY = float("inf")
 _FENCING = "fencing network"
@@ -29,9 +28,9 @@ _FENCING = "fencing network"
 class Service:
     """Resources that always run on one node together: one thing that the cluster serves.
 
-    ``name`` is the id of their group, or of their first resource. ``copies`` are the copies of promotable clones whose
-    promotion they follow, ``members`` are all other resources. ``nodes`` may run them.
-    ``replicated`` names the DRBD resources, ``pools`` the ZFS pools; ``addresses`` move with the service.
+    ``name``: id of the group, or of the first resource. ``copies``: copies of the promotable clones that must be
+    promoted where the service runs; ``members``: all other resources. ``nodes``: nodes that may run the service.
+    ``replicated``: names of DRBD resources. ``pools``: names of ZFS pools. ``addresses``: movable addresses.
     """
 
     name: str
@@ -56,7 +55,7 @@ class Service:
 
 @dataclass(frozen=True)
 class ClusterModel:
-    """The cluster and its services; ``assumed`` lists the facts that no file gives, each with its assumed value."""
+    """The cluster and its services. ``assumed``: sentences about facts that no file gives and that were assumed."""
 
     cluster: Cluster
     services: tuple[Service, ...]
@@ -84,7 +83,7 @@ def _is_of(service: Service, target: ServedTarget) -> bool:
 
 
 def model_of(setup: Setup) -> ClusterModel:
-    """Return the model of a setup; parts without a file are empty."""
+    """Return the model of a setup. Parts of the model without a file are empty."""
     nodes = dict(_nodes(setup))
     services = _services(setup.cib, setup.drbd, tuple(nodes)) if setup.cib else ()
     return ClusterModel(setup.cluster or _inferred(setup, nodes, services), services, tuple(_assumed(setup)))
@@ -122,9 +121,9 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
     Fencing devices, agents that only watch, and resources that are kept stopped serve nothing. Plain clones serve only
     if nothing else does: a cluster file system that all nodes mount.
     """
-    serving = [one for one in cib.services if _serves(cib, one)] or [
-        one for one in cib.services if one.clone and one.is_mount
-    ]
+    started = [one for one in cib.services if one.meta.get("target-role") != "Stopped" and not one.watched_attribute]
+    single = [one for one in started if not one.clone or cib.promotable(one.clone)]
+    serving = single or [one for one in cib.services if one.clone and one.is_mount]
     joined = {one.id: one.id for one in serving}
 
     def root(name: str) -> str:
@@ -139,7 +138,7 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
     for colocation in cib.colocations:
         (near, _), (far, role) = colocation.resources
         ends = [[one for one in cib.ties.members(name) if one.id in joined] for name in (near, far)]
-        # With any copy of a clone, the promoted copy may be on another node.
+        # A colocation with any copy of a clone does not say where the promoted copy is.
         apart = role != "Promoted" and any(one.clone for one in ends[1])
         if colocation.score == _INFINITY and all(ends) and not apart:
             for one in (*ends[0], *ends[1]):
@@ -149,11 +148,6 @@ def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tup
         components.setdefault(root(one.id), []).append(one)
     resources = {one.name: one for one in drbd}
     return tuple(_service(cib, resources, names, parts) for parts in components.values())
-
-
-def _serves(cib: Cib, one: Primitive) -> bool:
-    stopped = one.meta.get("target-role") == "Stopped"
-    return not stopped and not one.watched_attribute and (not one.clone or cib.promotable(one.clone))
 
 
 def _service(cib: Cib, drbd: Mapping[str, Resource], names: tuple[str, ...], parts: list[Primitive]) -> Service:
@@ -220,13 +214,13 @@ def _networks(setup: Setup, nodes: Mapping[str, Mapping[int, str]], services: tu
 
 
 def _ip(address: str) -> str:
-    """Return the address of ``ipv4 10.1.0.1:7788`` or ``[::1]:7788``."""
+    """Return the IP address in an address of DRBD: ``ipv4 10.1.0.1:7788`` or ``[::1]:7788``."""
     text = address.rsplit(maxsplit=1)[-1] if address.split() else ""
     return text.rpartition(":")[0].strip("[]") if ":" in text else text
 
 
 def _subnet(addresses: list[str]) -> str:
-    """Return the longest network that holds these addresses, at most /24 of IPv4 or /64; empty for host names."""
+    """Return the smallest network with these addresses, at least a /24 (IPv6: /64); empty for host names."""
     read = [read_address(address) for address in addresses]
     first = read[0] if read else None
     if first is None:
@@ -246,7 +240,7 @@ def _node(setup: Setup, name: str, links: Mapping[int, str], networks: tuple[Net
     port = bmc.values.get("ipport", "") if bmc else ""
     outlets = [one for one in devices if is_outlet(one)]
     levels = setup.cib.levels_of(name) if setup.cib else []
-    # Outlets that one level switches together are on different feeds.
+    # Outlets in one fencing level are assumed to be on different power feeds.
     together = any(len(set(level) & {one.id for one in outlets}) > 1 for level in levels)
     feeds = [f"{number} of {name}" if together else f"of {name}" for number in range(1, len(outlets) + 1)]
     pdus = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Pacemaker's default.
+# Pacemaker's default time-out of an operation in seconds.
 DEFAULT_TIMEOUT_S = 20.0
 # Agents that monitor networks and servers, each with the default name of the node attribute that it sets.
 WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "pingd", "healthLUSTRE": "lustred"}
@@ -12,7 +12,7 @@ WATCHERS = {"ping": "pingd", "pingd": "pingd", "ethmonitor": "", "healthLNET": "
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation with its effective values: configured, from ``op_defaults``, or Pacemaker's defaults."""
+    """One operation with effective values: its own, those of ``op_defaults``, or Pacemaker's defaults."""
 
     name: str
     interval_s: float
@@ -57,7 +57,7 @@ class Primitive:
 
     @property
     def watched_attribute(self) -> str:
-        """Return the attribute of nodes that a watcher sets, empty for any other resource."""
+        """Return the node attribute that an agent in ``WATCHERS`` sets; empty for any other agent."""
         if self.agent not in WATCHERS:
             return ""
         return self.values.get("name") or WATCHERS[self.agent] or f"ethmonitor-{self.values.get('interface', '')}"
@@ -95,9 +95,9 @@ class Primitive:
 
 @dataclass(frozen=True)
 class Location:
-    """One preference for nodes, or against them.
+    """One preference of resources for some nodes; a negative score keeps resources away from the nodes.
 
-    ``certain`` is False if a rule depends on the time or on something else that is not known beforehand.
+    ``certain`` is False if the constraint depends on the time or on anything else that the CIB does not show.
     """
 
     id: str
@@ -110,7 +110,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Colocation:
-    """Two resources on one node or, with a negative score, on different nodes; the direction is not stored."""
+    """Two resources, each with its role, that run on one node; with a negative score, on different nodes."""
 
     id: str
     resources: tuple[tuple[str, str], tuple[str, str]]
@@ -119,7 +119,7 @@ class Colocation:
 
 @dataclass(frozen=True)
 class Order:
-    """One action that waits for another; a set of resources gives one order for each pair."""
+    """Two actions, of which ``then`` waits for ``first``."""
 
     id: str
     first: str

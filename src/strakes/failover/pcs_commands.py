@@ -15,14 +15,14 @@ from strakes.failover.known_options import advised_times
 COMMAND = re.compile(r"(?m)^[^#\n]*\bpcs\s+(?:-\S+\s+\S+\s+)?(?:resource|stonith|property|constraint|cluster)\s")
 _BLOCKS = ("op", "meta", "clone", "promotable", "master", "bundle")
 _ROLES = ("master", "promoted", "slave", "unpromoted", "started")
-# In seconds, from the metadata that Pacemaker makes for units of systemd.
+# Time-out in seconds of the operations of a systemd unit in the metadata that Pacemaker generates.
 _SYSTEMD_TIMEOUT_S = 100.0
 _ACTIONS = ("start", "stop", "promote", "demote")
 _FLAGS = ("--force", "--skip-offline", "--debug", "--start", "--enable", "--wait", "--all")
 
 
 def read_pcs_commands(text: str) -> CibBuilder:
-    """Return the CIB that the commands make; commands that change no configuration are skipped."""
+    """Return the CIB that the commands create. Commands that do not change the configuration are skipped."""
     builder = CibBuilder()
     for words in _commands(text):
         for length in (3, 2, 1):
@@ -80,12 +80,12 @@ def _create(builder: CibBuilder, words: list[str], standard: str = "") -> None:
 
 
 def _default_operations(agent: Mapping[str, str], *, only_monitor: bool) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the operations that pcs adds from the metadata of the agent."""
+    """Yield (name, settings) of the operations that pcs adds to a resource from the metadata of its agent."""
     kind = agent.get("type", "")
     times = {**advised_times(f"least:{kind}"), **advised_times(f"{agent.get('provider')}:{kind}")}
     if agent.get("class") == "systemd":
         times = dict.fromkeys(("start", "stop", "monitor"), _SYSTEMD_TIMEOUT_S)
-    # Most agents advertise a monitor every 10 s; pcs itself takes 60 s where the metadata say nothing.
+    # Most agents advise a monitor interval of 10 s. Without advice in the metadata pcs uses 60 s.
     monitor = {"interval": "10s" if times else "60s"}
     if "monitor" in times:
         monitor["timeout"] = f"{times['monitor']:g}s"
@@ -108,7 +108,7 @@ def _clone(builder: CibBuilder, words: list[str], *, promotable: bool = False) -
 
 
 def _master(builder: CibBuilder, words: list[str]) -> None:
-    """``resource master MASTER RESOURCE``: the order of pcs 0.9."""
+    """``resource master MASTER RESOURCE`` of pcs 0.9, which names the clone before the resource."""
     names, settings = [word for word in words if "=" not in word], [word for word in words if "=" in word]
     plain = [name for name in names if name != "meta"]
     _clone(builder, [plain[-1], *(plain[:-1] or [f"{plain[-1]}-master"]), *settings], promotable=True)

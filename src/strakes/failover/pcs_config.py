@@ -75,7 +75,7 @@ def _below(line: _Line, head: str) -> dict[str, str]:
 
 
 def _resource(builder: CibBuilder, line: _Line) -> list[str]:
-    """Add a resource, or a group or clone with its members; return its id."""
+    """Add a resource, or a group or clone with its members. Return a list with the id, empty for other lines."""
     kind, _, rest = line.text.partition(": ")
     identity = rest.split()[0] if rest.split() else ""
     if found := _RESOURCE.match(line.text):

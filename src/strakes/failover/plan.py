@@ -1,6 +1,6 @@
-"""Files of a plan, from a description and templates, and onto disk.
+"""Makes the files of a plan from a description and templates, and writes them to disk.
 
-A template line ``#: SETTING | RISK`` becomes a row of the run-book.
+A line ``#: SETTING | RISK`` of a template is left out of the file and becomes a row of a table in the run-book.
 """
 
 from __future__ import annotations
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 DESCRIPTION = "cluster.toml"
-# Published for one site (S2: 420 s with 2,000 clients); nothing more is known before a drill.
+# Recovery time for each client in seconds, from one published site (420 s with 2,000 clients). Only a drill can
+# measure the value of another site.
 _PUBLISHED_S_PER_CLIENT = 0.21
-# Lustre's own defaults.
+# Lustre's default recovery limits in seconds.
 _SOFT_S, _HARD_S = 300, 900
+# Time in seconds for which Pacemaker tries to power off a node.
 _STONITH_TIMEOUT_S = 120
-# DRBD waits for the fencing of its peer longer than Pacemaker tries.
+# DRBD must wait for the fencing of its peer longer than Pacemaker tries it.
 _FENCE_PEER_S = _STONITH_TIMEOUT_S + 60
-# Exceeds the stickiness of all members of a group.
+# Score of a reached network. It must exceed the total stickiness of a group, so that a lost network moves the group.
 _WATCHED = "20000"
 _DRBD_CONF = """\
 include "drbd.d/global_common.conf";
@@ -43,7 +45,7 @@ include "drbd.d/*.res";
 
 @dataclass(frozen=True)
 class Line:
-    """One setting, and the risk that it averts."""
+    """One setting for the run-book. ``why``: the risk that this setting averts."""
 
     text: str
     why: str
@@ -51,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """One file. ``goes_to``: its path on each node. ``lines``: lines that the run-book explains."""
+    """One file. ``goes_to``: path on each node, or empty. ``lines``: settings that the run-book explains."""
 
     path: str
     text: str
@@ -66,7 +68,7 @@ class PlannedFile:
 
 
 def plan_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return all files of the plan but the description itself."""
+    """Return all files of the plan except the description."""
     files = (
         *drbd_files(cluster),
         corosync_file(cluster),
@@ -115,7 +117,7 @@ def pacemaker_file(cluster: Cluster) -> PlannedFile:
 
 
 def _watchers(cluster: Cluster) -> Iterator[tuple[str, str, str, dict[str, str]]]:
-    """Yield name, provider, type and parameters of the agents that move services away from a lost network."""
+    """Yield (name, provider, type, parameters) of the agents that let services leave a node without a network."""
     hosts = cluster.file_system.watch
     watched = {"host_list": " ".join(hosts), "multiplier": _WATCHED}
     name = "clients-network"
@@ -137,14 +139,14 @@ def _recipients(cluster: Cluster) -> dict[str, str]:
 
 
 def alert_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the alert programs; the address of a webhook is a secret, and in a file of its own."""
+    """Return the alert programs. They read the secret address of a webhook from another file."""
     return tuple(
         _rendered("alert.sh", f"/etc/strakes/alert-{kind}", mode=0o755, kind=kind) for kind in _recipients(cluster)
     )
 
 
 def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
-    """Return the commands that make the targets and mount them on clients; empty for other file systems."""
+    """Return the scripts that make Lustre targets and mount them on clients; empty for other file systems."""
     if cluster.file_system.kind != "lustre":
         return ()
     manager = next((target for target in cluster.targets if "mgs" in target.role), None)
@@ -160,7 +162,7 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
     name = cluster.file_system.name
     mounting = (
         "#!/bin/sh\n"
-        "# On every client; both servers are named, so that a client can also start while one is down.\n"
+        "# Run this on every client. With both servers named, a client can mount while one server is down.\n"
         f"mount -t lustre {':'.join(managers)}:/{name} /mnt/{name}\n"
     )
     return (
@@ -172,8 +174,8 @@ def _lustre_files(cluster: Cluster) -> tuple[PlannedFile, ...]:
 def recovery_limits(cluster: Cluster) -> tuple[int, int]:
     """Return the soft and the hard recovery limit in seconds, from the description or from the number of clients.
 
-    From the number of clients, the hard limit is twice the published recovery time, and the soft limit a third of the
-    hard one; neither is below Lustre's default.
+    Without limits in the description, the hard limit is twice the published recovery time of that many clients, and
+    the soft limit is a third of the hard limit; both are at least Lustre's defaults.
     """
     needed = math.ceil(2 * _PUBLISHED_S_PER_CLIENT * cluster.file_system.clients)
     hard = round(cluster.file_system.recovery_hard_s) or max(_HARD_S, needed)
@@ -187,20 +189,20 @@ def _nids(cluster: Cluster, target: ServedTarget) -> list[str]:
 
 
 def _create_pool(target: ServedTarget) -> str:
-    """Return the command that makes the pool of a target, with the options that let only one node import it."""
+    """Return the command that makes the ZFS pool of a target. Its options prevent an import on two nodes."""
     options = ["-o multihost=on", "-o cachefile=none", "-o failmode=panic"]
     mounting = "-O canmount=off" if target.file_system == "lustre" else f"-O mountpoint={target.mount}"
     return " \\\n        ".join(["zpool create", *options, mounting, target.pool, " ".join(target.vdevs)])
 
 
 def _import_options(target: ServedTarget) -> str:
-    """Return options that make ``zpool import`` search the directories of the disks that the description gives."""
+    """Return the options by which ``zpool import`` searches only the directories of the described disks."""
     places = dict.fromkeys(word.rpartition("/")[0] for word in target.vdevs if word.startswith("/dev/"))
     return " ".join(f"-d {place}" for place in places)
 
 
 def _runbook(cluster: Cluster, files: tuple[PlannedFile, ...]) -> PlannedFile:
-    """Write the run-book. Its steps are blocks of shell commands; ``on=A,B`` names the nodes for a block."""
+    """Return the run-book. Its steps are blocks of shell commands; ``on=A,B`` names the nodes of a block."""
     soft_s, hard_s = recovery_limits(cluster)
     scripts = {node.bmc.password_script for node in cluster.nodes}
     scripts |= {pdu.password_script for node in cluster.nodes for pdu in node.pdus if pdu.password_script}
@@ -244,9 +246,9 @@ def _environment() -> Environment:
 
 
 def write_plan(description: Path, directory: Path, *, replace: bool) -> tuple[Cluster, tuple[PlannedFile, ...]]:
-    """Plan ``description`` into ``directory``; an earlier plan there is only overwritten with ``replace``.
+    """Write the plan of a description into a directory; ``replace`` allows a directory that is not empty.
 
-    Raises BadInputError for a description that is refused and a directory that cannot be used.
+    Raises BadInputError for an invalid description or an unusable directory.
     """
     cluster = read_description(description)
     files = (PlannedFile(DESCRIPTION, description.read_text(encoding="utf-8")), *plan_files(cluster))

@@ -1,4 +1,4 @@
-"""Pacemaker's policy engine, through ``crm_simulate``: the first start of a cluster, and later transitions."""
+"""Pacemaker's policy engine, called as ``crm_simulate``: the first start of a cluster, and later transitions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from strakes.failover.setup import Setup
 from strakes.failover.validators import installed
 from strakes.targets.command import CommandTimeout, run
 
-# A transition may need another one, such as a start after a power-off; a fifth means a loop.
+# Maximum number of transitions after an event. A start may follow a power-off; more than four indicate a loop.
 TRANSITIONS = 4
 Watched = frozenset[tuple[str, str, int]]
 
 
 class PolicyEngine:
-    """The policy engine for one setup. It keeps its files in ``directory``, which the caller removes.
+    """The policy engine for one setup. It keeps files in ``directory``, which the caller removes.
 
-    All questions together may take ``limit_s`` seconds. Raises EnvironmentLacksError without crm_simulate.
+    ``limit_s``: time limit in seconds for all simulations together. Raises EnvironmentLacksError without crm_simulate.
     """
 
     def __init__(self, setup: Setup, directory: Path, limit_s: float = 3600.0) -> None:
@@ -46,7 +46,7 @@ class PolicyEngine:
         return self.settled(self.written(self._fresh()), self._granted)
 
     def present(self) -> Snapshot | None:
-        """Return the state that follows from the status in the CIB, or None without a status."""
+        """Return the state after one transition from the status stored in the CIB, or None without such a status."""
         if self._cib.root.find("./status/node_state") is None:
             return None
         return self.settled(self.written(self._cib.readable()), self._granted, most=1)
@@ -58,9 +58,9 @@ class PolicyEngine:
         return [word for name in tickets if name for word in ("--ticket-grant", name)]
 
     def settled(self, file: Path, words: Sequence[str], most: int = TRANSITIONS) -> Snapshot:
-        """Return the state when no action is left, or after ``most`` transitions.
+        """Return the state after the transitions from a CIB file: until nothing is left to do, at most ``most``.
 
-        ``words``: arguments of crm_simulate for the first transition.
+        ``words``: arguments of crm_simulate for the first transition, such as a failure.
         """
         fenced: list[str] = []
         restarted: list[str] = []
@@ -101,9 +101,10 @@ class PolicyEngine:
         return file
 
     def tell(self, state: Xml.Element, node: str, stale: Iterable[str] = (), watched: Watched = frozenset()) -> None:
-        """Set the node attributes that agents set: promotable copies and reached networks.
+        """Set the node attributes that agents would set: for promotable copies and reached networks.
 
-        ``stale`` are resources whose copy on the node is too old for a promotion.
+        ``state``: element of the node in the CIB's status. ``stale``: attributes of copies that are too old for a
+        promotion. ``watched``: (attribute, node, value) of agents that watch networks.
         """
         identity = state.get("id", "")
         attributes = state.find("./transient_attributes")
@@ -138,7 +139,7 @@ class PolicyEngine:
         return root
 
     def _promotable(self, node: str) -> Iterator[str]:
-        """Yield the attributes by which agents allow a promotion on a node with a current copy."""
+        """Yield the names of the node attributes by which agents allow the promotion of their copy on a node."""
         for one in self._cib.primitives:
             if self._cib.promotable(one.clone) and node in self._hosts.get(
                 one.values.get("drbd_resource", ""), (node,)
@@ -147,7 +148,7 @@ class PolicyEngine:
 
     @cached_property
     def _reached(self) -> Mapping[str, str]:
-        """Return the attributes of watchers that reach everything."""
+        """Return attribute -> value of the agents that watch networks if all their hosts are reached."""
         attributes = {}
         for one in self._cib.primitives:
             if name := one.watched_attribute:
@@ -162,9 +163,9 @@ class PolicyEngine:
         argv = ["crm_simulate", "--xml-file", str(file), "--simulate", "--save-output", str(out)]
         left_s = self._until - time.monotonic()
         if left_s <= 0:
-            raise CommandTimeout(f"its questions were not answered within {self._limit_s:g} s")
+            raise CommandTimeout(f"the simulations did not end within {self._limit_s:g} s")
         done = run([*argv, "--save-graph", str(graph), "--output-as=xml", *words], left_s)
-        # For a plan with a loop, crm_simulate prints it and fails; for a refused CIB, it writes no graph.
+        # If the actions form a loop, crm_simulate fails but prints them. If it refuses the CIB, it writes no graph.
         if not graph.exists() or not out.exists() or not done.stdout.startswith("<"):
             raise BadInputError(
                 "the policy engine refuses the configuration",
@@ -176,12 +177,12 @@ class PolicyEngine:
 
 
 def plain_id(identity: str) -> str:
-    """Return the id of a resource without the number of its copy."""
+    """Return the id of a resource without the number of a copy: ``drbd`` for ``drbd:1``."""
     return re.sub(r":\d+$", "", identity)
 
 
 def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Return the nodes and roles of each resource; nothing is sure to run on an unclean node."""
+    """Return resource -> (node, role) pairs. Unclean nodes are left out, because what runs there is unknown."""
     status = document.find("./revised_cluster_status")
     places: dict[str, tuple[tuple[str, str], ...]] = {}
     if status is None:
@@ -191,7 +192,7 @@ def _places(document: Xml.Element) -> dict[str, tuple[tuple[str, str], ...]]:
         for node in status.iterfind("./nodes/node")
         if node.get("online") != "true" or node.get("unclean") == "true"
     }
-    # A container is the host of its guest node.
+    # A guest node stands for the node on which its container runs.
     containers = {node.get("name", ""): node.get("id_as_resource", "") for node in status.iterfind("./nodes/node")}
     for resource in status.iter("resource"):
         name, role = plain_id(resource.get("id", "")), role_of(resource.get("role", ""))

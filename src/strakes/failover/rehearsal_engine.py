@@ -1,4 +1,4 @@
-"""Ask Pacemaker's policy engine for the result of failures: the places of services and the fenced nodes."""
+"""Results of failures by Pacemaker's policy engine: the places of services and the fenced nodes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from strakes.failover.setup import Setup
 class Event:
     """One event for the policy engine.
 
-    ``monitors`` and ``stops`` are pairs (primitive, node) whose operation fails; ``stale`` and ``diskless`` are pairs
-    (target, node) without a current copy, or without the disks. ``unfenceable`` nodes cannot be fenced; ``watched``
-    are attributes of watchers (attribute, node, value).
+    ``dead``: nodes that die. ``monitors``, ``stops``: (primitive, node) whose monitor or stop fails. ``stale``:
+    (target, node) with an outdated copy. ``diskless``: (target, node) without a path to the disks. ``unfenceable``:
+    nodes that cannot be fenced. ``watched``: (attribute, node, value) of agents that watch networks.
     """
 
     dead: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class Event:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The cluster after an event. ``places``: target -> node that runs all its resources."""
+    """The cluster after an event. ``places``: target -> node that runs all resources of the target."""
 
     file: Path
     places: dict[str, str]
@@ -45,7 +45,7 @@ class ClusterState:
 
 
 class FailureEngine:
-    """The policy engine with failures; ``services`` gives the service of each target."""
+    """Simulates failures with the policy engine. ``services``: target -> service."""
 
     def __init__(self, setup: Setup, services: Mapping[str, Service], directory: Path) -> None:
         self._engine, self._cib = PolicyEngine(setup, directory), setup.pacemaker
@@ -56,7 +56,7 @@ class FailureEngine:
         """Return the state with all nodes up and all copies current. Raises BadInputError if nothing runs then."""
         started, present = self._engine.steady(), self._engine.present()
         if present is not None and self._idle(present) < self._idle(started):
-            # Some resources need the status of the CIB: unmanaged ones, and others that wait for transient attributes.
+            # Unmanaged resources, and resources that need transient attributes, run only with the status of the CIB.
             started = present
         root = self._prepared(started.file, Event(watched=watched))
         snapshot = self._engine.settled(self._engine.written(root), [])
@@ -70,7 +70,7 @@ class FailureEngine:
         return state
 
     def after(self, state: ClusterState, event: Event) -> ClusterState:
-        """Return the state after an event; answers are stored and used again."""
+        """Return the state after an event. Results are cached."""
         if (state.file, event) not in self._known:
             found = self._transitions(state, event, fencing=True)
             surviving = event.unfenceable & set(found.fenced)
@@ -118,7 +118,7 @@ class FailureEngine:
         return f"{primitive}_monitor_{round(chosen.interval_s * 1000) if chosen else 0}"
 
     def _prepared(self, file: Path, event: Event) -> Xml.Element:
-        """Return a state with the answers of Corosync (quorum), DRBD's agent (copies) and watchers."""
+        """Return a CIB with the state that Corosync, DRBD and the agents that watch networks would report."""
         root = Xml.parse(file).getroot()
         self._keep_away(root, event.diskless)
         # crm_simulate ignores its option --quorum unless there are other changes.
@@ -132,7 +132,7 @@ class FailureEngine:
         return root
 
     def _keep_away(self, cib: Xml.Element, diskless: frozenset[tuple[str, str]]) -> None:
-        """Ban a target from nodes without its disks, where its start would fail."""
+        """Ban targets from the nodes that have lost the targets' disks, because a start there would fail."""
         constraints = cib.find("./configuration/constraints")
         assert constraints is not None
         present = {constraint.get("id") for constraint in constraints}

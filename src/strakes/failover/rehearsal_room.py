@@ -1,6 +1,6 @@
-"""Model of the server room: which nodes live, which reach each other, and which can power off which.
+"""Model of the hardware: which nodes are alive, which nodes reach each other, and which node can power off which.
 
-Parts work or have failed; partial failures are not modelled. A network fails for all nodes or for one node.
+A part either works or has failed; partial failures are not modelled. A network fails for all nodes or for one node.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from strakes.failover.rehearsal_engine import ClusterState
 from strakes.failover.rehearsal_times import NO_WAIT, Span
 from strakes.failover.rehearsal_wiring import Cut, Wiring
 
-# Kind of part -> its failure in words. Of two failures, the less noticeable one comes first in this order, which is
-# worse for the cluster.
+# Kind of part -> its failure in words. Two failures happen in this order: first the one that is noticed less, because
+# this order is worse for the cluster.
 _TEXT = {
     "bmc": "BMC of {0} does not answer",
     "outlets": "power outlets of {0} do not answer",
@@ -36,10 +36,10 @@ _TEXT = {
 
 @dataclass(frozen=True)
 class RoomPart:
-    """Something that can fail.
+    """A part that can fail.
 
-    ``name`` is a node, network, …; ``target`` says which part of it: a disk's target, a card's network. Failures of
-    services are for the policy engine.
+    ``name``: node, network, feed or other name, as ``kind`` says. ``target``: for a disk its target, for a network card
+    its network.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class RoomPart:
 
     @property
     def modelled(self) -> bool:
-        """Return whether our model decides about the part before the policy engine is asked."""
+        """Return whether this model, and not only the policy engine, decides the effect of the failure."""
         return self.kind not in ("service", "stop", "node")
 
     @property
@@ -63,7 +63,7 @@ class RoomPart:
 
 
 def parts_of(cluster: Cluster) -> tuple[RoomPart, ...]:
-    """Return everything in the room, without the services."""
+    """Return all hardware parts of a cluster."""
     nodes = cluster.nodes
     switches = dict.fromkeys(network.switch for network in cluster.networks if network.switch)
     feeds = dict.fromkeys(feed for node in nodes for feed in (*node.power_feeds, *(pdu.feed for pdu in node.pdus)))
@@ -106,14 +106,14 @@ class ReportedPowerOff:
 
 @dataclass(frozen=True)
 class Room:
-    """The room with some parts broken."""
+    """The hardware of a cluster, with some parts broken."""
 
     cluster: Cluster
     wiring: Wiring
     broken: frozenset[RoomPart] = frozenset()
 
     def without(self, part: RoomPart) -> Room:
-        """Return the room with this part failed as well."""
+        """Return the same hardware with this part broken as well."""
         return replace(self, broken=self.broken | {part})
 
     def is_broken(self, kind: str, name: str, target: str = "") -> bool:
@@ -121,16 +121,16 @@ class Room:
         return RoomPart(kind, name, target) in self.broken
 
     def network_works(self, name: str) -> bool:
-        """Return whether messages get through the network."""
+        """Return whether a network and its switch work."""
         switch = self.cluster.network(name).switch
         return not self.is_broken("network", name) and not (switch and self.is_broken("switch", switch))
 
     def on_network(self, node: str, name: str) -> bool:
-        """Return whether a node reaches a network, and the network works."""
+        """Return whether a node has a working connection to a working network."""
         return self.network_works(name) and not self.is_broken("card", node, name)
 
     def islands(self, nodes: Iterable[Node]) -> list[frozenset[str]]:
-        """Return the groups of nodes that see each other over the links, the largest first."""
+        """Return the groups of nodes that are connected by heartbeat links, the largest group first."""
         left = [node.name for node in nodes]
         islands: list[frozenset[str]] = []
         while left:
@@ -159,7 +159,7 @@ class Room:
         )
 
     def reaches_quorum_host(self, node: str) -> bool:
-        """Return whether a node reaches the quorum device; one outside all networks is reached by every node."""
+        """Return whether a node reaches the quorum device; every node reaches a device outside all networks."""
         host = self.wiring.quorum_host
         on = self._networks_of(host)
         return bool(host) and (not on or any(self.on_network(node, name) for name in on))
@@ -170,7 +170,7 @@ class Room:
         return not on or any(self.on_network(node, network.name) for network in on)
 
     def reaches(self, node: str, address: str) -> bool:
-        """Return whether a node reaches an address; the clients' network leads to addresses on no described network."""
+        """Return whether a node reaches an address. Addresses outside all networks are reached like clients."""
         on = self._networks_of(address)
         return any(self.on_network(node, name) for name in on) if on else self.reached_by_clients(node)
 
@@ -188,7 +188,7 @@ class Room:
         return self.powered(node) and not self.is_broken("node", node.name)
 
     def power_off(self, node: Node) -> ReportedPowerOff | None:
-        """Return the power-off by the first level whose devices all report success, or None."""
+        """Return the result of the first fencing level that reports success, or None if no level does."""
         for level in self.wiring.levels.get(node.name, ()):
             if all(map(self._succeeds, level)):
                 dead = {cut.node for cut in level if cut.kind in ("bmc", "surely")}
@@ -218,11 +218,11 @@ WORST: tuple[Ending, ...] = ("nothing", "restart", "take-over", "pause", "hangs"
 
 @dataclass(frozen=True)
 class World:
-    """The state of the room and of the cluster.
+    """The state of the hardware and of the cluster.
 
-    ``off``: nodes without power or dead. ``stale``: pairs (target, node) with an outdated copy. ``stuck``: no further
-    take-over until a person acts. ``apart``: live nodes do not reach each other. ``frozen``: DRBD has suspended all
-    writes.
+    ``off``: nodes that are dead or without power. ``stale``: (target, node) with an outdated copy. ``stuck``: no
+    take-over happens before a person acts. ``apart``: live nodes do not reach each other. ``frozen``: DRBD has
+    suspended all writes. ``paused``: DRBD suspends writes until its handler gives up.
     """
 
     room: Room
@@ -237,7 +237,7 @@ class World:
 
     @property
     def places(self) -> dict[str, str]:
-        """Return target -> node that serves it from a good copy, or an empty text."""
+        """Return target -> node that serves the target from a good copy; empty if no node does."""
         return {target.name: self._place(target) for target in self.room.cluster.targets}
 
     def _place(self, target: ServedTarget) -> str:
@@ -267,7 +267,7 @@ class World:
 
 @dataclass(frozen=True)
 class Step:
-    """The effects of one failure; ``wait`` is the range of the time that clients wait."""
+    """The effects of one failure. ``said``: explanations. ``wait``: bounds of the time that clients wait."""
 
     fenced: tuple[str, ...] = ()
     said: tuple[str, ...] = ()
@@ -278,7 +278,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Scene:
-    """One row of the rehearsal. ``places``: target -> node, or an empty text if it is not served."""
+    """The result of one failure or of two. ``places``: target -> node; empty if the target is not served."""
 
     failures: tuple[RoomPart, ...]
     ending: Ending

@@ -1,4 +1,4 @@
-"""A chain of failures: the effect of each on the room, the reaction of the policy engine, and the serving nodes."""
+"""Chains of failures: the effect of each failure on the hardware, and the reaction of the cluster."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from strakes.failover.rehearsal_room import WORST, Ending, ReportedPowerOff, Roo
 from strakes.failover.rehearsal_times import NO_WAIT, Span, Times, watches_network
 from strakes.failover.rehearsal_wiring import Wiring
 from strakes.failover.rules_fencing_devices import delays_of
-from strakes.failover.rules_heartbeat import name_of, nodes_of
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, name_of, nodes_of
 from strakes.failover.times import fence_peer_s
 
 _ON = ("1", "yes")
@@ -26,8 +25,8 @@ _ON = ("1", "yes")
 class Policies:
     """The reaction of the nodes when they lose each other.
 
-    ``device`` says whether a quorum device has a vote; ``first`` is the node that wins a tie, by the device or by
-    ``auto_tie_breaker``.
+    ``device``: whether a quorum device has a vote. ``first``: node whose side wins a tie, by the quorum device or by
+    ``auto_tie_breaker``. ``names``: nodes with a vote. ``watchers``: agents that watch networks.
     """
 
     fencing: bool
@@ -68,7 +67,7 @@ class Policies:
         )
 
     def has_quorum(self, room: Room, island: frozenset[str], islands: Sequence[frozenset[str]]) -> bool:
-        """Return whether the nodes of an island, which see no other nodes, may continue."""
+        """Return whether a group of nodes without contact to the other nodes has quorum."""
         if self.two_node:
             return True
         votes = len(island) + (self.device and self._device_votes_for(room, islands) == island)
@@ -78,12 +77,12 @@ class Policies:
         return self.breaks_ties and votes * 2 == everybody and self.first in island
 
     def _device_votes_for(self, room: Room, islands: Sequence[frozenset[str]]) -> frozenset[str]:
-        """Return the largest island that the device sees; if several are equal, the one that wins ties."""
+        """Return the group for which the quorum device votes: the largest that it reaches; ``first`` decides a tie."""
         seen = [island for island in islands if any(map(room.reaches_quorum_host, island))]
         return max(seen, key=lambda island: (len(island), self.first in island), default=frozenset())
 
     def watched(self, room: Room) -> frozenset[tuple[str, str, int]]:
-        """Return (attribute, node, value) for each attribute that network monitors set."""
+        """Return (attribute, node, value) for the node attributes that agents set when they watch networks."""
         return frozenset(
             (watcher.watched_attribute, node.name, _reached(room, watcher, node.name))
             for watcher in self.watchers
@@ -114,7 +113,7 @@ def _node_of(setup: Setup, tie_breaker: str) -> str:
 
 
 class Story:
-    """The story of one plan, to which failures are added one by one."""
+    """The rehearsal of one setup: applies failures one by one to the state with all parts working."""
 
     def __init__(self, setup: Setup, directory: Path) -> None:
         model = model_of(setup)
@@ -131,7 +130,7 @@ class Story:
         self.assumed = (*model.assumed, *(f"{name} is not started even without a failure: left out" for name in idle))
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
-        """Play the failures one by one, each after the cluster has reacted to the one before."""
+        """Return the result of several failures, each after the cluster has reacted to the previous failure."""
         ordered = tuple(sorted(failures, key=lambda part: part.order))
         world, steps = self.first, list[Step]()
         for part in ordered:
@@ -153,14 +152,15 @@ class Story:
         )
 
     def fail(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Let one part fail, and let the cluster react."""
+        """Return the state after one more failure and the reaction of the cluster, and the effects of this failure."""
         world, step = self._failed(world, part)
-        # A node that serves without its partner makes the partner's copy stale.
+        # If a node serves while its partner is off, the partner's copy becomes stale.
+        places = world.places
         alone = {
-            (target, other)
-            for target, place in world.places.items()
-            if place and world.room.cluster.target(target).replicated
-            for other in world.room.cluster.target(target).partners(place)
+            (target.name, other)
+            for target in world.room.cluster.targets
+            if target.replicated and places[target.name]
+            for other in target.partners(places[target.name])
         }
         return replace(world, stale=world.stale | {copy for copy in alone if copy[1] in world.off}), step
 
@@ -179,30 +179,28 @@ class Story:
         if part.kind == "shelf":
             return world, Step(said=(f"{part.name} has no second copy",))
         if part.kind == "disk" and part.name not in world.off:
-            return self._disk(world, part)
+            serves = world.state.places.get(part.target, "") == part.name
+            text = f"{part.target} {'goes on with the disk of the other node' if serves else 'has no second copy'}"
+            return replace(world, stale=world.stale | {(part.target, part.name)}), Step(said=(text,))
         return self._looked_around(world, part)
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """Return the primitives of all targets, which may fail one by one."""
+        """Return the ids of the resources whose failure is rehearsed."""
         return tuple(one.id for own in self.services.values() for one in own.parts)
-
-    def target_of(self, primitive: str) -> str:
-        """Return the target that a primitive belongs to."""
-        return next(name for name, own in self.services.items() if primitive in (one.id for one in own.parts))
 
     def _standing(self, world: World) -> list[Node]:
         return [node for node in world.room.cluster.nodes if node.name not in world.off and world.room.alive(node)]
 
     def _event(self, world: World, **changes: object) -> Event:
-        """Return the event for the policy engine: the changes, and all standing conditions."""
+        """Return an event for the policy engine: the given changes together with the failures that persist."""
         diskless = frozenset((part.target, part.name) for part in world.room.broken if part.kind == "path")
         watched = self.policies.watched(world.room)
         known = Event(stale=world.stale, quorum=world.quorum, diskless=diskless, watched=watched)
         return replace(known, **changes)  # type: ignore[arg-type]
 
     def _looked_around(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        """Work out the loss of a network, a card or a BMC: no node has died, and the nodes use the remaining paths."""
+        """Work out the failure of a network, card or BMC, after which all nodes are still alive."""
         standing = self._standing(world)
         room = world.room
         islands = room.islands(standing)
@@ -216,7 +214,7 @@ class Story:
         return world, replace(step, said=said)
 
     def _watched(self, world: World) -> tuple[World, Step]:
-        """Let the agents that watch networks report a change."""
+        """Work out the moves of services if agents that watch networks report a change."""
         if world.stuck or self.policies.watched(world.room) == self.policies.watched(self.first.room):
             return world, Step()
         before = world.places
@@ -267,7 +265,7 @@ class Story:
         )
 
     def _waits_for_peer(self, world: World, gone: frozenset[str]) -> bool:
-        """Return whether a served copy lost its peer and its policy is to wait until the peer is known to be off."""
+        """Return whether DRBD suspends writes because the peer of a served copy is gone and not known to be off."""
         return self.policies.frozen_without_peer and any(
             target.replicated and place and set(target.partners(place)) & gone
             for target in world.room.cluster.targets
@@ -278,7 +276,7 @@ class Story:
         return [f"{target} on {node} is old and not promoted" for target, node in sorted(world.stale) if node in nodes]
 
     def _split(self, world: World, standing: list[Node], islands: list[frozenset[str]]) -> tuple[World, Step]:
-        """Work out a split: nodes that are alive no longer see each other."""
+        """Work out a split: live nodes no longer reach each other."""
         room = world.room
         apart = [
             target
@@ -306,7 +304,7 @@ class Story:
         return self._outvoted(world, quorate[0], losers)
 
     def _race(self, world: World, standing: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Work out which node powers off the other when both nodes of a pair may continue."""
+        """Work out which of two nodes powers off the other if both have quorum."""
         room = world.room
         winners = self._winners(room, standing)
         if winners is None:
@@ -319,7 +317,7 @@ class Story:
         )
 
     def _held_up(self, world: World, losers: list[Node], *, frozen: bool) -> tuple[World, Step]:
-        """Work out a split without a take-over: the quorate side cannot power off the others."""
+        """Work out a split without a take-over: the side with quorum cannot power off the other nodes."""
         waits = frozen and self.policies.frozen_without_peer
         if len(world.room.cluster.nodes) == 2:
             text = "neither can power the other off"
@@ -333,7 +331,7 @@ class Story:
         return replace(world, stuck=True, apart=True, frozen=waits), Step(said=(text,))
 
     def _outvoted(self, world: World, winners: frozenset[str], losers: list[Node]) -> tuple[World, Step]:
-        """Work out a split after which one side continues and powers the others off."""
+        """Work out a split after which one side powers off the other nodes and continues."""
         names = frozenset(node.name for node in losers)
         for loser in losers:
             done = world.room.power_off(loser)
@@ -356,7 +354,7 @@ class Story:
         return world, Step(tuple(sorted(names)), (survivors, *self._old_copies(world, set(winners))), wait=wait)
 
     def _winners(self, room: Room, standing: list[Node]) -> tuple[Node, ...] | None:
-        """Return the winners of the fencing race: one node, none (empty), or both at once (None)."""
+        """Return the winner of the fencing race; empty if no node can fence, None if both nodes fence each other."""
         able = [node for node in standing if room.power_off(next(other for other in standing if other is not node))]
         if len(able) < 2:
             return tuple(able)
@@ -384,7 +382,7 @@ class Story:
         return replace(world, off=off, stuck=True, apart=True), Step((), tuple(said), text)
 
     def _cold_start(self, world: World, alone: str) -> tuple[World, Step]:
-        """Work out the start of one node after all nodes had lost power."""
+        """Work out the start of one node after all nodes had lost their power."""
         room = world.room
         others = frozenset(node.name for node in room.cluster.nodes if node.name != alone)
         gone = replace(world.state, places=dict.fromkeys(world.state.places, ""))
@@ -402,7 +400,7 @@ class Story:
         return replace(world, state=state, off=off), Step(state.fenced, (said,))
 
     def _service(self, world: World, name: str, *, stops: bool) -> tuple[World, Step]:
-        target = self.target_of(name)
+        target = next(target for target, own in self.services.items() if name in (one.id for one in own.parts))
         place = world.state.places.get(target, "")
         if not place or place in world.off or world.apart:
             gone = not place or place in world.off
@@ -439,14 +437,8 @@ class Story:
         world, step = self._service(world, first.id, stops=False)
         return world, replace(step, said=(told, *step.said))
 
-    def _disk(self, world: World, part: RoomPart) -> tuple[World, Step]:
-        place = world.state.places.get(part.target, "")
-        world = replace(world, stale=world.stale | {(part.target, part.name)})
-        text = "goes on with the disk of the other node" if place == part.name else "has no second copy"
-        return world, Step(said=(f"{part.target} {text}",))
-
     def _grown_old(self, world: World, standing: list[Node]) -> tuple[World, tuple[str, ...]]:
-        """Mark copies without further updates as stale, which prevents their promotion; return a text about it."""
+        """Mark copies that get no updates any more as stale, so that they are not promoted; return an explanation."""
         alive = {node.name for node in standing}
         stale = {
             (target.name, node)
@@ -462,7 +454,7 @@ class Story:
 
 
 def ending(first: World, last: World, steps: list[Step]) -> Ending:
-    """Return the worst effect on clients."""
+    """Return the worst effect of the failures on clients."""
     before, after = first.places, last.places
     endings: list[Ending] = ["nothing"]
     if last.unreachable:

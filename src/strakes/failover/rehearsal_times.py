@@ -1,4 +1,4 @@
-"""Bounds of the waits of clients, from the configured times of detection, power-off, stop and start."""
+"""Bounds of the time that clients wait, from the configured times of detection, power-off, stop and start."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
 from strakes.failover.times import amounts_of
 
-# Without corosync.conf: Corosync's default, and the time in which the nodes agree, in token times (corosync.conf(5)).
+# Defaults of Corosync without a corosync.conf: the token time in seconds, and the consensus time in token times
+# (corosync.conf(5)).
 _TOKEN_S = 3.0
 _CONSENSUS = 1.2
-# The least time of a power-off, and of a start of an agent.
+# Shortest times, in seconds, of a power-off and of the start of a resource.
 _POWER_OFF_S, _AGENT_S = 1.0, 0.1
 
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """The lower and upper bound of a time, in seconds; an operation may take as long as its time-out."""
+    """The lower and upper bound of a time in seconds. The upper bound of an operation is its time-out."""
 
     least_s: float = 0.0
     most_s: float = 0.0
@@ -29,7 +30,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """Return the span in words, or an empty text without a wait."""
+        """Return the bounds in words, or an empty text if the upper bound is 0."""
         if not self.most_s:
             return ""
         return f"{_rough(self.least_s)} to {_rough(self.most_s)}"
@@ -44,7 +45,7 @@ def _rough(value_s: float) -> str:
 
 @dataclass(frozen=True)
 class Times:
-    """How long each step may take; ``start`` and ``stop`` are for whole targets."""
+    """Bounds of the times of a fail-over; ``starts`` and ``stops`` by target, ``looks_s`` (detection) by resource."""
 
     silence: Span
     delays_s: dict[str, float]
@@ -88,11 +89,11 @@ class Times:
 
     def start(self, targets: Iterable[str]) -> Span:
         """Return the time that the slowest of the targets takes to start."""
-        return max((self.starts.get(name, Span()) for name in targets), default=Span())
+        return max((self.starts.get(name, NO_WAIT) for name in targets), default=NO_WAIT)
 
     def stop(self, targets: Iterable[str]) -> Span:
         """Return the time that the slowest of the targets takes to stop."""
-        return max((self.stops.get(name, Span()) for name in targets), default=Span())
+        return max((self.stops.get(name, NO_WAIT) for name in targets), default=NO_WAIT)
 
     def noticed(self, service: str) -> Span:
         """Return the time from the failure of a service until its monitor reports it."""

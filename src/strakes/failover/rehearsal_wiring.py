@@ -1,4 +1,4 @@
-"""How the configuration wires the room: which links really exist, and whose power each fencing device really cuts."""
+"""Effects of the configuration files: which heartbeat links work, and whose power each fencing device cuts."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from strakes.failover.rules_fencing_devices import (
     pretends_because,
     watchdog_fences,
 )
-from strakes.failover.rules_heartbeat import links_of, name_of, nodes_of
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, links_of, name_of, nodes_of
 
 
 @dataclass(frozen=True)
 class Cut:
     """The effect of one fencing device.
 
-    ``node``: node whose power it really cuts. ``feed``: power feed of an outlet. Kinds: ``pretends`` reports success
-    and cuts nothing, ``lost`` does not answer at its address, ``surely`` cannot fail in this model.
+    ``node``: node whose power is really cut. ``feed``: power feed of an outlet. Kinds: ``pretends`` reports success and
+    cuts no power, ``lost`` does not answer at its address, ``surely`` never fails in this model.
     """
 
     device: str
@@ -39,8 +38,8 @@ class Cut:
 class Wiring:
     """Heartbeat links and fencing devices.
 
-    ``links``: networks of the Corosync links that connect both nodes. ``levels``: node -> fencing levels; a level
-    succeeds only if all its devices do.
+    ``links``: networks of the Corosync links that connect all nodes. ``levels``: node -> fencing levels; a level
+    succeeds only if all devices of the level succeed.
     """
 
     links: tuple[str, ...]
@@ -49,7 +48,7 @@ class Wiring:
 
     @classmethod
     def of(cls, setup: Setup, cluster: Cluster) -> Wiring:
-        """Return the wiring of the configuration files, which may differ from the description."""
+        """Return the links and devices of the configuration files, which may differ from those of the description."""
         if setup.corosync is None:
             host, links = "", tuple(network.name for network in cluster.heartbeats)
         else:

@@ -1,4 +1,4 @@
-"""The whole rehearsal: every single failure and every pair of them."""
+"""The rehearsal of all single failures and of all pairs of failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.failover.setup import Setup
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The results of all single failures and pairs. ``assumed``: assumptions that no file confirms."""
+    """The results of all single failures and of all pairs. ``assumed``: sentences about what no file confirms."""
 
     where: str
     singles: tuple[Scene, ...]
@@ -28,11 +28,16 @@ class Rehearsal:
 def rehearse(
     setup: Setup, *, doubles: bool = True, progress: Callable[[int, int], None] = lambda _done, _all: None
 ) -> Rehearsal:
-    """Rehearse every single failure and every pair of failures.
+    """Rehearse every single failure, and with ``doubles`` every pair; ``progress`` gets the numbers done and in total.
 
-    Raises EnvironmentLacksError without crm_simulate, BadInputError for a plan that does not start.
+    Raises EnvironmentLacksError without crm_simulate, and BadInputError if there is no CIB or no service starts.
     """
-    require_pacemaker(setup)
+    if setup.cib is None:
+        raise BadInputError(
+            "no Pacemaker configuration",
+            where=setup.where,
+            remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or the commands of crm or pcs that make it.",
+        )
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
         story = Story(setup, Path(place))
         parts = (
@@ -40,7 +45,7 @@ def rehearse(
             *(RoomPart("service", name) for name in story.failing),
             *(RoomPart("stop", name) for name in story.failing),
         )
-        # A service that fails, and the same one that also cannot be stopped, are no pair.
+        # The two failures of one service, with and without a failed stop, exclude each other.
         alike = {"service", "stop"}
         pairs = [
             (one, other)
@@ -56,16 +61,6 @@ def rehearse(
     return Rehearsal(setup.where, tuple(scenes[: len(parts)]), tuple(scenes[len(parts) :]), story.assumed)
 
 
-def require_pacemaker(setup: Setup) -> None:
-    """Raise BadInputError without a Pacemaker configuration, which a rehearsal needs."""
-    if setup.cib is None:
-        raise BadInputError(
-            "no Pacemaker configuration",
-            where=setup.where,
-            remedy="Give its CIB (cibadmin --query > pacemaker/cib.xml), or the commands of crm or pcs that make it.",
-        )
-
-
 def document(rehearsal: Rehearsal) -> str:
     """Return the rehearsal as JSON."""
 
@@ -78,13 +73,8 @@ def document(rehearsal: Rehearsal) -> str:
             "said": scene.said,
             "wait_s": [scene.wait.least_s, scene.wait.most_s],
             "split_brain": scene.split_brain,
-            "decided_by": deciders(scene),
+            "decided_by": "model, then policy engine" if scene.modelled else "policy engine",
         }
 
     rows = {"singles": list(map(row, rehearsal.singles)), "doubles": list(map(row, rehearsal.doubles))}
     return json.dumps({"schema": 1, "where": rehearsal.where, "assumed": rehearsal.assumed, **rows}, indent=1)
-
-
-def deciders(scene: Scene) -> str:
-    """Return what decided the result of a scene: the policy engine alone, or the model and then the policy engine."""
-    return "model, then policy engine" if scene.modelled else "policy engine"

@@ -1,4 +1,4 @@
-"""DRBD resources (8.4 and 9) with their effective values: volumes, connections, and the section ``common``."""
+"""DRBD resources (8.4 and 9) with their effective values, including those of the section ``common``."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from functools import cached_property
 
 from strakes.failover.blocks import Block
 
-# Flags of DRBD 8.3 that are values of options today.
-_OLD_FLAGS = {
-    "no-disk-flushes": ("disk-flushes", "no"),
-    "no-md-flushes": ("md-flushes", "no"),
-    "no-disk-barrier": ("disk-barrier", "no"),
-    "no-disk-drain": ("disk-drain", "no"),
-}
-
 
 @dataclass(frozen=True)
 class Host:
-    """One node's side. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: addresses of all paths."""
+    """One node of a resource. ``volumes``: number -> (device, disk, meta-disk). ``addresses``: one for each path."""
 
     name: str
     volumes: dict[str, tuple[str, str, str]]
@@ -28,7 +20,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Resource:
-    """One replicated device, or several that are promoted together."""
+    """One DRBD resource: one replicated device, or several that are promoted together."""
 
     block: Block
     common: Block
@@ -59,7 +51,7 @@ class Resource:
         return blocks
 
     def all_values(self, section: str, key: str) -> list[str]:
-        """Return the different values of an option: of each connection (``net``), or of each volume (``disk``)."""
+        """Return the distinct values of an option in all connections (``net``) or in all volumes (``disk``)."""
         general = self._value(self.block, section, key) or self._value(self.common, section, key)
         within = {"net": self._connections, "disk": [*self._volumes, *self._connections]}.get(section, [])
         special = [value for block in within if (value := self._value(block, section, key))]
@@ -72,12 +64,12 @@ class Resource:
 
     @staticmethod
     def _value(parent: Block, section: str, key: str) -> str:
-        """Return the last setting of this key; a flag without a value is "yes"."""
+        """Return the last value of a key in a section; "yes" for a flag without a value."""
         found = ""
-        for setting in parent.one(section).settings:
-            name, value = _OLD_FLAGS.get(setting[0], setting)
-            if name == key:
-                found = value or "yes"
+        for name, value in parent.one(section).settings:
+            if name in (key, f"no-{key}"):
+                # DRBD 8.3 wrote no-disk-flushes for disk-flushes no.
+                found = "no" if name != key else value or "yes"
         return found
 
     @property
@@ -92,7 +84,7 @@ class Resource:
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:
-        """Return the sides of the resource with their volumes and addresses."""
+        """Return the nodes of the resource with their volumes and addresses."""
         return tuple(self._hosts())
 
     def _hosts(self) -> Iterator[Host]:
@@ -131,8 +123,9 @@ class Resource:
 
     @property
     def devices(self) -> set[str]:
-        """Return all names of the devices: by minor, and by resource."""
-        names = set(self._named_devices())
+        """Return all names of the replicated devices: by minor number and by resource."""
+        blocks = [self.block, *self.block.all("on"), *self._volumes]
+        names = {name for block in blocks for name in block.get("device").split()[:1] if name.startswith("/dev/")}
         for host in self.hosts:
             for number, (device, _, _) in host.volumes.items():
                 names |= {device, f"/dev/drbd/by-res/{self.name}/{number}"} - {""}
@@ -140,24 +133,20 @@ class Resource:
                     names.add(f"/dev/drbd/by-res/{self.name}")
         return names
 
-    def _named_devices(self) -> Iterator[str]:
-        blocks = [self.block, *self.block.all("on"), *self._volumes]
-        yield from (name for block in blocks for name in block.get("device").split()[:1] if name.startswith("/dev/"))
-
     @property
     def disks(self) -> set[str]:
-        """Return the disks of all sides."""
+        """Return the disks below DRBD on all nodes."""
         return {disk for host in self.hosts for _, disk, _ in host.volumes.values() if disk and disk != "none"}
 
     @property
     def metadata(self) -> set[str]:
-        """Return the external metadata devices of all sides."""
+        """Return the external metadata devices on all nodes."""
         found = {meta.partition("[")[0].strip() for host in self.hosts for _, _, meta in host.volumes.values()}
         return {device for device in found if device.startswith("/dev/")}
 
 
 def resources_of(files: Iterable[Block]) -> tuple[Resource, ...]:
-    """Return all resources of the files, each with the section ``common``."""
+    """Return all resources in the files, each with the merged sections ``common``."""
     blocks = list(files)
     common = Block("common")
     for top in blocks:
@@ -172,7 +161,7 @@ def _filled(own: tuple[str, str, str], other: tuple[str, str, str]) -> tuple[str
 
 
 def _device(text: str) -> str:
-    """Return a unique name of a device: the same one for ``/dev/drbd0 minor 0`` and ``minor 0``."""
+    """Return the path of a device: ``/dev/drbd0`` for both ``/dev/drbd0 minor 0`` and ``minor 0``."""
     words = text.split()
     if "minor" in words[:-1]:
         return f"/dev/drbd{words[words.index('minor') + 1]}"

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.cluster import is_address
 from strakes.failover.facts import Facts, Table, Thing, facts, yes
 from strakes.failover.known_options import advised_times, options_of
 from strakes.failover.pacemaker_resources import WATCHERS, Primitive
 from strakes.failover.rules_commands import enabled_units
 from strakes.failover.rules_fencing_devices import address_of, devices_for, is_bmc, is_outlet, pretends_because
-from strakes.failover.rules_heartbeat import hosts_of, is_address, links_of, nodes_of
 from strakes.failover.rules_possessions import units_of
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, hosts_of, links_of, nodes_of
 
 _UNSTABLE = re.compile(r"/dev/(sd[a-z]+|nvme\d+n\d+|hd[a-z]|dm-)\d*(p\d+)?")
 # Files that give network cards their addresses.
@@ -23,13 +23,14 @@ _CARD_FILE = re.compile(
     r"etc/(sysconfig/network(-scripts)?/ifcfg-.*|NetworkManager/system-connections/.*|netplan/.*|network/interfaces.*|"
     r"systemd/network/.*)"
 )
-# Parameters that list nodes.
+# Parameters that hold addresses.
 _WITH_ADDRESSES = ("ip", "ipaddr", "host_list", "source_host", "nfs_ip", "clientspec", "broadcast")
+# Parameters that list nodes.
 _NODE_LISTS = ("node_list", "wsrep_cluster_address", "cluster_host_map")
 _RESERVATIONS = ("fence_scsi", "fence_mpath")
-# Agents that fence every node without a list of hosts.
+# Fencing agents that need no list of hosts, because they can fence every node.
 _FOR_EVERY_NODE = ("fence_sbd", "external/sbd", "fence_scsi", "fence_mpath", "fence_watchdog")
-# Devices that need no monitor operation.
+# Fencing agents that need no monitor operation.
 _UNMONITORED = ("external/sbd", "fence_sbd", "fence_watchdog")
 _PASSWORDS = ("password", "passwd", "password_script", "passwd_script", "identity_file")
 ADDRESSES = ("IPaddr2", "IPaddr", "IPv6addr")
@@ -53,7 +54,7 @@ def services(setup: Setup) -> Iterator[Thing]:
 
 
 def fencing_devices(setup: Setup) -> Iterator[Thing]:
-    """Yield the fencing devices that are not kept stopped."""
+    """Yield the fencing devices that the configuration does not keep stopped."""
     cib = setup.pacemaker
     for one in cib.devices:
         targets = cib.fences(one)
@@ -87,7 +88,7 @@ def _helps(setup: Setup, device: Primitive) -> bool:
 
 
 def operations(setup: Setup) -> Iterator[Thing]:
-    """Yield each operation with its effective values, and each as the file has it."""
+    """Yield each operation twice: with its effective values, and with the values in the file."""
     for one in setup.pacemaker.primitives:
         for each in one.operations:
             effective = {
@@ -108,7 +109,7 @@ def operations(setup: Setup) -> Iterator[Thing]:
 
 
 def clones(setup: Setup) -> Iterator[Thing]:
-    """Yield the clones, including clones of one primitive in a group."""
+    """Yield the clones."""
     cib = setup.pacemaker
     hosts = {one.name: str(len(one.hosts)) for one in setup.drbd}
     bundles = {one.get("id") for one in cib.root.iter("bundle")}
@@ -117,7 +118,7 @@ def clones(setup: Setup) -> Iterator[Thing]:
         deduced: Table = {
             "agents": [one.agent for one in members],
             "is promotable": yes(cib.promotable(name)),
-            # A bundle has this number in its own element.
+            # For a bundle, the number of promoted copies is not a meta attribute.
             "promoted copies": "" if name in bundles else meta.get("promoted-max") or meta.get("master-max", "1"),
             "promoted copies on a node": meta.get("promoted-node-max") or meta.get("master-node-max", "1"),
             "is mounted on both nodes": yes(setup.mounts_on_both_nodes),
@@ -141,7 +142,7 @@ def groups(setup: Setup) -> Iterator[Thing]:
 
 
 def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts:
-    """Return the facts of a resource; ``more`` are the facts of its kind."""
+    """Return the facts of a resource, with further facts in ``more``."""
     cib = setup.pacemaker
     unit = one.standard in ("systemd", "service", "lsb")
     least = advised_times(f"least:{'a unit' if unit else 'Lustre' if one.is_lustre else one.agent}")
@@ -186,7 +187,7 @@ def _primitive(setup: Setup, one: Primitive, more: Table | None = None) -> Facts
 
 
 def _surroundings(setup: Setup, one: Primitive) -> Table:
-    """Return facts that follow from other resources and from the files of the node."""
+    """Return the facts of a resource that follow from other resources and from files of the nodes."""
     agents = {other.agent for other in setup.services}
     locked = one.values.get("vg_access_mode") in ("lvmlockd", "clvmd") and not agents & {"lvmlockd", "clvm"}
     shared = one.is_mount and one.values.get("fstype") == "gfs2" and one.clone and "controld" not in agents
@@ -211,7 +212,7 @@ def _surroundings(setup: Setup, one: Primitive) -> Table:
 
 
 def _own_addresses(setup: Setup) -> set[str]:
-    """Return the addresses and names that nodes of the cluster or its services have."""
+    """Return the names and addresses of the cluster's nodes, and the addresses of its services."""
     links = [text for node in nodes_of(setup) for text in links_of(node).values()]
     described = setup.cluster.nodes if setup.cluster else ()
     given = [address for node in described for address in node.addresses.values()]
@@ -220,7 +221,7 @@ def _own_addresses(setup: Setup) -> set[str]:
 
 
 def _address_problem(one: Primitive) -> str:
-    """Return why no host can have the address of a resource, or an empty text."""
+    """Return why an address or port in the parameters of a resource is invalid, or an empty text."""
     for name, value in one.values.items():
         words = [word.partition("@")[0] for word in re.split(r"[,\s]+", value)] if name in _WITH_ADDRESSES else []
         for word in words:

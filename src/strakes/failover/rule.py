@@ -1,24 +1,23 @@
-"""Reads the rules from the TOML files of this package and applies them to a setup.
+"""Reads the rules from the TOML files in ``rules`` and applies them to a setup.
 
-A rule of a TOML file has ``when`` (conditions on the things of a subject) or ``limits`` (relations between times).
-A rule with neither is a Python function with its name, in the module with the name of the file.
+A rule has ``when`` (conditions on all things of one subject, such as all clones) or ``limits`` (relations between
+times). A rule without these keys is the Python function with the rule's name in the module ``rules_FILE``.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
-from importlib.resources import files
 from typing import Any, Literal
 
 from strakes.failover import behaviour_facts, cluster_facts, resource_facts
 from strakes.failover import rules_constraints as constraints
 from strakes.failover import rules_lustre as lustre
 from strakes.failover import rules_nodes as nodes
+from strakes.failover.cib_values import read_table
 from strakes.failover.facts import Thing, holds
 from strakes.failover.setup import Setup, views_of_nodes
 from strakes.failover.times import broken, read_limit
@@ -30,8 +29,8 @@ _FILES = (
     *("membership", "cluster", "fencing", "times", "replication", "services", "constraints", "storage", "lustre"),
     *("nodes", "options", "behaviour", "state"),
 )
-# The subjects of rules: each value of ``about``, with the function that yields its things, and the parts of a setup
-# that it needs.
+# Value of ``about`` in a rule -> function that yields the things to check, and the parts of a setup that the function
+# needs.
 _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ...]]] = {
     "cluster": (cluster_facts.cluster, "pacemaker"),
     "node": (cluster_facts.nodes, "pacemaker"),
@@ -58,7 +57,7 @@ _SUBJECTS: Mapping[str, tuple[Callable[[Setup], Iterator[Thing]], *tuple[str, ..
     "trial": (behaviour_facts.trials, "pacemaker", "behaviour"),
     "state": (cluster_facts.states, "state"),
 }
-# Facts that are not settings in a file: identifying facts, and deduced facts, whose names contain a space.
+# Names of facts that are not settings in a file: of identifying facts, and of deduced facts, which contain a space.
 _DEDUCED = re.compile(r"id|agent|name|standard|.* .*")
 
 Find = Callable[[Setup], Iterable[str]]
@@ -68,9 +67,9 @@ Find = Callable[[Setup], Iterable[str]]
 class Rule:
     """One kind of mistake.
 
-    ``find`` yields one text for each place of the mistake. ``needs``: parts of a setup that it reads. ``source``: a
-    public page that supports ``reason``, or a report of the mistake. ``bad`` and ``good``: examples, each a change to a
-    good pair (``tests/failover/rule_example.py``).
+    ``find``: yields a text for each place of the mistake. ``needs``: parts that a setup must have. ``source``: a public
+    page that supports ``reason``, or a report of the mistake. ``bad`` and ``good``: examples, each a change to a good
+    cluster of two nodes (``tests/failover/rule_example.py``).
     """
 
     name: str
@@ -102,8 +101,8 @@ def all_rules() -> tuple[Rule, ...]:
     """Return all rules, in the order of their files."""
     found: list[Rule] = []
     for stem in _FILES:
-        read = tomllib.loads((files(__package__) / "rules" / f"{stem}.toml").read_text(encoding="utf-8"))
-        found += [_rule(stem, row, read["sources"]) for row in read["rule"]]
+        read = read_table(f"rules/{stem}")
+        found += [_rule(stem, row, read.get("sources", {})) for row in read["rule"]]
     return tuple(found)
 
 
@@ -137,7 +136,7 @@ def _cases_met(cases: Sequence[Mapping[str, str]], say: str, setup: Setup) -> It
 
 
 def _filled(say: str, thing: Thing) -> str:
-    """Fill in facts; omit a part in square brackets if a fact in it has no value."""
+    """Fill in the facts in braces. A part in square brackets is left out if one of its facts has no value."""
     for part in re.findall(r"\[([^\[\]]+)\]", say):
         known = all(thing.fact(name) for name in re.findall(r"\{([^{}]+)\}", part))
         say = say.replace(f"[{part}]", part if known else "")
@@ -145,14 +144,14 @@ def _filled(say: str, thing: Thing) -> str:
 
 
 def _described(conditions: Mapping[str, str], thing: Thing) -> str:
-    """Describe the settings that met the conditions: ``has lanplus=0``, or ``has no lanplus``."""
+    """Return a description of the settings that met the conditions: ``has lanplus=0``, or ``has no lanplus``."""
     names = [name for name in conditions if not _DEDUCED.fullmatch(name)]
     texts = [f"{name}={', '.join(thing.fact(name))}" if thing.fact(name) else f"no {name}" for name in names]
     return f"has {' and '.join(texts)}"
 
 
 def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
-    """Return one finding for each rule that found something, errors first, and the rules whose files are missing."""
+    """Return a finding for each rule that found a mistake, errors first, and the rules whose files are missing."""
     views = views_of_nodes(setup)
     found = (
         RuleFinding(one.name, one.severity, places, one.reason, one.remedy, one.source)
@@ -163,7 +162,7 @@ def findings(setup: Setup) -> tuple[tuple[RuleFinding, ...], tuple[str, ...]]:
 
 
 def _places(rule: Rule, setup: Setup, views: Mapping[str, Setup]) -> Iterator[str]:
-    """Yield each place once; a place in the files of single nodes begins with their names."""
+    """Yield each place of a mistake once. A place in the files of single nodes begins with the names of the nodes."""
     common = dict.fromkeys(rule.find(setup) if rule.needs <= setup.parts else ())
     yield from common
     own: dict[str, list[str]] = {}

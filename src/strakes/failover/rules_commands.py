@@ -1,4 +1,4 @@
-"""Automatic commands of a node: scripts at boot, units, cron, udev, the network, logrotate."""
+"""Commands that a node runs automatically: at boot and by systemd, cron, udev, logrotate and the network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import dropwhile
 
 from strakes.failover.setup import Setup
 
-# Files that hold commands, and the pattern of the commands in each.
+# Pattern of the names of files that hold commands, and pattern of the commands in these files.
 _FILES = tuple(
     (re.compile(file), re.compile(command))
     for file, command in (
@@ -27,7 +27,7 @@ _FILES = tuple(
 )
 _UNIT = re.compile(r"etc/systemd/system/([\w@.\\-]+\.service)(\.d/.*\.conf)?")
 _LINK = re.compile(r"\.(wants|requires)/")
-# Words that precede the program, with their own options and values, as in nice -n 19, timeout 60s, flock FILE.
+# Words before the name of the program, such as nice -n 19, timeout 60s and flock FILE.
 _BEFORE = re.compile(
     r"(\S*/)?(if|then|do|else|while|until|time|exec|sudo|nohup|!|\{|\(|nice|ionice|setsid|chrt|timeout|flock|stdbuf|env)|"
     r"\w+=.*|-.*|\d.*|/(run|var|tmp)/.*"
@@ -36,7 +36,7 @@ _BEFORE = re.compile(
 
 @dataclass(frozen=True)
 class Command:
-    """One command: its file, when it runs, and its words. The program is given without its directory."""
+    """One command: the file that holds it, and its words. The first word is the program without its directory."""
 
     file: str
     words: tuple[str, ...]
@@ -48,7 +48,7 @@ class Command:
 
 
 def enabled_units(setup: Setup) -> set[str]:
-    """Return the names of the units that start at boot, including the links of SysV init."""
+    """Return the names of the units that start at boot. Services started by links of SysV init count as units."""
     found = {name.rpartition("/")[2] for name in setup.units if _LINK.search(name)}
     # systemd follows the links of SysV init only for services without a unit.
     for name in setup.texts if not found else ():
@@ -64,7 +64,7 @@ def _starts_itself(name: str, text: str, kind: str) -> bool:
 
 
 def commands_run(setup: Setup) -> Iterator[Command]:
-    """Yield every automatic command of a node, and the commands in scripts for administrators."""
+    """Yield the commands that a node runs automatically, and the commands in the scripts of a plan."""
     enabled = enabled_units(setup)
     for file, text in setup.texts.items():
         unit = _UNIT.fullmatch(file)
@@ -78,7 +78,7 @@ def commands_run(setup: Setup) -> Iterator[Command]:
 
 
 def _of_line(file: str, line: str) -> Iterator[Command]:
-    """Yield the commands of one line of a shell."""
+    """Yield the commands in one line of a shell script."""
     words: list[str] = []
     for token in _tokens(line):
         if not set(token) <= set(";&|"):
@@ -93,7 +93,7 @@ def _of_line(file: str, line: str) -> Iterator[Command]:
         words = []
 
 
-@lru_cache(maxsize=4096)  # many rules ask about the same lines
+@lru_cache(maxsize=4096)  # many rules split the same lines
 def _tokens(line: str) -> tuple[str, ...]:
     """Return the words and command separators of a line; empty if a quotation mark is not closed."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|")

@@ -1,4 +1,4 @@
-"""Rules about constraints, and the facts of constraints and of the home of each service."""
+"""Rules about constraints, and the facts of constraints and of the preferred nodes of services."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INFINITY = float("inf")
 
 
 def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
-    """Find addresses that are not colocated with any service, in a cluster with services."""
+    """Find addresses that are colocated with no service, although the cluster has services."""
     cib = setup.pacemaker
     serving = [one for one in cib.services if one.agent not in (*ADDRESSES, *WATCHERS, "SysInfo", "remote")]
     tied = {name for tie in cib.colocations for name, _ in tie.resources if tie.score > 0}
@@ -28,7 +28,7 @@ def address_not_tied_to_a_service(setup: Setup) -> Iterator[str]:
             yield f"cib: {one.id} has no colocation"
 
 
-# Comparisons that are true on nodes that reach the network.
+# Comparisons (operation, value) of a network attribute that are true on nodes that reach the network.
 _REACHED = (("gt", "0"), ("gte", "0"), ("gte", "1"), ("eq", "1"), ("ne", "0"))
 _WATCHED = re.compile(r"pingd|ethmonitor-.*|lustred|lnet.*")
 
@@ -41,7 +41,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
     exclusive = [one.get("rsc") for one in elements if one.get("resource-discovery") == "exclusive"]
     for element in elements:
         members, rules = cib.ties.members(element.get("rsc", "")), list(element.iter("rule"))
-        # A ban of a node that does not exist has no effect.
+        # Only positive scores are checked: a ban of a node that does not exist has no effect.
         tests = [part for rule in rules if score(rule.get("score", "0")) > 0 for part in rule.iterfind("./expression")]
         named = [part.get("value", "") for part in tests if part.get("attribute") == "#uname"]
         bans = [rule for rule in element.iterfind("./rule") if score(rule.get("score", "0")) == -_INFINITY]
@@ -52,7 +52,7 @@ def locations(setup: Setup) -> Iterator[Thing]:
             "bans reached nodes": yes(any(map(_bans_reached, rules))),
             "bans all nodes at times": yes(any(map(_is_about_times, bans))),
         }
-        # A rule that has ended is no constraint.
+        # The constraints of the CIB leave out rules whose time is over.
         own = dict(element.attrib) if element.get("id") in present else {}
         yield Thing(f"cib: {element.get('id')}", facts(own, deduced))
 
@@ -69,7 +69,7 @@ def _is_about_times(rule: Xml.Element) -> bool:
 
 
 def orders(setup: Setup) -> Iterator[Thing]:
-    """Yield the orders, each pair of a set as one."""
+    """Yield the orders; a constraint on a set is split into pairs."""
     cib = setup.pacemaker
     pairs = [one for one in cib.constraints("rsc_colocation") if score(one.get("score", "INFINITY")) == _INFINITY]
     follows = {(one.get("rsc"), one.get("with-rsc")) for one in pairs}
@@ -93,7 +93,7 @@ def _unpromotable(cib: Cib, order: Order) -> Iterator[str]:
 
 
 def colocations(setup: Setup) -> Iterator[Thing]:
-    """Yield the colocations, each pair of a set as one."""
+    """Yield the colocations; a constraint on a set is split into pairs."""
     cib = setup.pacemaker
     # In a set, each member is colocated with the one before it.
     pairs = {one.get("id") for one in cib.constraints("rsc_colocation") if "rsc" in one}
@@ -111,14 +111,14 @@ def colocations(setup: Setup) -> Iterator[Thing]:
 
 
 def _unordered(cib: Cib, tie: Colocation, one: tuple[Primitive, ...], other: tuple[Primitive, ...]) -> bool:
-    """Return whether two services run together and neither waits for the other."""
+    """Return whether two services must run on one node and no order says which starts first."""
     single = one and other and not any(part.clone or part.standard == "stonith" for part in (*one, *other))
     pairs = [pair for a in one for b in other for pair in ((a, b), (b, a))]
     return bool(single) and tie.score == _INFINITY and not any(cib.ties.starts_after(*pair) for pair in pairs)
 
 
 def tickets(setup: Setup) -> Iterator[Thing]:
-    """Yield the tickets that services wait for, with facts from booth's file with the ticket."""
+    """Yield the tickets of ticket constraints, with facts from the file of booth that defines the ticket."""
     files = [text for name, text in setup.texts.items() if re.fullmatch(r"etc/booth/[\w.-]+\.conf", name)]
     known: dict[str, list[tuple[str, str]]] = {}
     for text in files:
@@ -144,7 +144,7 @@ def homes(setup: Setup) -> Iterator[Thing]:
             continue
         names = {name, *(one.id for one in members)}
         about = [one for one in cib.locations if names & set(one.resources) and one.certain]
-        # Another rule reports the constraints of crm_resource --move.
+        # Constraints of crm_resource --move are left out, because another rule reports them.
         scores = [one.score for one in about if not one.id.startswith("cli-")]
         stick = sum(score(one.meta.get("resource-stickiness", default)) for one in members)
         deduced = {"the stickiness": f"{stick:g}", "the preference": f"{max(scores, default=0.0):g}"}

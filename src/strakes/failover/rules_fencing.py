@@ -10,12 +10,13 @@ from strakes.failover.facts import shared
 from strakes.failover.rules_fencing_devices import address_of, delays_of, devices_for, is_bmc, is_outlet, plug_of
 from strakes.failover.setup import Setup
 
+# Smallest difference, in seconds, of two fencing delays that decides a fencing race.
 _LEAST_DELAY_S = 3.0
 _INFINITY = float("inf")
 
 
 def outlet_not_named(setup: Setup) -> Iterator[str]:
-    """Find outlets without a name, outlets of several nodes, and outlets with the name of another node."""
+    """Find nodes without a named outlet, outlets of several nodes, and outlets with the name of another node."""
     for device in setup.pacemaker.devices:
         plugs = {node: plug_of(device, node) for node in setup.pacemaker.fences(device)}
         lacking = [node for node, plug in plugs.items() if not plug]
@@ -43,10 +44,10 @@ def one_bmc_for_two_nodes(setup: Setup) -> Iterator[str]:
 
 
 def fencing_race(setup: Setup) -> Iterator[str]:
-    """Find two nodes that would power each other off at the same moment."""
+    """Find clusters whose two nodes would power each other off at the same moment."""
     delays = delays_of(setup)
     kinds = [device for node in delays for device in devices_for(setup.pacemaker, node)]
-    # Another rule checks reservations.
+    # Clusters with disk reservations are left out, because another rule checks these.
     if kinds and all(device.agent in ("fence_scsi", "fence_mpath") for device in kinds):
         return
     if len(delays) == 2 and abs(max(delays.values()) - min(delays.values())) < _LEAST_DELAY_S:
@@ -84,7 +85,7 @@ def fencing_level_with_unusable_device(setup: Setup) -> Iterator[str]:
 
 
 def _levels_of_nobody(setup: Setup) -> Iterator[str]:
-    """Find levels whose name, pattern or attribute matches no node, and invalid indexes."""
+    """Find fencing levels whose name, pattern or attribute matches no node, or whose index is invalid."""
     cib = setup.pacemaker
     names = (*setup.node_names, *cib.remote_nodes)
     for level in cib.levels if setup.node_names else ():
@@ -98,7 +99,7 @@ def _levels_of_nobody(setup: Setup) -> Iterator[str]:
 
 
 def outlets_switched_one_by_one(setup: Setup) -> Iterator[str]:
-    """Find levels that switch only some of the outlets of a node, or one of them twice."""
+    """Find fencing levels that switch only some of the outlets of a node, or switch one outlet twice."""
     cib = setup.pacemaker
     outlets = {device.id: device for device in filter(is_outlet, cib.devices)}
     for node in setup.node_names:

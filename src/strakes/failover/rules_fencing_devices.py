@@ -9,10 +9,9 @@ from strakes.failover.cib import Cib
 from strakes.failover.cib_values import is_true, seconds
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
-from strakes.failover.rules_heartbeat import nodes_of
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, nodes_of
 
-# Switched outlets: the parameter plug gives the node.
+# Agents of switched power outlets, which name the outlet of a node in the parameter plug.
 _OUTLETS = re.compile(
     r"fence_(apc|apc_snmp|eaton_snmp|raritan\w*|wti|lpar_pdu|epsr2|netio|pdu\w*)|external/(rackpdu|ippower9258|wti_\w+)"
 )
@@ -29,7 +28,7 @@ def is_outlet(device: Primitive) -> bool:
 
 
 def pretends_because(device: Primitive) -> str:
-    """Return why a device reports a node as off although it is on; empty for a device that really powers off."""
+    """Return why a device reports success without powering a node off; empty for a device that powers off."""
     if device.agent in options_of("agents that cut no power"):
         return f"is {device.agent}"
     for key, real in (("pcmk_off_action", ("off",)), ("pcmk_reboot_action", ("off", "reboot", "cycle", "poweroff"))):
@@ -39,7 +38,7 @@ def pretends_because(device: Primitive) -> str:
 
 
 def devices_for(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices that are configured to power off a node, including devices that only pretend to."""
+    """Return the devices that are configured to power off a node, including devices that cut no power."""
     return [device for device in cib.devices if node in cib.fences(device)]
 
 
@@ -49,14 +48,14 @@ def address_of(device: Primitive) -> str:
 
 
 def plug_of(device: Primitive, node: str) -> str:
-    """Return the outlet of a node: from the map of hosts, otherwise from the parameters of the device."""
+    """Return the name of a node's outlet: from the map of hosts, otherwise from the parameters of the device."""
     pairs = (pair.partition(":") for pair in re.split(r"[;\s]+", device.values.get("pcmk_host_map", "")))
     mapped = {name: plug for name, _, plug in pairs if plug}
     return mapped.get(node) or device.values.get("plug") or device.values.get("port", "")
 
 
 def watchdog_fences(setup: Setup) -> bool:
-    """Return whether watchdogs reset nodes without quorum (diskless sbd), and Pacemaker waits for that."""
+    """Return whether watchdogs reset nodes without quorum (diskless sbd) and Pacemaker relies on the reset."""
     cib = setup.pacemaker
     if cib.watchdog_s == 0 or cib.properties.get("have-watchdog", "").lower() == "false":
         return False
@@ -64,7 +63,7 @@ def watchdog_fences(setup: Setup) -> bool:
 
 
 def delays_of(setup: Setup) -> dict[str, float]:
-    """Return the wait before each node is powered off, in s; empty if quorum, chance or priorities decide."""
+    """Return node -> delay of its fencing in seconds; empty if quorum, random delays or priorities decide."""
     cib = setup.pacemaker
     ranked = any(primitive.meta.get("priority", "0") != "0" for primitive in cib.services)
     by_priority = ranked and seconds(cib.properties.get("priority-fencing-delay", ""))
@@ -78,14 +77,14 @@ def delays_of(setup: Setup) -> dict[str, float]:
 
 
 def tie_breakers(setup: Setup) -> Iterator[bool]:
-    """Yield for the quorum device and for a third node whether it exists and can give quorum to one side only."""
+    """Yield whether there is a quorum device, and whether there is a third node, that gives one side quorum."""
     if setup.corosync:
         yield bool(setup.corosync.one("quorum").all("device"))
     yield max(len(nodes_of(setup)), len(setup.pacemaker.nodes)) > 2
 
 
 def _first_level(cib: Cib, node: str) -> list[Primitive]:
-    """Return the devices of the first level with any, without fence_kdump, which cuts no power."""
+    """Return the devices of the first fencing level that cuts power; fence_kdump cuts no power."""
     devices = [device for device in devices_for(cib, node) if device.agent != "fence_kdump"]
     levels = [[device for device in devices if device.id in level] for level in cib.levels_of(node)]
     return next(filter(None, levels), []) if levels else devices

@@ -1,4 +1,4 @@
-"""Rules about Lustre and the description of a cluster, and the facts of targets."""
+"""Rules about Lustre and about differences from the description of a cluster, and the facts of Lustre targets."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from strakes.failover.facts import Thing, facts, shared, yes
 from strakes.failover.plan import plan_files
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of, is_bmc, is_outlet, plug_of
-from strakes.failover.rules_heartbeat import hosts_of, links_of, name_of, nodes_of
-from strakes.failover.setup import Setup, setup_of
+from strakes.failover.setup import Setup, hosts_of, links_of, name_of, nodes_of, setup_of
 
-# Parameters that a description determines, by agent: the one that identifies the service, then the others.
+# Kind of service -> parameters that a description determines; the first one identifies the service.
 _SERVICES = {"address": ("ip", "cidr_netmask"), "exportfs": ("directory", "clientspec"), "ZFS": ("pool",)}
 
 
 def made_targets(setup: Setup) -> Iterator[list[str]]:
-    """Yield the words of each mkfs.lustre and tunefs.lustre command."""
+    """Yield the words of each mkfs.lustre and tunefs.lustre command in the script of a plan."""
     for line in re.sub(r"\\\n", " ", setup.lustre).splitlines():
         if line.strip().startswith(("mkfs.lustre", "tunefs.lustre")):
             yield shlex.split(line.strip())
 
 
 def option_values(words: list[str], option: str) -> list[str]:
-    """Return the values of an option; colons separate the nodes."""
+    """Return the parts, separated by colons, of the values of an option: one part for each node."""
     given = [word.partition("=")[2] for word in words if word.startswith(f"--{option}=")]
     return [part for value in given for part in value.split(":") if part]
 
 
 def nids(words: list[str], *options: str) -> set[str]:
-    """Return the NIDs in options; commas separate the NIDs of one node."""
+    """Return all NIDs in the values of options. Commas separate the NIDs of one node."""
     return {nid for option in options for node in option_values(words, option) for nid in node.split(",")}
 
 
@@ -46,7 +45,7 @@ def _file_systems(setup: Setup) -> set[str]:
 
 
 def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
-    """Find clients that mount from only one server, from servers other than the MGS's, or another file system."""
+    """Find mount commands that name only one server, servers without the MGS, or another file system."""
     servers, names = _mgs_servers(setup), _file_systems(setup)
     for line in setup.bare("lustre/mount-clients.sh").splitlines():
         match = re.search(r"^\s*mount\s.*?(\S+@\S+):/([^\s/]+)\S*\s+(\S+)", line)
@@ -61,7 +60,7 @@ def client_knows_one_mgs(setup: Setup) -> Iterator[str]:
 
 
 def index_given_twice(setup: Setup) -> Iterator[str]:
-    """Find targets without an index or with the index of another target, several MGS, and several file systems."""
+    """Find targets without their own index, several MGS, and several names of file systems."""
     rows = []
     for words in made_targets(setup):
         given = option_values(words, "index")
@@ -78,14 +77,14 @@ def index_given_twice(setup: Setup) -> Iterator[str]:
 
 
 def differs_from_the_description(setup: Setup) -> Iterator[str]:
-    """Find differences between the files and a plan of the description."""
+    """Find differences between the files and a new plan of the description."""
     cluster = setup.described
     files = {file.path: file.text for file in plan_files(cluster)}
     planned, given = (_by_subject(one) for one in (setup_of("", Path(), files, cluster), setup))
     kinds = {kind for kind, _ in given}
     for (kind, subject), values in planned.items():
         there = given.get((kind, subject), set())
-        # A plan may have several replication paths; each path in the files has to be one of them.
+        # The files may use only some of the replication paths of a plan.
         differs = bool(there - values) if kind == "copy" else there != values
         if kind in kinds and differs and (there or kind not in ("link", "exportfs")):
             texts = [", ".join(sorted(each)) or "missing" for each in (there, values)]
@@ -103,7 +102,7 @@ def _by_subject(setup: Setup) -> dict[tuple[str, str], set[str]]:
 
 
 def _roles_of_nodes(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield what the files say about nodes and copies as kind, subject and value."""
+    """Yield (kind, subject, value) for the settings about nodes, fencing and DRBD."""
     known = hosts_of(setup)
     if setup.corosync:
         yield "cluster", "cluster_name", setup.corosync.one("totem").get("cluster_name")
@@ -124,7 +123,7 @@ def _roles_of_nodes(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield what the files say about targets and services as kind, subject and value."""
+    """Yield (kind, subject, value) for the settings about Lustre targets and services."""
     for words in made_targets(setup):
         yield "role", words[-1], "+".join(word[2:] for word in words if word in ("--mgs", "--mdt", "--ost"))
         for option in ("fsname", "index", "servicenode", "mgsnode", "backfstype"):
@@ -132,7 +131,7 @@ def _roles_of_services(setup: Setup) -> Iterator[tuple[str, str, str]]:
     for one in setup.services:
         kind = "mount" if one.is_mount else "address" if one.agent in ADDRESSES else one.agent
         if one.is_mount:
-            # Any number of a replicated device is correct.
+            # A replicated device is compared by the name of its resource, because its minor number may differ.
             copies = [copy.name for copy in setup.drbd if one.device in copy.devices]
             yield kind, one.mount_point, " ".join([*(copies or [one.device]), one.values.get("fstype") or "lustre"])
         elif kind in _SERVICES:

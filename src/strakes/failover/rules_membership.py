@@ -8,19 +8,19 @@ from collections import Counter
 from collections.abc import Iterator
 
 from strakes.failover.blocks import Block
+from strakes.failover.cluster import is_address, read_address
 from strakes.failover.facts import shared
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_fencing_devices import address_of
-from strakes.failover.rules_heartbeat import LINKS, hosts_of, is_address, links_of, name_of, nodes_of, read_address
-from strakes.failover.setup import Setup
+from strakes.failover.setup import LINKS, Setup, hosts_of, links_of, name_of, nodes_of
 
 _PORTS_OF_OTHERS = ("22", "80", "111", "443", "623", "2049", "2224", "3121", "5404", "5405", "5406", "21064")
 
 
 def _networks(setup: Setup, number: int) -> dict[str, str]:
-    """Return node -> network of link ``number``: the described one, or one with the usual prefix length.
+    """Return node -> network of a link: the described network, otherwise the /24 (IPv6: /64) of the address.
 
-    Nodes whose address is neither given nor listed in /etc/hosts are left out.
+    Nodes whose address is a host name that /etc/hosts does not list are left out.
     """
     described = [ipaddress.ip_network(one.subnet) for one in (setup.cluster.networks if setup.cluster else ())]
     known, found = hosts_of(setup), {}
@@ -49,7 +49,7 @@ def links_and_networks_do_not_match(setup: Setup) -> Iterator[str]:
 
 
 def hosts_file_wrong(setup: Setup) -> Iterator[str]:
-    """Find loopback addresses, addresses of two nodes, and addresses that differ from a link's in the same /24."""
+    """Find node names with a loopback address, the address of another node, or an address unlike corosync.conf."""
     links = {name_of(node): set(links_of(node).values()) for node in nodes_of(setup)}
     rows = [(address, name.partition(".")[0]) for name, address in hosts_of(setup).items()]
     rows = [(address, name) for address, name in rows if name in setup.node_names and name != "localhost"]
@@ -63,7 +63,7 @@ def hosts_file_wrong(setup: Setup) -> Iterator[str]:
 
 
 def _wrong_ids(setup: Setup) -> Iterator[str]:
-    """Find ids of nodes that are missing, reserved or given twice."""
+    """Find nodes whose id is missing, reserved or given twice."""
     ids = [node.get("nodeid") for node in nodes_of(setup)]
     # Corosync 2 derives the ids from IPv4 addresses.
     if "" in ids and setup.membership.one("totem").get("transport", "knet") == "knet":
@@ -75,7 +75,7 @@ def _wrong_ids(setup: Setup) -> Iterator[str]:
 
 
 def nodes_differ_from_corosync(setup: Setup) -> Iterator[str]:
-    """Find ids that are missing or repeated, and nodes of Pacemaker with another name or id than in corosync.conf."""
+    """Find nodes without their own id, and nodes whose name or id differs between Pacemaker and corosync.conf."""
     ids = {name_of(node): node.get("nodeid") for node in nodes_of(setup)}
     yield from _wrong_ids(setup)
     if "" in ids or not ids or not setup.cib:
@@ -122,7 +122,7 @@ def _wrong_net(setup: Setup, device: Block, own: set[str]) -> Iterator[str]:
 
 
 def _useless_heuristics(setup: Setup, heuristics: Block, own: set[str]) -> Iterator[str]:
-    """Find heuristics of the quorum device that give both sides the same result."""
+    """Find heuristics of the quorum device that have the same result on both sides."""
     own = own | {one.values.get("ip", "") for one in setup.services} | {"localhost", "::1"}
     programs = [(key, command) for key, command in heuristics.settings if key.startswith("exec_")]
     if heuristics.get("mode") in ("on", "sync") and not programs:
@@ -134,7 +134,7 @@ def _useless_heuristics(setup: Setup, heuristics: Block, own: set[str]) -> Itera
 
 
 def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
-    """Yield each address with its owner and the setting that gives it."""
+    """Yield (address, owner, setting in words) for each address in the files."""
     for node in nodes_of(setup):
         name = name_of(node) or f"node {node.get('nodeid')}"
         yield from ((address, name, f"ring{number}_addr of {name}") for number, address in links_of(node).items())
@@ -156,7 +156,7 @@ def _owners(setup: Setup) -> Iterator[tuple[str, str, str]]:
 
 
 def one_address_for_two_things(setup: Setup) -> Iterator[str]:
-    """Find addresses that two different things have."""
+    """Find addresses of two different nodes, devices or services."""
     known: dict[str, tuple[str, str]] = {}
     real = hosts_of(setup)
     hosts = {*setup.node_names, *(host.name for one in setup.drbd for host in one.hosts)}
@@ -165,7 +165,7 @@ def one_address_for_two_things(setup: Setup) -> Iterator[str]:
         if is_address(address):
             first, other = known.setdefault(address, (thing, name))
             pair = {thing, first}
-            # A fencing device may be the quorum host, and a node without a name any host.
+            # A fencing device may be the quorum host. A node without a name may be any of the known hosts.
             unnamed = any(one.startswith("node ") for one in pair) and pair & hosts
             if first != thing and pair != {"power", "quorum host"} and not unnamed:
                 yield f"{address} is {other}, and {name}"

@@ -14,7 +14,7 @@ from strakes.failover.setup import Setup
 
 
 def _rejects_all(text: str) -> bool:
-    """Return whether a filter of LVM rejects every disk except DRBD devices; the first matching pattern decides."""
+    """Return whether an LVM filter rejects all disks except DRBD devices. In a filter, the first match decides."""
     for rows in re.findall(r"\b(?:global_)?filter\s*=\s*\[((?:[\s,]*\"[^\"]*\")*)", text):
         before, rejects, _ = re.sub(r"\"r([|/])\.\*\1\"", "\0", rows).partition("\0")
         if rejects and all("drbd" in pattern for _, pattern in re.findall(r"\"a(.)(.*?)\1\"", before)):
@@ -23,7 +23,7 @@ def _rejects_all(text: str) -> bool:
 
 
 def volume_groups(setup: Setup) -> Iterator[Thing]:
-    """Yield the volume groups of the cluster, with the settings of lvm.conf about them."""
+    """Yield the volume groups of the cluster, with the settings of lvm.conf that concern the group."""
     text = setup.bare("etc/lvm/lvm.conf")
     modes = {volume_named(disk)[0]: "below DRBD" for one in setup.drbd for disk in one.disks}
     for one in setup.services:
@@ -40,7 +40,7 @@ def volume_groups(setup: Setup) -> Iterator[Thing]:
 
 
 def multipath_disk_missing(setup: Setup) -> Iterator[str]:
-    """Find disks of the cluster that multipath.conf hides or renames, and disks with two names."""
+    """Find disks of the cluster that multipath.conf hides, renames or names twice."""
     text = setup.bare("etc/multipath.conf", "#!")
     used = {one.device: one.id for one in setup.services if re.fullmatch(r"/dev/mapper/[\w.]+", one.device)}
     sections = " ".join(re.findall(r"multipath\s*\{([^}]*)\}", text))
@@ -61,7 +61,7 @@ _Row = tuple[str, str, str]  # a section, a name and a value
 
 @dataclass(frozen=True)
 class Given:
-    """One setting: the file, the table that lists such settings, its name and value."""
+    """One setting of a node. ``table``: kind of the file and section, which selects the known options."""
 
     file: str
     table: str
@@ -124,7 +124,7 @@ _CLUSTER_UNIT = re.compile(r"systemd/system/(pacemaker|corosync|corosync-qdevice
 
 
 def settings_of_nodes(setup: Setup) -> Iterator[Given]:
-    """Yield every known setting in the files of the node."""
+    """Yield the settings in all files of a node whose format is known."""
     for file, text in setup.texts.items():
         name = file.removeprefix("etc/")
         for pattern, table, reader in _FILES:
@@ -143,7 +143,7 @@ def settings_of_nodes(setup: Setup) -> Iterator[Given]:
 
 
 def _commands(setup: Setup) -> Iterator[Given]:
-    """Yield the settings made by commands: for ZFS pools and datasets, Lustre and the kernel."""
+    """Yield the settings that automatic commands make: of ZFS pools and datasets, Lustre and the kernel."""
     for command in commands_run(setup):
         where, words = command.file.rpartition("/")[2], command.words
         pairs = [(before, word.partition("=")) for before, word in pairwise(words) if "=" in word]
@@ -163,7 +163,7 @@ def _commands(setup: Setup) -> Iterator[Given]:
 
 
 def _mounts(setup: Setup) -> Iterator[Given]:
-    """Yield the options of Lustre targets and of ZFS pools in the CIB."""
+    """Yield the mount options of Lustre targets and the import options of ZFS pools in the CIB."""
     for one in setup.services:
         options = re.split(r"[,\s]+", one.values.get("options", "")) if one.is_lustre else []
         imports = [word for word in one.values.get("importargs", "").split() if "=" in word and one.agent == "ZFS"]

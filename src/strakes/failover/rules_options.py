@@ -1,4 +1,4 @@
-"""Rules about names that programs do not know, and values that they do not accept."""
+"""Rules about option names that programs do not know, and about values that programs do not accept."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _Pairs = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True)
 class _Settings:
-    """The settings of one place, and its known options.
+    """The settings in one place, and the options that are known there.
 
-    ``asks``: resource whose installed agent may have further parameters. ``complete``: all valid names are known.
+    ``asks``: resource whose installed agent is asked about unknown names. ``complete``: ``known`` has all valid names.
     """
 
     where: str
@@ -106,11 +106,11 @@ def _all_settings(setup: Setup) -> Iterator[_Settings]:
 
 
 def agent_unknown(setup: Setup) -> Iterator[str]:
-    """Find agents with a slightly misspelt name of an existing agent."""
+    """Find unknown agents whose name is almost that of an existing agent."""
     for one in setup.pacemaker.primitives:
         fencing = one.standard == "stonith"
         known, name = (fencing_agents(), one.agent) if fencing else (resource_agents(), f"{one.provider}:{one.agent}")
-        # The site may have written an agent, or it may be in an unknown package.
+        # Other unknown agents may have been written by the site or come from another package.
         if (fencing or one.standard == "ocf") and one.agent and name not in (*known, *newer_names()):
             other = slip(name, known)
             if other and not installed_options(one):
@@ -118,7 +118,7 @@ def agent_unknown(setup: Setup) -> Iterator[str]:
 
 
 def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
-    """Yield each unknown name with the known one that it resembles, or with an empty text."""
+    """Yield (settings, name, known name) for each unknown name; the known name that it resembles may be empty."""
     for settings in _all_settings(setup):
         resembling = meant if settings.complete or settings.asks else slip
         names = dict.fromkeys(name for name, _ in settings.pairs if settings.known and name not in settings.known)
@@ -127,7 +127,7 @@ def _unknown(setup: Setup) -> Iterator[tuple[_Settings, str, str]]:
 
 
 def option_misspelt(setup: Setup) -> Iterator[str]:
-    """Find names that resemble a known one."""
+    """Find unknown names that resemble a known name."""
     for settings, name, other in _unknown(setup):
         if other:
             yield f"{settings.where} has {name}, which may mean {other}"
@@ -137,14 +137,14 @@ def option_misspelt(setup: Setup) -> Iterator[str]:
 
 
 def option_unknown(setup: Setup) -> Iterator[str]:
-    """Find names that no program knows and that resemble none."""
+    """Find unknown names that resemble no known name."""
     for settings, name, other in _unknown(setup):
         if not other and settings.complete:
             yield f"{settings.where} has {name}"
 
 
 def value_not_accepted(setup: Setup) -> Iterator[str]:
-    """Find values that the option does not accept."""
+    """Find values that are invalid for their option."""
     for settings in _all_settings(setup):
         for name, value in settings.pairs:
             wanted = settings.known[name].complaint(value) if name in settings.known else ""
@@ -163,11 +163,12 @@ def parameter_missing(setup: Setup) -> Iterator[str]:
                 yield f"cib: {one.id} has an empty {name}"
 
 
+# Older name of a fencing parameter -> current name.
 _OLDER = {"login": "username", "ipaddr": "ip", "passwd": "password", "passwd_script": "password_script", "port": "plug"}
 
 
 def setting_given_twice(setup: Setup) -> Iterator[str]:
-    """Find names that one place has twice with different values, also if one is an older name."""
+    """Find settings that are given twice with different values, also under an older and a newer name."""
     places = [*_blocks(setup, "instance_attributes", "meta_attributes", "cluster_property_set", "utilization")]
     for one in setup.devices:
         renamed = [(_OLDER.get(name, name), value) for name, value in one.values.items()]

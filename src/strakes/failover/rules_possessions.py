@@ -1,14 +1,12 @@
-"""Disks, directories, pools, addresses and units that belong to the cluster, so that nothing else may use them."""
+"""Disks, directories, pools, addresses and units of the cluster's resources, which nothing else may use."""
 
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 
+from strakes.failover.cib_values import read_table
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.setup import Setup
@@ -18,16 +16,9 @@ _CHANGES = re.compile(
 )
 
 
-@cache
-def _commands() -> Mapping[str, Sequence[str]]:
-    """Return kind of thing -> patterns of the commands that take one from the cluster."""
-    table = resources.files("strakes.failover") / "options" / "commands.toml"
-    return tomllib.loads(table.read_text(encoding="utf-8"))
-
-
 def volume_named(device: str) -> tuple[str, str]:
     """Return the volume group and the volume of a device; empty texts if it is not a volume."""
-    # A hyphen within a name is doubled in /dev/mapper.
+    # In /dev/mapper, a hyphen within a name is written twice.
     mapped = re.fullmatch(r"/dev/mapper/((?:[^-/]|--)+)-((?:[^-/]|--)+)", device)
     plain = re.fullmatch(r"/dev/(?!disk/|mapper/|drbd|md/|zvol/)([^/]+)/([^/]+)", device)
     found = mapped or plain
@@ -41,7 +32,7 @@ def one_name(device: str) -> str:
 
 
 def units_of(one: Primitive) -> tuple[str, ...]:
-    """Return the systemd units that do the same as a resource."""
+    """Return the systemd units that start the same program as a resource."""
     if one.standard in ("systemd", "service"):
         return (f"{one.agent.removesuffix('.service')}.service",)
     units = options_of(f"units of {one.agent}")
@@ -50,7 +41,7 @@ def units_of(one: Primitive) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Possessions:
-    """Names of the cluster's resources: disks, also below DRBD, mount points, pools, volume groups and others."""
+    """Things of the cluster: disks (also below DRBD), mount points, addresses, pools, volume groups and units."""
 
     disks: frozenset[str]
     places: frozenset[str]
@@ -62,7 +53,7 @@ class Possessions:
     exports: bool
 
     def takes(self, source: str, place: str) -> bool:
-        """Return whether a mount of ``source`` on ``place`` uses a disk, pool or directory of the cluster."""
+        """Return whether mounting ``source`` on ``place`` uses a disk, pool or directory of the cluster."""
         if source and (one_name(source) in self.disks or source.split("/", maxsplit=1)[0] in self.pools):
             return True
         below = [f"{path.rstrip('/')}/" for path in (place, source) if path.startswith("/") and path != "/"]
@@ -71,7 +62,7 @@ class Possessions:
         )
 
     def is_touched_by(self, words: Sequence[str]) -> bool:
-        """Return whether a command takes or changes something of the cluster."""
+        """Return whether a command uses or changes something that belongs to the cluster."""
         text, given = " ".join(words), words[1:]
         named = {part for word in given for part in (word, word.partition("=")[2], word.partition("/")[0]) if part}
         groups = {re.sub(r"^/dev/", "", word).partition("/")[0] for word in given}
@@ -86,12 +77,13 @@ class Possessions:
             "address": bool(self.addresses & named),
             "cluster": bool(_CHANGES.fullmatch(text)),
         }
-        kinds = [kind for kind, patterns in _commands().items() if any(re.fullmatch(one, text) for one in patterns)]
+        tables = read_table("options/commands").items()
+        kinds = [kind for kind, patterns in tables if any(re.fullmatch(one, text) for one in patterns)]
         return any(touched.get(kind, True) for kind in kinds)
 
 
 def possessions_of(setup: Setup) -> Possessions:
-    """Collect what belongs to the cluster from all files that name it."""
+    """Return what belongs to the cluster, collected from all files."""
     services = setup.services
     disks = {one.device for one in services if one.uses_disk}
     disks |= {part for one in setup.drbd for host in one.hosts for row in host.volumes.values() for part in row[:2]}

@@ -14,7 +14,7 @@ from strakes.failover.setup import Setup
 
 
 def devices_collide(setup: Setup) -> Iterator[str]:
-    """Find devices, disks, metadata and addresses that several volumes use."""
+    """Find devices, disks, metadata devices and addresses that several volumes use."""
     hosts = [(resource, host) for resource in setup.drbd for host in resource.hosts]
     rows = [((host.name, what, value), name) for one, host in hosts for what, value, name in _uses(one, host) if value]
     for (host_name, what, value), first, name in shared(rows):
@@ -22,7 +22,7 @@ def devices_collide(setup: Setup) -> Iterator[str]:
 
 
 def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
-    """Yield the exclusive settings of one side of a resource: kind, value and name of the volume."""
+    """Yield (kind, value, volume) for the settings of one node of a resource that must be unique."""
     yield from (("address", address, resource.name) for address in host.addresses)
     for number, (device, disk, metadata) in host.volumes.items():
         name = f"{resource.name} volume {number}"
@@ -32,14 +32,14 @@ def _uses(resource: Resource, host: Host) -> Iterator[tuple[str, str, str]]:
 
 
 def _on_drbd(setup: Setup) -> Iterator[tuple[Primitive, str]]:
-    """Yield each user of a replicated device with the clone of the device."""
+    """Yield each resource that uses a replicated device, and the clone that promotes the device, or an empty text."""
     for one in setup.services:
         if one.uses_disk and one.device.startswith("/dev/drbd"):
             yield one, clone_of(setup, one.device)
 
 
 def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
-    """Find mounts of a DRBD device that nothing promotes or that has a different name on a node."""
+    """Find mounts of a DRBD device that is never promoted, or that has different names on the nodes."""
     automatic = [one for one in setup.drbd if one.dialect9 and one.option("options", "auto-promote") != "no"]
     for mount, clone in _on_drbd(setup):
         if not clone and not any(mount.device in one.devices for one in automatic):
@@ -51,7 +51,7 @@ def drbd_device_not_managed(setup: Setup) -> Iterator[str]:
 
 
 def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
-    """Find mounts of a disk below DRBD, and disks that are DRBD devices themselves."""
+    """Find mounts of a disk below DRBD, and DRBD devices used as disks below DRBD."""
     disks = {disk: resource.name for resource in setup.drbd for disk in resource.disks | resource.metadata}
     for one in setup.services:
         if one.uses_disk and one.device in disks:
@@ -63,7 +63,7 @@ def disk_below_drbd_used(setup: Setup) -> Iterator[str]:
 
 
 def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
-    """Find mounts that are not colocated with the promoted copy or do not wait for the promotion."""
+    """Find mounts that are not colocated with the promoted copy, or that do not wait for the promotion."""
     for mount, clone in _on_drbd(setup):
         if clone and not setup.pacemaker.ties.tied(mount, clone):
             yield f"cib: {mount.group or mount.id} is not tied to the promoted {clone}"
@@ -72,7 +72,7 @@ def mount_not_tied_to_the_primary(setup: Setup) -> Iterator[str]:
 
 
 def nothing_tied_to_the_promoted_copy(setup: Setup) -> Iterator[str]:
-    """Find promotable clones of DRBD with which nothing is colocated, and addresses colocated with any copy."""
+    """Find DRBD clones whose promoted copy nothing follows, and addresses that follow any copy of a clone."""
     cib = setup.pacemaker
     users = [one for one in cib.services if not one.is_drbd and one.agent not in ADDRESSES]
     near = {name for tie in cib.colocations for name, role in tie.resources if role == "Promoted"}

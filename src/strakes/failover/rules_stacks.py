@@ -13,7 +13,7 @@ _LOCKED = ("gfs2", "ocfs2")
 
 
 def provided_by(one: Primitive) -> tuple[str, ...]:
-    """Return the path prefixes or the device that a resource provides for others."""
+    """Return the beginnings of the paths that a resource provides: of a pool, volume, array or mount."""
     values = one.values
     pool = values.get("pool", "") if "zfs" in one.agent.lower() or one.agent == "zpool" else ""
     if pool:
@@ -28,13 +28,13 @@ def provided_by(one: Primitive) -> tuple[str, ...]:
 
 
 def _named(one: Primitive) -> Iterator[str]:
-    """Yield the paths in the parameters of a resource, with volumes in one form."""
+    """Yield the values of the parameters as paths; all names of a volume become /dev/GROUP/VOLUME."""
     for value in one.values.values():
         yield f"{one_name(value.rstrip('/'))}/"
 
 
 def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield each service with each mount, volume, pool or array that it uses."""
+    """Yield each pair of a service and a mount, volume, pool or array that the service uses."""
     provided = [(one, given) for one in cib.services if (given := provided_by(one))]
     for user in cib.services:
         for base, beginnings in provided:
@@ -44,7 +44,7 @@ def users(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
 
 
 def needs_of(cib: Cib) -> Iterator[tuple[Primitive, Primitive]]:
-    """Yield each service with each resource that it needs on its node: storage, lock manager, server or target."""
+    """Yield each pair of a service and a resource that the service needs on its node, such as storage or a server."""
     yield from users(cib)
     by_agent: dict[str, list[Primitive]] = {}
     for one in cib.services:
@@ -68,7 +68,7 @@ def clone_of(setup: Setup, device: str) -> str:
 
 
 def needed_with_role(setup: Setup) -> Iterator[tuple[Primitive, Primitive, str]]:
-    """Yield each service with each resource that it needs on its node, and the role which that resource must have."""
+    """Yield (service, needed resource, role that the needed resource must have, or an empty text)."""
     cib = setup.pacemaker
     yield from ((user, base, "") for user, base in needs_of(cib))
     for user in cib.services if setup.drbd else ():

@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
+from strakes.failover.cluster import is_address
 from strakes.failover.facts import shared
 from strakes.failover.known_options import options_of
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.resource_facts import ADDRESSES
 from strakes.failover.rules_commands import commands_run, enabled_units
-from strakes.failover.rules_heartbeat import is_address
 from strakes.failover.rules_possessions import Possessions, possessions_of
 from strakes.failover.rules_stacks import needs_of, provided_by, users
 from strakes.failover.setup import Setup
 
 _UNITS = ("systemd", "service", "lsb", "upstart")
-# Parameters with an address that another resource brings up.
+# Parameters with an address that another resource must bring up.
 _HELD = ("master_ip", "replication_ip", "public_ip", "listen_ip", "bind_ip", "nfs_ip", "source_host", "ipaddress")
+# Parameters with a directory of data.
 _DATA = ("datadir", "pgdata", "named_rootdir", "catalina_base", "nfs_shared_infodir")
 
 
@@ -36,7 +37,7 @@ def started_before_what_it_uses(setup: Setup) -> Iterator[str]:
 
 
 def used_disk_is_not_provided(setup: Setup) -> Iterator[str]:
-    """Find disks that no resource provides: in groups that provide an unused one, or of a kind that others provide."""
+    """Find disks that no resource provides, although similar disks are provided or a provided disk is unused."""
     cib, pairs = setup.pacemaker, list(users(setup.pacemaker))
     used, based = {base.id for _, base in pairs}, {user.id for user, _ in pairs}
     for members in cib.groups.values():
@@ -88,7 +89,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
     """Find exported directories and data directories that are outside the mounts of the cluster."""
     cib = setup.pacemaker
     beginnings = tuple(given for one in cib.services if one.is_mount for given in provided_by(one))
-    # A pool may be mounted anywhere.
+    # The mount points of ZFS pools are unknown.
     pools = any("zfs" in one.agent.lower() for one in cib.services)
     for one in cib.services if beginnings and not pools else ():
         grouped = one.group and any(mate.is_mount for mate in cib.groups[one.group])
@@ -101,7 +102,7 @@ def path_outside_its_mount(setup: Setup) -> Iterator[str]:
 
 
 def export_wrong(setup: Setup) -> Iterator[str]:
-    """Find exports with another export's fsid, unknown options or repeated clients, and exported state."""
+    """Find exports with the fsid or the client of another export or unknown options, and exported NFS state."""
     exports = [one for one in setup.services if one.agent == "exportfs"]
     place = {one.id: one.values.get("directory", "").rstrip("/") for one in exports}
     numbers = [(number, place[one.id]) for one in exports if (number := one.values.get("fsid", ""))]
@@ -120,7 +121,7 @@ def export_wrong(setup: Setup) -> Iterator[str]:
 
 
 def _held(one: Primitive) -> Iterator[tuple[str, str]]:
-    """Yield the addresses that a resource needs, each with its parameter."""
+    """Yield (parameter, address) for the addresses that a resource needs."""
     names = (*_HELD, "ip") if one.agent == "portblock" else _HELD
     yield from ((name, word) for name in names for word in re.split(r"[,\s]+", one.values.get(name, "")))
     for word in one.values.get("portals", "").split():
@@ -140,7 +141,7 @@ def address_that_no_resource_has(setup: Setup) -> Iterator[str]:
 
 
 def port_stays_blocked(setup: Setup) -> Iterator[str]:
-    """Find ports that are blocked and never opened, or opened before the service listens."""
+    """Find blocked ports that are never opened, opened before the service starts, or not the service's ports."""
     ports = [one for one in setup.services if one.agent == "portblock"]
     places = {one.id: tuple(one.values.get(key, "") for key in ("ip", "portno", "protocol")) for one in ports}
     opened = {places[one.id] for one in ports if one.values.get("action") == "unblock"}
@@ -159,7 +160,7 @@ def port_stays_blocked(setup: Setup) -> Iterator[str]:
 
 
 def lun_without_target(setup: Setup) -> Iterator[str]:
-    """Find logical units of a target that no resource makes, and two units with the same number."""
+    """Find logical units whose target does not exist or differs, and units with the same number."""
     targets = {one.values.get("iqn", ""): one for one in setup.services if one.agent == "iSCSITarget"}
     units = [(one, one.values.get("target_iqn", "")) for one in setup.services if one.agent == "iSCSILogicalUnit"]
     numbers = [(f"{one.values['lun']} of {iqn}", one.id) for one, iqn in units if one.values.get("lun")]
@@ -187,7 +188,7 @@ def mounted_beside_pacemaker(setup: Setup) -> Iterator[str]:
 
 
 def _mounts_at_boot(line: list[str], owned: Possessions) -> bool:
-    """Return whether a line of fstab mounts a target of Lustre, or something of the cluster."""
+    """Return whether a line of fstab mounts a Lustre target, or a disk or directory of the cluster, at boot."""
     source, place, kind, options = (*line, "", "")[:4]
     if "noauto" in options.split(",") and "x-systemd.automount" not in options:
         return False
@@ -223,7 +224,7 @@ def pool_used_outside_the_cluster(setup: Setup) -> Iterator[str]:
 
 
 def command_against_the_cluster(setup: Setup) -> Iterator[str]:
-    """Find automatic commands of a node that change resources of the cluster."""
+    """Find commands that a node runs automatically and that change resources of the cluster."""
     owned = possessions_of(setup)
     for command in commands_run(setup):
         if not command.file.startswith("lustre/") and owned.is_touched_by(command.words):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.resources import files as package_files
 from pathlib import Path
 
 from strakes.base.errors import BadInputError, EnvironmentLacksError
@@ -16,7 +14,8 @@ from strakes.base.files import read_below
 from strakes.failover.behaviour import Behaviour
 from strakes.failover.blocks import Block, read_corosync, read_drbd
 from strakes.failover.cib import Cib
-from strakes.failover.cluster import Cluster
+from strakes.failover.cib_values import read_table
+from strakes.failover.cluster import Cluster, is_address
 from strakes.failover.description import read_description
 from strakes.failover.limits import MOST_DRBD, little_enough
 from strakes.failover.pacemaker_resources import Primitive
@@ -25,18 +24,19 @@ from strakes.failover.replication import Resource, resources_of
 from strakes.failover.source_kind import built_cib, place_of_source
 from strakes.targets.command import CommandTimeout, Runner, run
 
-# Replaces the directory in messages about this machine.
+# Name of this node's own cluster in messages, instead of a directory.
 LIVE = "the running cluster"
-# Limit for all files together; a thousand DRBD resources need half a million bytes.
+# Maximum size of all files together in bytes; a thousand DRBD resources need half a million.
 _MOST_BYTES = 4 << 20
-# A setup needs one of these files. At most _MOST_FILES files directly in its directory are recognised by content.
+# Beginnings of the names of files of which a setup needs at least one.
 _SOURCES = ("pacemaker/", "etc/corosync/corosync.conf", "etc/drbd", "etc/ha.d/haresources")
+# Maximum number of files in the directory whose content is examined.
 _MOST_FILES = 200
-# Rules convert numbers; no real number has more digits.
+# Maximum number of digits in a row: converting longer numbers takes quadratic time.
 _MOST_DIGITS = 100
 _ENDLESS = re.compile(rf"\d{{{_MOST_DIGITS + 1}}}")
 
-# Programs that show the state of a running cluster; /proc/drbd is that of DRBD 8.4.
+# Programs that show the state of a running cluster. DRBD 8.4 shows its state in /proc/drbd.
 _STATES = (
     ("crm_mon", "--one-shot", "--inactive", "--output-as=xml"),
     *(("corosync-cfgtool", "-s"), ("drbdsetup", "status"), ("cat", "/proc/drbd")),
@@ -47,8 +47,9 @@ _STATES = (
 class Setup:
     """The files to check.
 
-    Missing parts are None or empty, and their rules are skipped. ``root``: the directory with ``etc``. ``behaviour``:
-    results of the policy engine, if it was asked. ``nodes_assumed``: no file lists the nodes of the CIB.
+    Missing parts are None or empty; rules that need these parts are skipped. ``root``: directory with ``etc``.
+    ``texts``: path -> content. ``behaviour``: results of the policy engine, if it was run. ``nodes_assumed``: no file
+    lists the nodes of the CIB.
     """
 
     where: str
@@ -102,7 +103,7 @@ class Setup:
         return any(one.values.get("fstype") in ("gfs2", "ocfs2") for one in self.services)
 
     def bare(self, name: str, marks: str = "#") -> str:
-        """Return a file without its comments, which begin with one of the marks."""
+        """Return the text of a file without comments, which begin with one of the characters in ``marks``."""
         return re.sub(rf"(?m)[{marks}].*$", "", self.texts.get(name, ""))
 
     def settings_of(self, *names: str) -> dict[str, str]:
@@ -130,7 +131,7 @@ class Setup:
 
     @cached_property
     def sysctl(self) -> dict[str, str]:
-        """Return the settings of the kernel by their names with dots; the last file with a setting takes precedence."""
+        """Return name (with dots) -> value of the kernel settings. The last file with a setting takes precedence."""
         found = dict[str, str]()
         for name in sorted(self.texts, key=lambda name: (name == "etc/sysctl.conf", name)):
             if name.startswith("etc/sysctl"):
@@ -146,7 +147,7 @@ class Setup:
     @property
     def node_names(self) -> tuple[str, ...]:
         """Return the names of all nodes, as Pacemaker and Corosync have them."""
-        named = [node.get("name") for node in self.corosync.one("nodelist").all("node")] if self.corosync else []
+        named = [node.get("name") for node in nodes_of(self)]
         return tuple(dict.fromkeys(name for name in (*(self.cib.nodes if self.cib else ()), *named) if name))
 
     @cached_property
@@ -167,21 +168,44 @@ class Setup:
         return frozenset(name for name, part in there.items() if part)
 
 
+LINKS = range(8)  # the links of knet, which has the most
+
+
+def nodes_of(setup: Setup) -> list[Block]:
+    """Return the sections of the nodes in corosync.conf, or an empty list without that file."""
+    return setup.corosync.one("nodelist").all("node") if setup.corosync else []
+
+
+def links_of(node: Block) -> dict[int, str]:
+    """Return number -> address of each link of a node."""
+    return {number: address for number in LINKS if (address := node.get(f"ring{number}_addr"))}
+
+
+def name_of(node: Block) -> str:
+    """Return the node's name, or the host name that is its first address; empty if only ``uname -n`` gives the name."""
+    first = links_of(node).get(0, "")
+    return node.get("name") or ("" if is_address(first) else first)
+
+
+def hosts_of(setup: Setup) -> dict[str, str]:
+    """Return name -> address from /etc/hosts."""
+    found = dict[str, str]()
+    for line in setup.texts.get("etc/hosts", "").splitlines():
+        address, *names = line.partition("#")[0].split() or [""]
+        found |= {name: address for name in names if name not in found}
+    return found
+
+
 def views_of_nodes(setup: Setup) -> dict[str, Setup]:
-    """Return a setup for each node with files below nodes/NAME, which replace the common ones."""
+    """Return node -> setup for each node with files below nodes/NAME, which replace the common files."""
     own = dict[str, dict[str, str]]()
     for name, text in setup.texts.items():
         if name.startswith("nodes/"):
             _, node, file = name.split("/", 2)
             own.setdefault(node, {})[file] = text
     common = {name: text for name, text in setup.texts.items() if not name.startswith("nodes/")}
-    return {
-        node: replace(
-            setup_of(setup.where, setup.root, common | files, setup.cluster),
-            behaviour=setup.behaviour,
-        )
-        for node, files in own.items()
-    }
+    views = {node: setup_of(setup.where, setup.root, common | files, setup.cluster) for node, files in own.items()}
+    return {node: replace(view, behaviour=setup.behaviour) for node, view in views.items()}
 
 
 def read_plan(directory: Path) -> Setup:
@@ -216,7 +240,7 @@ def _read_plan(directory: Path) -> Setup:
 
 
 def _sources(paths: Iterable[Path]) -> dict[str, str]:
-    """Return path in a setup -> text, for files that are recognised by their content."""
+    """Return path in a setup -> text of the files that are recognised by their content."""
     texts = {}
     for path in paths:
         plain = path.is_file() and not path.is_symlink() and path.suffix not in (".toml", ".md")
@@ -249,7 +273,7 @@ def read_live(runner: Runner = run, root: Path = Path("/")) -> Setup:
 
 
 def _states(runner: Runner) -> dict[str, str]:
-    """Return the output of the programs that show the state of a cluster, as far as they are installed and answer."""
+    """Return name -> output of the programs that show the state of a cluster, if installed and working."""
     answers = {}
     for program, *words in _STATES:
         with suppress(EnvironmentLacksError, CommandTimeout):
@@ -260,7 +284,7 @@ def _states(runner: Runner) -> dict[str, str]:
 
 
 def setup_of(where: str, root: Path, texts: dict[str, str], cluster: Cluster | None) -> Setup:
-    """Make a setup of texts by their names below ``root``. Raises BadInputError for unreadable texts."""
+    """Return the setup of files, given as path below ``root`` -> text. Raises BadInputError for invalid texts."""
     corosync = texts.get("etc/corosync/corosync.conf")
     cib, cib_file, nodes_assumed = texts.get("pacemaker/cib.xml"), str(root / "pacemaker/cib.xml"), False
     if cib is None and (built := built_cib(texts)):
@@ -295,7 +319,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
         try:
             content = read_below(root, name, _MOST_BYTES)
         except BadInputError as error:
-            # Users who may query Pacemaker may have no right to read files with network keys.
+            # Users with access to Pacemaker need no access to files with network keys.
             kept = isinstance(error.__cause__, PermissionError) and holds_secrets(name)
             if not kept and not isinstance(error.__cause__, FileNotFoundError):
                 raise
@@ -310,7 +334,7 @@ def _read_texts(root: Path, *, planned: bool) -> dict[str, str]:
     return texts
 
 
-# Secret settings of network cards: removed before anything is stored.
+# Lines with secrets in the files of network cards, which are removed before anything is stored.
 _SECRETS = re.compile(r"(?im)^\s*[\w.\[\]-]*(psk|password|passphrase|secret|private-key)[\w.\[\]-]*\s*[=:].*$")
 _WITH_SECRETS = re.compile(
     r"(nodes/[^/]+/)?etc/(NetworkManager/system-connections|netplan|network|sysconfig/network(-scripts)?)/.*"
@@ -318,12 +342,11 @@ _WITH_SECRETS = re.compile(
 
 
 def names_below(root: Path, *, planned: bool) -> list[str]:
-    """Return the names of the files to read below a directory, in a fixed order; some of them may not exist.
+    """Return the names of the files to read below a directory, in a fixed order. Some of these files may not exist.
 
     ``planned`` adds the files of a plan that are outside etc.
     """
-    table = package_files("strakes.failover") / "options" / "node_files.toml"
-    below = {key: text.split() for key, text in tomllib.loads(table.read_text(encoding="utf-8")).items()}
+    below = {key: text.split() for key, text in read_table("options/node_files").items()}
     found = [f"etc/{name}" for name in below["names"]]
     if planned:
         scripts = ("make-targets", "mount-clients", "parameters")
@@ -351,7 +374,7 @@ def without_secrets(name: str, text: str) -> str:
 
 
 def switched_on(root: Path) -> dict[str, str]:
-    """Return the links by which systemd enables or masks units, each with an empty text; targets need not exist."""
+    """Return path -> empty text for the links by which systemd enables or masks units."""
     units = root / "etc/systemd/system"
     found = [path for kind in ("wants", "requires") for path in units.glob(f"*.{kind}/*")]
     found += [path for path in units.glob("*.*") if path.is_symlink() and str(path.readlink()) == "/dev/null"]

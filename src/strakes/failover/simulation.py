@@ -1,4 +1,4 @@
-"""Ask Pacemaker's policy engine where it starts each resource, at first and after each failure."""
+"""Simulations of a setup by Pacemaker's policy engine: the first start, and the state after each failure."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from strakes.failover.policy_engine import PolicyEngine
 from strakes.failover.setup import Setup
 from strakes.targets.command import CommandTimeout
 
-# Time limit for all questions together.
+# Time limit in seconds for all simulations of a setup together.
 _LIMIT_S = 20.0
-# Independent questions are asked in parallel.
+# Number of simulations that run in parallel.
 _AT_ONCE = min(8, os.cpu_count() or 1)
-# Each failure needs a call; larger clusters repeat the same kinds of service.
+# Maximum number of services whose failure is simulated. Each needs a process; larger clusters repeat the same kinds.
 _MOST_FAILURES = 40
 T = TypeVar("T")
 
 
 def behaviour_of(setup: Setup) -> Behaviour | None:
-    """Return the results of the policy engine, or None if it cannot be asked.
+    """Return the results of the policy engine, or None if it cannot simulate this setup.
 
-    It cannot be asked without a CIB or an engine, and for a CIB that it refuses or that has too many resources for the
-    time limit. Raises CommandTimeout if the first simulation exceeds it.
+    It needs a CIB that it accepts and that is small enough for the time limit. Raises CommandTimeout if the first
+    simulation exceeds the time limit.
     """
     if setup.cib is None or too_much_to_ask(setup.cib.root):
         return None
@@ -66,7 +66,7 @@ def _behaviour(setup: Setup, engine: PolicyEngine) -> Behaviour:
 
 
 def idle_resources(engine: PolicyEngine, steady: Snapshot, names: Iterable[str]) -> frozenset[str]:
-    """Return the managed resources that run neither in the steady state nor in the state after the CIB's status."""
+    """Return the managed resources that run neither after a fresh start nor after the status stored in the CIB."""
     idle = frozenset(name for name in names if not steady.nodes_of(name) and name not in steady.unmanaged)
     present = engine.present() if idle else None
     return frozenset(name for name in idle if present is None or not present.nodes_of(name))
@@ -94,5 +94,5 @@ def _monitors(service: Primitive) -> list[tuple[int, str]]:
 
 
 def _answered(trials: Mapping[str, Future[T]]) -> dict[str, T]:
-    """Return the results of the trials that were answered in time. Raises any other error of a trial."""
+    """Return the results of the simulations that ended in time. Raises any other error of a simulation."""
     return {name: one.result() for name, one in trials.items() if not isinstance(one.exception(), CommandTimeout)}

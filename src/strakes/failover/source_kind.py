@@ -12,7 +12,7 @@ from strakes.failover.pcs_config import HEADS, read_pcs_config
 
 CIB, COROSYNC, HARESOURCES = "pacemaker/cib.xml", "etc/corosync/corosync.conf", "etc/ha.d/haresources"
 CRM, PCS_COMMANDS, PCS_CONFIG = "pacemaker/crm.txt", "pacemaker/pcs.sh", "pacemaker/pcs-config.txt"
-# After "^", blanks within a line only: across lines, the time grows with their square.
+# The patterns match blanks only within a line: across lines, the time would grow with the square of their number.
 _KINDS = (
     (re.compile(r"(?s)\A\s*(?:<\?xml.*?\?>\s*)?(?:<!--.*?-->\s*)?<cib[\s>]"), CIB),
     (re.compile(r"(?m)^[ \t]*totem\s*\{"), COROSYNC),
@@ -24,7 +24,7 @@ _KINDS = (
 
 
 def place_of_source(name: str, text: str) -> str:
-    """Return the path at which a setup expects a file with this content, empty for any other text."""
+    """Return the path at which a setup expects a file with this content, or an empty text for unknown contents."""
     if name in ("haresources", "ha.cf"):
         return f"etc/ha.d/{name}"
     found = next((place for pattern, place in _KINDS if pattern.search(text)), "")
@@ -32,7 +32,7 @@ def place_of_source(name: str, text: str) -> str:
 
 
 def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
-    """Return the name of a file with another form of the configuration and the CIB that it describes, or None."""
+    """Return the name of a file that describes the configuration in another form, and the CIB; None without one."""
     for name, read in ((PCS_CONFIG, read_pcs_config), (CRM, read_crm), (PCS_COMMANDS, read_pcs_commands)):
         if name in texts:
             return name, _with_nodes(read(expanded(texts[name])), texts)
@@ -42,7 +42,7 @@ def built_cib(texts: Mapping[str, str]) -> tuple[str, CibBuilder] | None:
 
 
 def _with_nodes(builder: CibBuilder, texts: Mapping[str, str]) -> CibBuilder:
-    """Add nodes if no statement does: from Corosync, DRBD, fencing devices, constraints, or two new ones."""
+    """Add nodes if no statement names any: those of Corosync, DRBD, fencing or constraints, else node1 and node2."""
     if not builder.node_names:
         builder.nodes_assumed = True
         drbd = "\n".join(text for name, text in texts.items() if name.startswith("etc/drbd"))
@@ -64,7 +64,7 @@ def _fenced_nodes(cib: str) -> list[str]:
     return [re.split("[:=]", word)[0] for value in named for word in re.split(r"[\s,;]+", value) if word] + levels
 
 
-# Parameters of the agents of Heartbeat, in their order.
+# Agent of Heartbeat -> names of its parameters, which haresources gives by position.
 _HEARTBEAT_AGENTS = {
     "IPaddr": ("ip", "cidr_netmask", "nic"),
     "IPaddr2": ("ip", "cidr_netmask", "nic"),
@@ -73,7 +73,7 @@ _HEARTBEAT_AGENTS = {
 }
 
 
-# Heartbeat without Pacemaker has no monitors and no timeouts, so rules about them do not apply.
+# Heartbeat without Pacemaker has no monitors and time-outs. These values keep the rules about them silent.
 _HEARTBEAT_OPERATIONS = (
     ("op", "monitor", {"interval": "20s", "timeout": "60s"}),
     *(("op", name, {"timeout": "600s"}) for name in ("start", "stop", "promote", "demote")),
@@ -82,7 +82,7 @@ _PROMOTED_MONITOR = ("op", "monitor", {"interval": "19s", "role": "Promoted", "t
 
 
 def _read_haresources(text: str, ha_cf: str) -> CibBuilder:
-    """Return the CIB with the same resources; ``ha_cf`` gives the nodes and whether fencing is configured."""
+    """Return a CIB with the resources of haresources, and with the nodes and fencing devices of ha.cf."""
     builder = CibBuilder()
     stonith = re.findall(r"(?m)^\s*stonith(?:_host)?\s+(.*)$", ha_cf)
     builder.properties({"stonith-enabled": "true" if stonith else "false"})
@@ -103,7 +103,7 @@ def _read_haresources(text: str, ha_cf: str) -> CibBuilder:
 
 
 def _group(builder: CibBuilder, line: int, node: str, entries: list[str]) -> None:
-    """Add the resources of a line; they start in its order, and DRBD is promoted before them."""
+    """Add the resources of a line as a group in the same order; DRBD is promoted before the group starts."""
     group = f"line-{line}"
     members, copies = list[str](), list[str]()
     for number, entry in enumerate(entries, 1):

@@ -1,4 +1,4 @@
-"""Detection of split brain and of lost writes in a trial, from the copies of a journal and the clients' records."""
+"""Detection of split brain and lost writes: compares the copies of a journal with the acknowledgements to clients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.base.units import counted
 class JournalRecord:
     """One line of a journal.
 
-    A starting service writes a record with a new ``term``, one above the last one in its copy.
+    A service that starts writes a record with a new ``term``: the last term in its copy plus one.
     """
 
     term: int
@@ -36,9 +36,9 @@ class Acknowledgement:
 class SplitBrainJudgement:
     """The result of comparing the copies of a journal.
 
-    ``split_brain``: evidence that two nodes served at the same time, in words. ``lost``: acknowledged records that the
-    copy in use does not have. ``twice``: records that it has more than once. ``unanswered``: number of its records
-    without an acknowledgement.
+    ``split_brain``: sentences that show that two nodes served at the same time. ``lost``: acknowledged records that are
+    missing in the copy in use. ``twice``: records that the copy in use has more than once. ``unanswered``: number of
+    records in the copy in use without an acknowledgement.
     """
 
     acknowledged: int
@@ -61,12 +61,13 @@ def judge(
 ) -> SplitBrainJudgement:
     """Compare the copies of a journal.
 
-    ``copies``: node -> journal in the order of writing. ``in_use``: node whose copy is served now.
+    ``copies``: node -> records in the order of writing. ``in_use``: node whose copy is served now. ``start``: client
+    name in the records that a service writes when it starts.
 
-    A copy that stopped early is only outdated, and a tail of records without acknowledgements is harmless. Split brain
-    is: two nodes in one term; a record of an old term after one of a newer term; an acknowledgement of an old term for
-    a record that was sent when a newer term was known; and two copies that each hold acknowledged records after their
-    last common record.
+    Each of these shows split brain: two nodes in one term; a record of an old term after a record of a newer term; an
+    acknowledgement of an old term for a record that was sent when a newer term was known; two copies that both have
+    acknowledged records after their last common record. A copy that ends early is only outdated, and records at the
+    end without acknowledgements are harmless.
     """
     told = {one.record for one in acknowledged}
     served: dict[int, set[str]] = {}

@@ -11,20 +11,22 @@ from typing import NamedTuple
 
 from strakes.targets.description import TargetRecovery
 
-# A wait is an outlier if it exceeds every shorter wait by the factor _APART or, given _ENOUGH waits before the fault,
-# the longest of them by _FAR_BEYOND. In recordings the two longest waits differ by a factor of 2.2 for clients that
-# were not hit and of at least 12 for others; against the waits before the fault, by 7 and by at least 64.
+# A wait is an outlier if it exceeds every shorter wait by the factor _APART. With at least _ENOUGH waits before the
+# fault, it is also an outlier if it exceeds the longest of these by the factor _FAR_BEYOND. In recordings, the longest
+# wait exceeds the second longest by a factor of 2.2 for clients that were not hit and of at least 12 for clients that
+# were hit; it exceeds the longest wait before the fault by factors of 7 and at least 64.
 _APART, _FAR_BEYOND, _ENOUGH = 3.0, 10.0, 20
-# Shorter waits are no outages.
+# Shorter waits, in seconds, are no outages.
 _LEAST_S = 0.5
-# Significance level of an outage; the numbers of longest other waits to estimate the tail from; and the factor over the
-# longest other wait if there are at most _FEW.
+# _CHANCE: significance level of an outage. _REACHES: numbers of longest other waits from which the tail is estimated.
+# With at most _FEW other waits, an outage must exceed the longest of these by the factor _FAR_OF_FEW.
 _CHANCE = 0.01
 _REACHES = (3, 5, 10, 20)
 _FEW, _FAR_OF_FEW = 3, 20.0
-# Fewer other waits do not show how long a client usually waits.
+# Smallest number of other waits that shows how long a client usually waits.
 _LEAST = 3
-# A wait that begins within _SOON_S of the fault needs only the factor _FAR_SOON, because the coincidence is evidence.
+# A wait that begins within _SOON_S seconds of the fault needs only the factor _FAR_SOON over the longest other wait,
+# because the coincidence is evidence.
 _SOON_S, _FAR_SOON = 3.0, 5.0
 # Above this probability a wait is no outage; between _CHANCE and _LIKELY it is undecided.
 _LIKELY = 0.2
@@ -37,7 +39,7 @@ _ANSWERS = frozenset(
 
 @dataclass(frozen=True)
 class ClientOperation:
-    """One operation of a client, in seconds since 1970. ``error`` is empty for an acknowledged operation."""
+    """One operation of a client. Times are seconds since 1970; ``error`` is empty if the operation succeeded."""
 
     begun_s: float
     ended_s: float
@@ -56,7 +58,7 @@ class ClientOperation:
 
 @dataclass(frozen=True)
 class Moment:
-    """An observed event; ``source``: its observer."""
+    """An event that ``source`` observed."""
 
     at_s: float
     source: str
@@ -67,9 +69,9 @@ class Moment:
 class Outage:
     """The effect of a fail-over on one client.
 
-    ``stall_s``: longest wait for an answer after the fault. ``back_after_s``: time from the fault to the end of that
-    wait, or None for a client that was not hit or never came back. ``hit``: the wait exceeds this client's usual waits,
-    or operations failed that had never failed before. ``known``: there were enough operations for a decision.
+    ``stall_s``: longest wait for an answer after the fault. ``back_after_s``: time from the fault to the end of this
+    wait; None if the client was not hit or never got an answer again. ``hit``: the wait is longer than usual for this
+    client, or operations failed that had never failed before. ``known``: there were enough operations to decide this.
     ``usual_s``: median duration of an operation.
     """
 
@@ -108,7 +110,7 @@ class Timeline:
 
     @property
     def gone(self) -> tuple[str, ...]:
-        """Return the clients that never came back."""
+        """Return the clients that were hit and never got an answer again."""
         return tuple(outage.client for outage in self.outages if outage.hit and outage.back_after_s is None)
 
 
@@ -127,9 +129,9 @@ class _Wait(NamedTuple):
 
 
 def outage_of(client: str, operations: Sequence[ClientOperation], fault_s: float) -> Outage:
-    """Return the longest wait for an answer that was not over when the fault was done.
+    """Return the effect of a fault on one client, from the longest wait for an answer that ended after the fault.
 
-    An operation that was begun and never answered waits to the end of the record.
+    An operation without an answer counts as waiting until the end of the client's record.
     """
     return _outage(client, operations, _waits_of(operations), fault_s)
 
@@ -155,10 +157,10 @@ def _outage(client: str, operations: Sequence[ClientOperation], waits: Sequence[
 def outages_of(
     clients: Mapping[str, Sequence[ClientOperation]], fault_s: float, moments: Iterable[Moment] = ()
 ) -> tuple[Outage, ...]:
-    """Return the outage of each client; ``moments`` are the other events.
+    """Return the outage of each client; ``moments`` are other observed events.
 
-    A client that hangs writes no more lines. A record that ends while others continue therefore counts as an outage
-    without an end if it ends with the fault, and is undecided otherwise.
+    A client that hangs writes no more records. If the records of one client end at the fault while others continue, it
+    has an outage without an end. If they end later, its outage is undecided.
     """
     waits = {client: _waits_of(operations) for client, operations in clients.items()}
     outages = [_outage(client, operations, waits[client], fault_s) for client, operations in clients.items()]
@@ -181,7 +183,7 @@ def outages_of(
 
 
 def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
-    """Split a client's record at its answers; the rest is a wait too if a request was pending."""
+    """Return the waits between the answers to a client, and the wait after the last answer if a request was pending."""
     by_end = sorted(operations, key=lambda operation: operation.ended_s)
     # The earliest begin among this operation and all that end later.
     first_begun = list(accumulate((operation.begun_s for operation in reversed(by_end)), min))[::-1]
@@ -201,9 +203,9 @@ def _waits_of(operations: Sequence[ClientOperation]) -> list[_Wait]:
 
 
 def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
-    """Return the waits of an outage, and whether there were enough operations to decide.
+    """Return the waits that belong to an outage, and whether there were enough operations to decide.
 
-    New kinds of failures are an outage of any length.
+    If operations fail that had never failed before, waits of any length count as an outage.
     """
     before = [wait for wait in waits if wait.ended_s < fault_s]
     after = [wait for wait in waits if wait.ended_s >= fault_s]
@@ -215,11 +217,11 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
     if not far:
         return failed, True
     longest = max(far, key=lambda wait: wait.asking_s)
-    # A dict keeps their order, and there may be one wait for each operation.
+    # A dict, because it keeps the order and finds a wait quickly: there may be one for each operation.
     episode = dict.fromkeys(wait for wait in far if _gap_s(wait, longest) <= longest.asking_s)
     habits = [wait for wait in far if wait not in episode and wait.asking_s * _APART >= longest.asking_s]
     if habits:
-        # Long waits recur. They are due to the fault only if none occurred before it although there was time for one.
+        # Long waits recur. They count as usual if the time before the fault was too short to contain one.
         moments = sorted(wait.ended_s for wait in (longest, *habits))
         every_s = max(later - earlier for earlier, later in pairwise(moments))
         if fault_s - waits[0].began_s < 2 * every_s:
@@ -236,7 +238,7 @@ def _felt(waits: Sequence[_Wait], fault_s: float) -> tuple[list[_Wait], bool]:
         times = _FAR_SOON if late_s <= _SOON_S else math.inf
         share = (longest.asking_s + max(0.0, late_s)) / (waits[-1].ended_s - waits[0].began_s)
         length = _chance(longest.asking_s, others)
-        # A wait that began with the fault is judged by its length, any other one by its length and its place.
+        # If the wait began with the fault, only its length is tested; otherwise also its distance from the fault.
         chance = min(1.0, share) * length if late_s <= _SOON_S else _both(min(1.0, share), length)
     if longest.asking_s >= times * most_s or chance <= _CHANCE:
         return [*failed, *episode], True
@@ -251,8 +253,8 @@ def _chance(longest_s: float, others_s: Sequence[float]) -> float:
     """Return the probability of a longest wait of this length under the distribution of the others.
 
     Long waits mostly have a power-law tail. The rank-weighted logarithms of the ratios of consecutive order statistics
-    are then exponential (Renyi 1953; Hill 1975), so the spacing of the longest is tested against the next ones. The
-    start of the tail is unknown, hence the minimum over several numbers of order statistics.
+    are then exponential (Renyi 1953; Hill 1975), so the first spacing is tested against the following ones. The start
+    of the tail is unknown, so the minimum over several numbers of order statistics is used.
     """
     falling = sorted((max(wait_s, 1e-6) for wait_s in others_s), reverse=True)
     own = math.log(max(longest_s, 1e-6) / falling[0])

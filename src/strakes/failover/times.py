@@ -1,31 +1,30 @@
-"""Every time and limit in the files of a cluster, in seconds, with the defaults of the programs.
+"""Times and limits in the files of a cluster, in seconds, with the defaults of the programs.
 
-``options/times.toml`` lists the places of written times; times that follow from several are calculated below.
+``options/times.toml`` lists the settings that are times; functions calculate times that follow from several settings.
 """
 
 from __future__ import annotations
 
 import math
-import operator
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
-from importlib import resources
 from itertools import groupby, pairwise
 
 from strakes.failover.blocks import Block
-from strakes.failover.cib_values import is_true, seconds
+from strakes.failover.cib_values import is_true, read_table, seconds
+from strakes.failover.facts import RELATIONS
 from strakes.failover.pacemaker_resources import Primitive
 from strakes.failover.replication import Resource
 from strakes.failover.rules_nodes import settings_of_nodes
-from strakes.failover.setup import Setup
+from strakes.failover.setup import Setup, nodes_of
 
 _SYSTEMD_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "hr": 3600.0, "": 1.0}
+# Default time-out of crm-fence-peer in seconds.
 _FENCE_PEER_S = 90.0
 _OPERATIONS = ("start", "stop", "promote", "demote", "monitor")
-# Parameters that limit how long an agent itself waits, by operation.
+# Operation -> names of parameters that limit how long the agent itself waits in this operation.
 _OWN_WAITS = {
     "start": re.compile(r"(\w+_)?(start|startup|wfc)_(timeout|time)|START_WAITTIME|startdelay"),
     "stop": re.compile(r"(\w+_)?(stop|shutdown|kill|kill_term)_(timeout|time)|(max_)?stop_(time|escalate)|stopdelay"),
@@ -37,8 +36,8 @@ _OWN_WAITS = {
 class Amount:
     """One time, or another limit.
 
-    ``scope``: its link, device or resource, empty for the whole cluster. ``text``: the setting as ``written``, or the
-    origin of a default. ``unit`` is empty for a number.
+    ``scope``: link, device or resource, empty for the whole cluster. ``text``: the setting if it is ``written`` in a
+    file, otherwise the name of the default. ``unit`` is empty for a number.
     """
 
     scope: str
@@ -55,13 +54,13 @@ class Amount:
 
 
 Amounts = Mapping[str, list[Amount]]
-# The scope, the file or element, and the values that a key has there.
+# The scope, the file or element, and a function that returns the values of a key there.
 _Place = tuple[str, str, Callable[[str], list[str]]]
 
 
 @dataclass(frozen=True)
 class _Source:
-    """The source of a time: the first of ``keys`` that is present, else ``default``."""
+    """The source of a time: the first key of ``keys`` that is present, otherwise ``default``."""
 
     name: str
     place: str
@@ -73,12 +72,10 @@ class _Source:
 
 @cache
 def _sources() -> tuple[_Source, ...]:
-    """Return the rows of the table; ``off_at_zero`` marks times that zero switches off."""
-    table = resources.files("strakes.failover") / "options" / "times.toml"
-    read = tomllib.loads(table.read_text(encoding="utf-8"))
+    """Return the rows of ``options/times.toml``; ``off_at_zero`` marks settings that zero switches off."""
     return tuple(
-        _Source(name, place, tuple(row.pop("keys")), **row)
-        for place, rows in read.items()
+        _Source(name, place, **{**row, "keys": tuple(row["keys"])})
+        for place, rows in read_table("options/times").items()
         for name, row in rows.items()
     )
 
@@ -95,16 +92,12 @@ def _plain(factor: float) -> Callable[[str], float | None]:
     return lambda text: int(text) * factor if re.fullmatch(r"\d{1,15}", text) else None
 
 
-def _pacemaker(text: str) -> float | None:
-    return seconds(text) if re.match(r"\s*(\d|PT\d)", text) else None
-
-
 _UNITS: Mapping[str, Callable[[str], float | None]] = {
     "ms": _plain(0.001),
     "s": _plain(1.0),
     "tenths": _plain(0.1),
     "number": _plain(1.0),
-    "pacemaker": _pacemaker,
+    "pacemaker": lambda text: seconds(text) if re.match(r"\s*(\d|PT\d)", text) else None,
     "systemd": _systemd,
 }
 
@@ -115,12 +108,12 @@ def _of_values(values: Mapping[str, str]) -> Callable[[str], list[str]]:
     return lambda key: [values[key]] if values.get(key) else []
 
 
-# The files of nodes with times, by place.
+# Place in the table -> end of the name of the file.
 _TABLES = {"multipath": "multipath.conf", "nfs": "nfs.conf", "iscsi": "iscsid.conf", "modules": "modprobe.d"}
 
 
 def _places(setup: Setup, place: str) -> Iterator[_Place]:
-    """Yield the scopes and files of a place of the table."""
+    """Yield the places in the files of a setup that belong to a place in the table."""
     corosync, cib = setup.corosync or Block(""), setup.cib
     if place.startswith(("totem", "quorum")):
         *outer, inner = place.split(".")
@@ -173,7 +166,7 @@ def _of_source(source: _Source, places: Iterable[_Place]) -> Iterator[Amount]:
 
 
 def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the effective token and consensus times, which depend on Corosync's version and the number of nodes."""
+    """Yield the effective token and consensus times, which depend on Corosync's release and the number of nodes."""
     if setup.corosync is None:
         return
     totem = setup.corosync.one("totem")
@@ -183,7 +176,7 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
     base_s = token_s if token_s is not None else 1.0 if old else 3.0
     text = f"token={given}" if token_s is not None else "token"
     yield "token-as-written", Amount("", "corosync.conf", text, base_s, token_s is not None)
-    more = max(0, len(setup.corosync.one("nodelist").all("node")) - 2)
+    more = max(0, len(nodes_of(setup)) - 2)
     coefficient_s = millisecond(totem.get("token_coefficient"))
     base_s += more * (0.65 if coefficient_s is None else coefficient_s)
     yield "token", Amount("", "corosync.conf", text, base_s, token_s is not None)
@@ -197,7 +190,7 @@ def _of_corosync(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the waiting times of each fencing device, and the limits that Pacemaker sets for it."""
+    """Yield the times of each fencing device, and the limits that Pacemaker sets for the device."""
     cib = setup.pacemaker
     limit = next(one for one in _sources() if one.name == "fencing-limit")
     common = next(_of_source(limit, _places(setup, limit.place)))
@@ -211,7 +204,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
         limits = [Amount(device.id, where, key, given) for key, given in own.items() if given]
         usual = replace(common, scope=device.id, where=where)
         yield "device-limit", min(limits, key=lambda limit: limit.value, default=usual)
-        # fence_kdump waits for a message, and the next level follows when it gives up.
+        # The waits of fence_kdump are left out: it waits for a message, and then the next fencing level follows.
         for key in _AGENT_WAITS if device.agent != "fence_kdump" else ():
             given = device.values.get(key, "")
             if re.match(r"\d", given) and ":" not in given:
@@ -227,7 +220,7 @@ def _of_devices(setup: Setup) -> Iterator[tuple[str, Amount]]:
 
 
 def _of_services(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield the effective time-outs of operations, and the waits within agents."""
+    """Yield the effective time-outs of operations, and the times for which agents wait."""
     longest: Amount | None = None
     for one in setup.pacemaker.services:
         where = f"cib: {one.id}"
@@ -264,7 +257,7 @@ def _own_waits(one: Primitive, where: str) -> Iterator[tuple[str, Amount]]:
 
 
 def fence_peer_s(resource: Resource) -> tuple[float, bool]:
-    """Return the longest time in seconds that the handler ``fence-peer`` suspends writes, and whether it is set."""
+    """Return the longest time in seconds that ``fence-peer`` suspends writes, and whether a file sets this time."""
     words = resource.option("handlers", "fence-peer").replace("=", " ").split()
     given = next((after for word, after in pairwise(words) if word in ("--timeout", "-t")), "")
     return (seconds(given) or _FENCE_PEER_S), bool(given)
@@ -291,7 +284,7 @@ def _of_units(setup: Setup) -> Iterator[tuple[str, Amount]]:
         program = name.partition(".service.d/")[0]
         for key, value in re.findall(r"(?m)^\s*(Timeout\w*Sec)\s*=\s*(\S.*?)\s*$", text):
             wait_s = _systemd(value)
-            # Skip zero, whose meaning depends on the release of systemd.
+            # Zero is skipped, because its meaning depends on the release of systemd.
             if wait_s and key in ("TimeoutStopSec", "TimeoutSec"):
                 for one in setup.services:
                     # The unit of a template names its instance: NAME@INSTANCE.
@@ -310,14 +303,14 @@ def _of_paths(setup: Setup) -> Iterator[tuple[str, Amount]]:
     for tries in re.findall(r"\bno_path_retry\s+\"?(\d+|queue)\b", multipath):
         wait_s = float("inf") if tries == "queue" else int(tries[:9]) * float(every[1] if every else 5)
         yield "path-wait", Amount("", "multipath.conf", f"no_path_retry {tries}", wait_s)
-    # An older option, which no_path_retry overrides within one section.
+    # The older option queue_if_no_path counts only in sections without no_path_retry, which overrides it.
     for block in re.findall(r"\{([^{}]*)\}", multipath):
         if re.search(r'\bfeatures\s+"[^"]*queue_if_no_path', block) and "no_path_retry" not in block:
             yield "path-wait", Amount("", "multipath.conf", "features queue_if_no_path", float("inf"))
 
 
 def _of_multihost(setup: Setup) -> Iterator[tuple[str, Amount]]:
-    """Yield how long an import watches a pool for activity of another node; the defaults are those of OpenZFS."""
+    """Yield how long an import watches a pool for activity of another node, with the defaults of OpenZFS."""
     given = {one.name: one.value for one in settings_of_nodes(setup) if one.table == "module zfs"}
     names = {"interval": 1000, "import_intervals": 20, "fail_intervals": 10}
     texts = {name: given.get(f"zfs_multihost_{name}", "") for name in names}
@@ -344,20 +337,15 @@ _LIMIT = re.compile(
     r"(?P<left>[a-z_-]+) (?P<relation>[<>]=?) (?:(?P<plus>[\d.]+)|"
     r"(?:(?P<times>[\d.]+) x )?(?P<right>[a-z_-]+)(?: \+ (?P<more>[\d.]+))?)(?: before (?P<before>[\d.]+))?"
 )
-_RELATIONS: Mapping[str, tuple[Callable[[float, float], bool], str]] = {
-    "<": (operator.lt, "below"),
-    "<=": (operator.le, "at most"),
-    ">": (operator.gt, "above"),
-    ">=": (operator.ge, "at least"),
-}
+_IN_WORDS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least"}
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The required relation of ``left`` to ``times`` x ``right`` + ``plus``, or to ``plus`` without ``right``.
+    """A required relation of ``left`` to ``times`` x ``right`` + ``plus``, or to ``plus`` if ``right`` is empty.
 
-    Both are names of amounts in ``strakes.failover.times``. Two defaults are never compared. ``before`` is the version
-    of Pacemaker that no longer needs the limit.
+    ``left``, ``right``: names of amounts; two defaults are never compared. ``before``: first release of Pacemaker that
+    does not need the limit.
     """
 
     left: str
@@ -369,7 +357,7 @@ class Limit:
 
 
 def read_limit(text: str) -> Limit:
-    """Return a limit of a TOML file."""
+    """Return the limit that a text in a TOML file describes, such as ``token >= 3``."""
     part = _LIMIT.fullmatch(text)
     assert part, text
     before = tuple(map(int, part["before"].split("."))) if part["before"] else ()
@@ -394,14 +382,14 @@ def _amounts(setup: Setup) -> Amounts:
 
 
 def _version(setup: Setup) -> tuple[int, ...]:
-    """Return the version of Pacemaker that wrote the CIB, or a late release of version 2 if it does not say."""
+    """Return the version of Pacemaker that wrote the CIB, or 2.1.5 if the CIB does not have it."""
     given = setup.cib.properties.get("dc-version", "") if setup.cib else ""
     numbers = re.match(r"(\d{1,4})\.(\d{1,4})\.(\d{1,4})", given)
     return tuple(map(int, numbers.groups())) if numbers else (2, 1, 5)
 
 
 def _violations(amounts: Amounts, limit: Limit) -> Iterator[str]:
-    keeps, words = _RELATIONS[limit.relation]
+    keeps, words = RELATIONS[limit.relation], _IN_WORDS[limit.relation]
     for left in amounts.get(limit.left, []):
         if not limit.right:
             if left.written and not keeps(left.value, limit.plus):

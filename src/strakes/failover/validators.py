@@ -1,4 +1,4 @@
-"""Verdicts of drbdadm, corosync, crm_verify and the agents on their configuration, if installed."""
+"""Verdicts of drbdadm, corosync, crm_verify and the resource agents on their configuration, if installed."""
 
 from __future__ import annotations
 
@@ -15,32 +15,29 @@ from xml.etree import ElementTree as Xml
 from strakes.base.errors import EnvironmentLacksError
 from strakes.base.files import make_directory, write_kept
 from strakes.failover.blocks import included_by, read_corosync
+from strakes.failover.cluster import is_address
 from strakes.failover.limits import too_much_to_ask
-from strakes.failover.rules_heartbeat import is_address, links_of
-from strakes.failover.setup import LIVE, Setup
+from strakes.failover.setup import LIVE, Setup, links_of, nodes_of
 from strakes.targets.command import CommandTimeout, Completed, run
 
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _DRBDADM_84 = "/lib/drbd/drbdadm-84"
+# Time limit of each program in seconds.
 _LIMIT_S = 20.0
-# Each agent needs a process; larger clusters repeat the same kinds of service.
+# Maximum number of resources whose agent is asked. Each needs a process; larger clusters repeat the same kinds.
 _MOST_AGENTS = 60
-# Exit status of an agent on a node without its program, which need not run there.
+# Exit status of an agent whose program is not installed on this node, where it may never run.
 _NOT_INSTALLED = 5
-# Lines of drbdadm about kernels and machines, not about the files.
+# Lines of drbdadm that are about this machine and not about the files.
 _NOISE = re.compile(r"modinfo: (command )?not found|DRBD module version|usage-count|Warnings found during check|^\s*$")
-_PACKAGES = {
-    "corosync": "corosync",
-    "crm_verify": "pacemaker-cli-utils",
-    "crm_resource": "pacemaker-cli-utils",
-}
+_PACKAGES = {"corosync": "corosync", "crm_verify": "pacemaker-cli-utils", "crm_resource": "pacemaker-cli-utils"}
 
 
 @dataclass(frozen=True)
 class ValidatorVerdict:
     """The verdict of a program on its configuration.
 
-    ``state``: ``absent`` if the program is not installed, ``unable`` if it could not run here.
+    ``state``: ``absent`` if the program is not installed, ``unable`` if the program could not check the file here.
     """
 
     program: str
@@ -90,9 +87,9 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
     files = {name: text for name, text in setup.texts.items() if name.startswith("etc/drbd")}
     outside = [one for text in files.values() for one in included_by(text) if one.startswith("/") or ".." in one]
     if outside:
-        # drbdadm would read any file of this machine and quote it.
+        # drbdadm would read and quote this file, which may be any file of this machine.
         return ValidatorVerdict(program, "unable", f"a file outside of the directory is included: {outside[0]}")
-    # The drbd.conf of the package contains the same statements.
+    # Without a drbd.conf, use the statements of the drbd.conf in the package.
     parts = [part for part in ("global_common.conf", "*.res") if part[0] == "*" or f"etc/drbd.d/{part}" in files]
     usual = {"etc/drbd.conf": "".join(f'include "drbd.d/{part}";\n' for part in parts)}
     with tempfile.TemporaryDirectory(prefix="strakes-") as place:
@@ -104,10 +101,10 @@ def _drbdadm(program: str, setup: Setup) -> ValidatorVerdict:
 
 
 def _corosync(setup: Setup) -> ValidatorVerdict:
-    """Ask corosync in a network namespace with the addresses of the first node, with a temporary key."""
-    totem, listed = setup.membership.one("totem"), setup.membership.one("nodelist").all("node")
+    """Run ``corosync -t`` with a temporary key, in a network namespace with the addresses of the first node."""
+    totem, listed = setup.membership.one("totem"), nodes_of(setup)
     if totem.get("rrp_mode") or not listed:
-        # Corosync 3 refuses a file without a node list because it cannot find this machine in it.
+        # Corosync 3 refuses a file without a node list, because it does not find this machine in the list.
         why = "rrp_mode" if listed else "no node list"
         return ValidatorVerdict("corosync", "unable", f"written for Corosync 2 ({why})")
     text = _resolved(setup.texts["etc/corosync/corosync.conf"])
@@ -142,7 +139,7 @@ def _resolved(text: str) -> str:
 
 
 def _agents(setup: Setup) -> ValidatorVerdict:
-    """Ask the agent of each service on this node to judge its parameters (``validate-all``)."""
+    """Let the agent of each service on this node check the parameters of the service (``validate-all``)."""
     refused = []
     for one in setup.services[:_MOST_AGENTS]:
         done = run(["crm_resource", "--validate", "--resource", one.id], _LIMIT_S)

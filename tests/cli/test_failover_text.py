@@ -22,7 +22,7 @@ def rehearsal() -> Rehearsal:
             ending=ending,
             fenced=("mds1",),
             places={"mgs": "mds2", "mdt0": ""},
-            said=("mgs goes on with the disk of the other node",),
+            said=("mgs continues with the disk of the other node",),
             split_brain="",
             modelled=True,
             cuts_every_heartbeat=False,

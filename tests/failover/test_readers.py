@@ -201,7 +201,7 @@ def test_a_directory_without_any_part_of_a_cluster_is_refused(tmp_path: Path) ->
 def test_a_script_without_a_node_list_gets_the_nodes_of_its_devices_and_drbd(tmp_path: Path) -> None:
     lines = [line for line in CRM.splitlines(keepends=True) if not line.startswith("node ")]
     model = _model(tmp_path / "site", "a.crm", "".join(lines))
-    assert [node.name for node in model.cluster.nodes] == ["na", "nb"] and "no list of nodes" in model.assumed[0]
+    assert [node.name for node in model.cluster.nodes] == ["na", "nb"] and "no file lists the nodes" in model.assumed[0]
     script = "sudo crm configure primitive a IPaddr2 params ip=10.0.0.1\ncrm configure group g a\n"
     script += "crm configure primitive b ocf:heartbeat:Dummy\ncrm configure modgroup g add b\n"
     model = _model(tmp_path / "other", "a.sh", script)

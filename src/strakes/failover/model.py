@@ -103,16 +103,16 @@ def _nodes(setup: Setup) -> Iterator[tuple[str, Mapping[int, str]]]:
 
 def _assumed(setup: Setup) -> Iterator[str]:
     if setup.cib and setup.nodes_assumed:
-        yield f"no list of nodes: the cluster consists of {' and '.join(setup.cib.nodes)}"
+        yield f"no file lists the nodes: the cluster is assumed to consist of {' and '.join(setup.cib.nodes)}"
     if setup.corosync is None:
-        yield "no corosync.conf: two independent links between all nodes, and quorum as votequorum counts it"
+        yield "no corosync.conf: two independent links between all nodes and the default quorum are assumed"
     if setup.cib and not setup.drbd and any(one.is_drbd for one in setup.cib.primitives):
-        yield "no DRBD files: replication on the last link, and no pause of writing"
+        yield "no DRBD files: replication over the last link, without pauses of writing, is assumed"
     if setup.mounts_on_both_nodes:
-        yield "GFS2 or OCFS2 is served as long as one node mounts it; all nodes wait until a dead one is powered off"
+        yield "GFS2 or OCFS2 counts as served while one node mounts it; all nodes wait until a dead node is powered off"
     if setup.cluster is None:
-        yield "no cluster.toml: each fencing device works, and cuts the power of the node that it names"
-        yield "no cluster.toml: clients reach every node, and each node has its own power feed"
+        yield "no cluster.toml: each fencing device is assumed to work and to cut the power of the node that it names"
+        yield "no cluster.toml: clients are assumed to reach every node, and each node to have its own power feed"
 
 
 def _services(cib: Cib, drbd: Iterable[Resource], names: tuple[str, ...]) -> tuple[Service, ...]:

@@ -127,7 +127,10 @@ class Story:
         targets = tuple(one for one in self.cluster.targets if one.name not in idle)
         self.cluster = replace(self.cluster, targets=targets)
         self.first = World(replace(room, cluster=self.cluster), state)
-        self.assumed = (*model.assumed, *(f"{name} is not started even without a failure: left out" for name in idle))
+        self.assumed = (
+            *model.assumed,
+            *(f"{name} is left out: it does not start even without a failure" for name in idle),
+        )
 
     def play(self, failures: tuple[RoomPart, ...]) -> Scene:
         """Return the result of several failures, each after the cluster has reacted to the previous failure."""
@@ -180,7 +183,7 @@ class Story:
             return world, Step(said=(f"{part.name} has no second copy",))
         if part.kind == "disk" and part.name not in world.off:
             serves = world.state.places.get(part.target, "") == part.name
-            text = f"{part.target} {'goes on with the disk of the other node' if serves else 'has no second copy'}"
+            text = f"{part.target} {'continues with the disk of the other node' if serves else 'has no second copy'}"
             return replace(world, stale=world.stale | {(part.target, part.name)}), Step(said=(text,))
         return self._looked_around(world, part)
 
@@ -231,7 +234,7 @@ class Story:
         if not standing:
             return replace(world, stuck=True), Step(said=("no node is left",))
         if world.stuck:
-            return world, Step(said=("a person has to decide already",))
+            return world, Step(said=("a person must act already because of an earlier failure",))
         islands = room.islands(standing)
         if len(islands) > 1:
             return self._split(world, standing, islands)
@@ -243,9 +246,9 @@ class Story:
         if not quorum:
             said.append("the survivor has no quorum" if len(standing) == 1 else "the survivors have no quorum")
         elif self.policies.fencing and not sure:
-            said.append(f"{', '.join(sorted(names))} cannot be shown to be off: a person must confirm it")
+            said.append(f"{', '.join(sorted(names))} may still be on: a person must confirm that it is off")
         said += self._old_copies(world, {node.name for node in standing})
-        unproven = f"{', '.join(sorted(names))} is taken over from without being powered off"
+        unproven = f"{', '.join(sorted(names))} is not powered off before its services are taken over"
         hit = {node.name for node in standing if any(node.name in off.dead for off in map(room.power_off, died) if off)}
         if sure and hit and self.policies.fencing:
             said.append(f"the power of {', '.join(sorted(hit))} is cut instead")
@@ -286,7 +289,7 @@ class Story:
         if not self.policies.fencing:
             text = "both sides mount the same disks"
             if self.setup.drbd:
-                text = "both sides want to serve; only DRBD's single primary prevents it"
+                text = "both sides try to serve, and only DRBD's single primary prevents that"
             if apart:
                 text = "both sides serve, each from its own copy"
             return replace(world, stuck=True, apart=True), Step(said=("nobody is powered off",), split_brain=text)
@@ -369,7 +372,7 @@ class Story:
         self, world: World, winners: frozenset[str], loser: Node, done: ReportedPowerOff
     ) -> tuple[World, Step]:
         """Continue after the fencing of ``loser`` was reported as done although it still runs."""
-        said = [f"{done.device} reports that {loser.name} is off, and it is not"]
+        said = [f"{done.device} reports that {loser.name} is off although it is on"]
         off = world.off | done.dead
         text = ""
         if winners & done.dead:
@@ -390,13 +393,13 @@ class Story:
         names, island = ", ".join(sorted(others)), frozenset({alone})
         said = ""
         if self.policies.waits_for_all:
-            said = f"{alone} waits for {names} (wait_for_all): a person has to say that it is off"
+            said = f"{alone} waits for {names} (wait_for_all): a person must confirm that it is off"
         elif not self.policies.has_quorum(room, island, [island]):
             said = f"{alone} has no quorum"
         if said:
             return replace(world, state=gone, off=off, stuck=True), Step(said=(said,))
         state = self.engine.after(world.state, self._event(world, dead=others))
-        said = f"{alone} powers off {names} and serves: its copy may be the older one"
+        said = f"{alone} powers off {names} and serves, possibly from the older copy"
         return replace(world, state=state, off=off), Step(state.fenced, (said,))
 
     def _service(self, world: World, name: str, *, stops: bool) -> tuple[World, Step]:
@@ -404,7 +407,7 @@ class Story:
         place = world.state.places.get(target, "")
         if not place or place in world.off or world.apart:
             gone = not place or place in world.off
-            return world, Step(said=(f"{name} does not run" if gone else "no node sees all the others any more",))
+            return world, Step(said=(f"{name} does not run" if gone else "not all nodes reach each other any more",))
         failing = frozenset({(name, place)})
         node = next((one for one in world.room.cluster.nodes if one.name == place), None)
         if node is None:
@@ -414,7 +417,7 @@ class Story:
             world.state,
             self._event(world, monitors=failing, stops=frozenset() if stops else failing, unfenceable=unfenceable),
         )
-        said = ("it cannot be powered off, so nothing is taken over",) if state.unclean else ()
+        said = ("the node cannot be powered off, so its services are not taken over",) if state.unclean else ()
         done = world.room.power_off(node)
         if place in state.fenced and done is not None and place not in done.dead:
             others = frozenset(other.name for other in self._standing(world) if other.name != place)
@@ -433,7 +436,7 @@ class Story:
             return world, Step(said=(f"{part.name} could not take over {part.target}",))
         target = next(target for target in world.room.cluster.targets if target.name == part.target)
         first = self.services[part.target].members[0]
-        told = "the pool panics its node (failmode)" if target.pool else "the monitor of the mount has to notice it"
+        told = "the pool panics its node (failmode)" if target.pool else "the monitor of the mount must detect this"
         world, step = self._service(world, first.id, stops=False)
         return world, replace(step, said=(told, *step.said))
 
@@ -449,7 +452,7 @@ class Story:
         }
         if stale <= world.stale:
             return world, ()
-        said = ("the standby's copy falls behind; it is not promoted until it has caught up",)
+        said = ("the standby's copy becomes outdated; it is not promoted before it is synchronised again",)
         return replace(world, stale=world.stale | stale), said
 
 

@@ -7,14 +7,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <sstream>
 #include <string_view>
 
-#include "backend/ceph_place.hpp"
 #include "backend/ceph_session.hpp"
 #include "backend/posix.hpp"
 
@@ -26,17 +24,10 @@ constexpr unsigned kDescriptorBits = 18;
 constexpr int kDescriptorMask = (1 << kDescriptorBits) - 1;
 constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // libcephfs returns the number of bytes as an int
 
-// The client of one rank, at the rank's number modulo kMostSessions: the ranks of a process are consecutive. Only the
-// rank's thread uses its entry.
-struct Client {
-    std::uint32_t rank = 0;
-    std::unique_ptr<CephSession> session;
-};
-std::array<Client, Ceph::kMostSessions> clients;  // NOLINT(bugprone-dynamic-static-initializers)
+Sessions<CephSession> sessions;  // NOLINT(bugprone-dynamic-static-initializers)
 
-Client& client_of(std::uint32_t rank) noexcept { return clients[rank % Ceph::kMostSessions]; }
 CephSession& session_of(int number) noexcept {
-    return *clients[static_cast<std::size_t>(number) >> kDescriptorBits].session;
+    return sessions.at(static_cast<std::size_t>(number) >> kDescriptorBits);
 }
 int descriptor_of(int number) noexcept { return number & kDescriptorMask; }
 int numbered(std::size_t session, int descriptor) noexcept {
@@ -47,21 +38,18 @@ int error_of(int result) noexcept { return result < 0 ? -result : 0; }
 }  // namespace
 
 FileStep Ceph::connect(std::uint32_t rank) {
-    Client& client = client_of(rank);
-    if (client.session != nullptr) return {"ceph_create", client.rank == rank ? 0 : EMFILE};
+    if (!sessions.is_free(rank)) return {"ceph_create", sessions.of(rank) != nullptr ? 0 : EMFILE};
     auto session = std::make_unique<CephSession>();
     FileStep step = session->begin();
     if (step.error == 0) step = session->stand_in(CephPlace::of_plan());
-    if (step.error == 0) client = {.rank = rank, .session = std::move(session)};
+    if (step.error == 0) sessions.set(rank, std::move(session));
     return step;
 }
 
-void Ceph::disconnect(std::uint32_t rank) noexcept {
-    if (Client& client = client_of(rank); client.rank == rank) client.session.reset();
-}
+void Ceph::disconnect(std::uint32_t rank) noexcept { sessions.end(rank); }
 
 int Ceph::root(int /*of_the_process*/, std::uint32_t rank) noexcept {
-    return numbered(rank % kMostSessions, client_of(rank).session->root());
+    return numbered(rank % kMostSessions, sessions.of(rank)->root());
 }
 
 Ceph::Opened Ceph::open(int directory, const char* name, int flags) noexcept {

@@ -6,10 +6,12 @@
 // kernel descriptors.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/file.hpp"
 #include "backend/posix.hpp"
@@ -27,7 +29,7 @@ struct Ceph {
     using Handle = Owned<&Ceph::close>;  // an open file or directory
 
     // Sessions in one process.
-    static constexpr std::uint32_t kMostSessions = 4096;
+    static constexpr std::uint32_t kMostSessions = Sessions<int>::kMost;
 
     // Connects the rank's client and opens the plan's directory. Does nothing if the rank is connected; fails with
     // EMFILE if another rank uses its entry of the table.
@@ -49,6 +51,29 @@ struct Ceph {
     static int rename(int directory, const char* from, const char* to) noexcept;
     static int remove_file(int directory, const char* name) noexcept;
     static int remove_directory(int directory, const char* name) noexcept;
+};
+
+// The plan's directory inside a Ceph file system: checked, created, emptied and removed through libcephfs.
+class CephPlace {
+  public:
+    // The call that failed, if any, and the path it failed on.
+    struct Outcome {
+        FileStep step;
+        std::string path;
+        bool marker = false;  // the marker is missing or not a regular file
+    };
+
+    // make() creates directory/id, join() checks that another process has created it. Both require the marker in
+    // `directory` and set of_plan(), the directory that the ranks' clients open.
+    [[nodiscard]] static Outcome make(const std::string& directory, const std::string& id, const char* marker);
+    [[nodiscard]] static Outcome join(const std::string& directory, const std::string& id, const char* marker);
+    [[nodiscard]] static const std::string& of_plan() noexcept;
+
+    // Removes everything below the plan's directory and adds the number of removed entries to `removed`. Returns the
+    // paths of entries that could not be removed, from the plan's id on, at most 64.
+    [[nodiscard]] static std::vector<std::string> empty(std::atomic<std::uint64_t>& removed);
+    // Removes the empty directory itself. A missing directory is not an error.
+    [[nodiscard]] static FileStep remove();
 };
 
 }  // namespace strakes

@@ -13,8 +13,10 @@
 //     };
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -64,6 +66,35 @@ class CallFile {
 
   private:
     Handle handle_;
+};
+
+// The sessions of the ranks of a process, at the rank's number modulo kMost: the ranks of a process are consecutive.
+// Only the rank's thread uses its entry.
+template <class Session>
+class Sessions {
+  public:
+    static constexpr std::uint32_t kMost = 4096;
+
+    // Returns the session of a rank, or null.
+    [[nodiscard]] Session* of(std::uint32_t rank) const noexcept {
+        const Entry& entry = entries_[rank % kMost];
+        return entry.rank == rank ? entry.session.get() : nullptr;
+    }
+    [[nodiscard]] Session& at(std::size_t place) const noexcept { return *entries_[place].session; }
+    [[nodiscard]] bool is_free(std::uint32_t rank) const noexcept { return !entries_[rank % kMost].session; }
+    void set(std::uint32_t rank, std::unique_ptr<Session> session) {
+        entries_[rank % kMost] = {rank, std::move(session)};
+    }
+    void end(std::uint32_t rank) noexcept {
+        if (of(rank) != nullptr) entries_[rank % kMost].session.reset();
+    }
+
+  private:
+    struct Entry {
+        std::uint32_t rank = 0;
+        std::unique_ptr<Session> session;
+    };
+    std::array<Entry, kMost> entries_;
 };
 
 }  // namespace strakes

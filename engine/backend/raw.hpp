@@ -1,4 +1,4 @@
-// The calls of backend/posix.hpp as inline system calls (backend/system_call.hpp), for the cost of the kernel and the
+// The calls of backend/posix.hpp as inline system calls, for the cost of the kernel and the
 // file system without the C library. Libraries that intercept the C library do not see these calls, and applications
 // do not make them; the backend is for bench/.
 #pragma once

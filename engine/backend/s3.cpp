@@ -5,13 +5,10 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <memory>
 
 #include "backend/s3_connection.hpp"
-#include "backend/s3_place.hpp"
-#include "backend/s3_text.hpp"
 
 namespace strakes {
 
@@ -32,16 +29,9 @@ struct Session {
     std::vector<int> free;
 };
 
-// The session of one rank, at the rank's number modulo kMostSessions: the ranks of a process are consecutive. Only the
-// rank's thread uses its entry.
-struct Client {
-    std::uint32_t rank = 0;
-    std::unique_ptr<Session> session;
-};
-std::array<Client, S3::kMostSessions> clients;  // NOLINT(bugprone-dynamic-static-initializers)
+Sessions<Session> sessions;  // NOLINT(bugprone-dynamic-static-initializers)
 
-Client& client_of(std::uint32_t rank) noexcept { return clients[rank % S3::kMostSessions]; }
-Session& session_of(int number) noexcept { return *clients[static_cast<std::size_t>(number) >> kObjectBits].session; }
+Session& session_of(int number) noexcept { return sessions.at(static_cast<std::size_t>(number) >> kObjectBits); }
 Object& object_of(int number) noexcept {
     return session_of(number).objects[static_cast<std::size_t>(number & kObjectMask)];
 }
@@ -51,27 +41,24 @@ int error_of(int object, S3Connection::Wish wish) { return session_of(object).co
 }  // namespace
 
 FileStep S3::connect(std::uint32_t rank) {
-    Client& client = client_of(rank);
-    if (client.session != nullptr) return {"connect", client.rank == rank ? 0 : EMFILE};
-    client = {.rank = rank, .session = std::make_unique<Session>()};
-    client.session->objects.push_back({.key = S3Place::of_plan()});
+    if (!sessions.is_free(rank)) return {"connect", sessions.of(rank) != nullptr ? 0 : EMFILE};
+    sessions.set(rank, std::make_unique<Session>());
+    sessions.of(rank)->objects.push_back({.key = S3Place::of_plan()});
     // The first request connects, outside the timed sections.
-    return {"HEAD", client.session->connection.ask({.method = "HEAD", .key = S3Place::marker()}).error};
+    return {"HEAD", sessions.of(rank)->connection.ask({.method = "HEAD", .key = S3Place::marker()}).error};
 }
 
-void S3::disconnect(std::uint32_t rank) noexcept {
-    if (Client& client = client_of(rank); client.rank == rank) client.session.reset();
-}
+void S3::disconnect(std::uint32_t rank) noexcept { sessions.end(rank); }
 
 void S3::explain(std::uint32_t rank, Failure& failure) {
-    const Client& client = client_of(rank);
-    if (client.session == nullptr || client.rank != rank || client.session->connection.words().empty()) return;
+    const Session* session = sessions.of(rank);
+    if (session == nullptr || session->connection.words().empty()) return;
     if (failure.error_name.empty()) return;  // not an error that the server reported
-    failure.why += " (" + client.session->connection.words() + ")";
+    failure.why += " (" + session->connection.words() + ")";
 }
 
 int S3::root(int /*of_the_process*/, std::uint32_t rank) noexcept {
-    return static_cast<int>((rank % kMostSessions) << kObjectBits);
+    return static_cast<int>((rank % Sessions<Session>::kMost) << kObjectBits);
 }
 
 S3::Opened S3::open(int directory, const char* name, int flags) noexcept {

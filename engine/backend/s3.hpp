@@ -2,12 +2,14 @@
 //
 // The calls have the signatures of backend/posix.hpp. A descriptor here combines the number of a session with the
 // number of an object name in that session. open() sends no request. An object is written with one request, or as the
-// parts of a multipart upload (S3File), and read by range. plan/check_objects.cpp refuses operations that S3 has no
+// parts of a multipart upload (S3File), and read by range. plan/check_backends.cpp refuses operations that S3 has no
 // request for.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,9 +30,6 @@ struct S3 {
 
     static void forget(int object) noexcept;
     using Handle = Owned<&S3::forget>;  // an open file or directory
-
-    // Sessions in one process.
-    static constexpr std::uint32_t kMostSessions = 4096;
 
     // Connects the rank and tests the connection with a HEAD request for the marker. Does nothing if the rank is
     // connected; fails with EMFILE if another rank uses its entry of the table.
@@ -92,6 +91,29 @@ class S3File {
     std::size_t part_bytes_ = 1;
     std::string upload_;             // upload id; empty for an object of one request
     std::vector<std::string> tags_;  // ETags of the parts written
+};
+
+// The prefix in a bucket that holds a plan's objects and a marker object.
+class S3Place {
+  public:
+    // Sets the prefix to NAME/ID/. NAME is the last component of `directory`, which strakes made and which no other run
+    // has.
+    static void choose(const std::string& directory, const std::string& id);
+    // look() checks that the prefix is empty, make() writes the marker, join() checks that another process has written
+    // it. They return the failure, if any.
+    [[nodiscard]] static std::optional<Failure> look();
+    [[nodiscard]] static std::optional<Failure> make();
+    [[nodiscard]] static std::optional<Failure> join();
+
+    [[nodiscard]] static const std::string& of_plan() noexcept;
+    [[nodiscard]] static std::string marker();
+    // Returns the text of the note that stays next to the plan's directory while there are objects: endpoint, bucket
+    // and prefix for `strakes clean`, without credentials.
+    [[nodiscard]] static std::string note();
+
+    // Aborts unfinished uploads, removes all objects below the prefix and then the marker. Does nothing if the marker
+    // is missing. Adds the number of removed objects to `removed` and returns the failure, if any.
+    [[nodiscard]] static std::optional<Failure> empty(std::atomic<std::uint64_t>& removed);
 };
 
 }  // namespace strakes

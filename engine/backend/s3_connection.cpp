@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "backend/curl_library.hpp"
-#include "backend/s3_text.hpp"
 
 namespace strakes {
 
@@ -78,12 +77,11 @@ struct Receiver {
         return bytes;
     }
     static std::size_t look(const char* line, std::size_t /*one*/, std::size_t bytes, void* self) {
-        constexpr std::string_view kTag = "etag:";
         Receiver& receiver = *static_cast<Receiver*>(self);
         if (receiver.header_bytes += bytes; receiver.header_bytes > kMostHeaders) return 0;
-        std::string_view header(line, bytes);
+        constexpr std::string_view kTag = "etag:";
         if (bytes < kTag.size() || ::strncasecmp(line, kTag.data(), kTag.size()) != 0) return bytes;
-        header.remove_prefix(kTag.size());
+        std::string_view header(line + kTag.size(), bytes - kTag.size());
         while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
         while (!header.empty() && static_cast<unsigned char>(header.back()) <= ' ') header.remove_suffix(1);
         receiver.answer.tag = header;

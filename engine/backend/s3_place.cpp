@@ -1,13 +1,11 @@
 // Each step opens a separate connection: the steps run outside the timed sections, in different threads.
 #ifdef STRAKES_S3
-#include "backend/s3_place.hpp"
-
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "backend/s3.hpp"
 #include "backend/s3_connection.hpp"
-#include "backend/s3_text.hpp"
 #include "system/hmac.hpp"
 #include "system/queries.hpp"
 

@@ -1,12 +1,11 @@
 // Reads only elements without attributes, the one form of XML in the S3 responses that are parsed here.
-#include "backend/s3_text.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cerrno>
 #include <utility>
 
+#include "backend/s3_connection.hpp"
 #include "system/hmac.hpp"
 
 namespace strakes {

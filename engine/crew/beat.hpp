@@ -11,7 +11,7 @@ namespace strakes {
 
 inline constexpr std::uint32_t kNobody = UINT32_MAX;
 
-using StageText = std::array<char, 44>;
+using StageText = std::array<char, 48>;
 using FailureText = std::array<char, 128>;
 
 // Returns the text up to its first zero.
@@ -21,63 +21,47 @@ template <class Text>
     return all.substr(0, all.find('\0'));
 }
 
-// Heartbeat of a rank: once a second, and at every event that others must know of.
-struct Beat {
-    std::uint64_t plan = 0;  // number of the plan in this session; 0 while none runs
-    std::uint64_t operations = 0;
-    std::uint64_t bytes = 0;
-    std::uint32_t phase = 0;            // running phase, from 1; 0: the rank has finished the plan
-    std::uint32_t finished_phases = 0;  // phases whose timed section is over
-    std::uint8_t finished = 0;          // the timed section of the running phase is over
-    std::uint8_t halt = 0;
-    std::uint8_t signalled = 0;  // the process received a signal to end
-    std::uint8_t leaving = 0;    // the process ends in order: no further beat follows
-    StageText stage{};
-    FailureText failure{};  // why this process cannot go on; empty while it can
-};
-static_assert(sizeof(Beat) == 208);
-
 // How a process was lost.
 enum class Loss : std::uint8_t { none, ended, silent, failed };
 
-// Heartbeat of a node's leader: sums and extremes over the node's ranks.
-struct NodeBeat {
+// Heartbeat of a rank, or of a node's leader with sums and extremes over the node's ranks: once a second, and at every
+// event that others must know of.
+struct Beat {
     static constexpr std::size_t kMostSilent = 8;
 
-    std::uint64_t plan = 0;
-    std::uint64_t operations = 0;  // of the node's ranks that are in the phase
+    std::uint64_t plan = 0;        // number of the plan in this session; 0 while none runs
+    std::uint64_t operations = 0;  // of the ranks that are in the phase
     std::uint64_t bytes = 0;
     std::uint64_t slowest_operations = 0;
-    std::uint32_t phase = 0;  // latest phase of any rank; 0: all ranks have finished the plan
-    std::uint32_t finished_phases = 0;
-    std::uint32_t finished_ranks = 0;
+    std::uint32_t phase = 0;           // latest phase of any rank, from 1; 0: all ranks have finished the plan
+    std::uint32_t finished_ranks = 0;  // whose timed section of the phase is over
     std::uint32_t waiting_ranks = 0;
     std::uint32_t slowest = kNobody;  // the rank of the plan that is furthest behind; `stage` is its stage
     std::uint32_t lost = kNobody;     // the lost rank, by its number among all processes, and how it was lost
     Loss loss = Loss::none;
     std::uint8_t halt = 0;
-    std::uint8_t signalled = 0;
-    std::uint8_t leaving = 0;
+    std::uint8_t signalled = 0;  // a process received a signal to end
+    std::uint8_t leaving = 0;    // the process ends in order: no further beat follows
     std::uint8_t slowest_silent = 0;
     std::uint8_t slowest_waiting = 0;
     std::uint8_t silent_ranks = 0;  // entries used in `silent`
     std::uint8_t unused = 0;
     std::array<std::uint32_t, kMostSilent> silent{};  // the first silent ranks, by number among all processes
     StageText stage{};
-    FailureText failure{};
+    FailureText failure{};  // why the lost process cannot go on
     std::uint32_t unused_too = 0;
 };
-static_assert(sizeof(NodeBeat) == 272);
+static_assert(sizeof(Beat) == 272);
 
 // From the first process to all others, through the leaders. It holds the whole current state, so a repeat does no
 // harm.
 struct Order {
     std::uint64_t plan = 0;
-    std::uint32_t glimpse_phases = 0;  // record the progress at the time when the first rank finished this many phases
     std::uint8_t halt = 0;
     std::uint8_t abandon = 0;  // end immediately
     std::uint8_t leave = 0;    // end in order: no further plan follows
-    std::uint8_t unused = 0;
+
+    bool operator==(const Order&) const = default;
 };
 static_assert(sizeof(Order) == 16);
 

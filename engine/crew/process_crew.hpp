@@ -1,8 +1,13 @@
 // The crew whose ranks are processes. The first process holds the session and leads; the others follow its orders.
 #pragma once
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -18,8 +23,8 @@
 #include "crew/connections.hpp"
 #include "crew/crew.hpp"
 #include "crew/crowd.hpp"
-#include "crew/performer.hpp"
 #include "system/placement.hpp"
+#include "system/processors.hpp"
 #include "team/post.hpp"
 #include "team/team.hpp"
 
@@ -29,13 +34,51 @@ class Members final : public Processes {
   public:
     // `ranks` are the members of the crowd that take part; this process is number `mine` among them.
     Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks, Rank mine,
-            const Placement& placement);
+            const Placement& placement)
+        : performer_(performer),
+          clocks_(clocks),
+          ranks_(std::move(ranks)),
+          circle_(post, ranks_, mine),
+          on_machine_(circle_here(post, crowd, ranks_)) {
+        const auto& here = crowd.node_of(post.rank()).ranks;
+        const auto is_here = [&here](Rank rank) { return std::ranges::binary_search(here, rank); };
+        ranks_on_node_ = static_cast<Rank>(std::ranges::count_if(ranks_, is_here));
+        leads_node_ = *std::ranges::find_if(ranks_, is_here) == post.rank();
+        crowded_ = crowd.share_of(post.rank(), ranks_).processors.too_few_for(on_machine_.size()) ||
+                   placement.crowds(on_machine_.size());
+        std::vector<std::uint32_t> nodes;
+        nodes.reserve(ranks_.size());
+        for (const Rank rank : ranks_) nodes.push_back(crowd.number_of_node(rank));
+        libraries_ = post.libraries(ranks_);
+        exchange_ = post.exchange(circle_, ranks_, std::move(nodes));
+    }
 
     void perform(std::function<void()> body) override { performer_.perform(std::move(body)); }
     void wait() override { performer_.wait(); }
     bool any(bool mine) override { return circle_.most(mine ? 1 : 0) != 0; }
-    Start start_line() override;
-    std::uint64_t least(std::uint64_t mine) override { return circle_.least(mine); }
+    Start start_line() override {
+        if (circle_.size() == 1) return {.begun = true};
+        const auto most = [this](std::uint64_t mine) { return circle_.most(mine, Post::Wait::brisk); };
+        // This barrier also wakes ranks from the patient wait before it.
+        if (most(clocks_.stale() ? 1 : 0) != 0) clocks_.compare(ranks_);
+        std::optional<Aside> aside;
+        if (!crowded_ && on_machine_.size() > 1) step_aside(on_machine_, aside);
+        // A barrier, so that late ranks do not count in the time of the next one.
+        static_cast<void>(most(0));
+        const Timeline& timeline = clocks_.timeline();
+        const std::uint64_t asked = timeline.now();
+        static_cast<void>(most(0));
+        const std::uint64_t told = timeline.now();
+        const std::uint64_t lead = std::clamp(2 * elapsed(asked, told), kShortestLead, kLongestLead);
+        const std::uint64_t start = most(told + lead);
+        const std::uint64_t left = elapsed(timeline.now(), start);
+        // With more ranks than processors, polling would delay the other ranks.
+        const std::uint64_t awake = crowded_ ? 0 : kSleepIsLate;
+        if (left > awake) sleep_for(left - awake);
+        while (timeline.now() < start) {
+        }
+        return {.begun = true, .clock_uncertainty_ns = clocks_.uncertainty_ns(), .crowded = crowded_};
+    }
     std::vector<std::string> all(std::string_view mine) override { return circle_.all(mine); }
     void send(Rank to, std::string_view bytes) override { circle_.send(to, bytes); }
     std::string receive(Rank from) override { return circle_.receive(from); }
@@ -45,9 +88,42 @@ class Members final : public Processes {
     [[nodiscard]] bool leads_node() const override { return leads_node_; }
     [[nodiscard]] Rank ranks_on_node() const override { return ranks_on_node_; }
     [[nodiscard]] Rank place_on_machine() const override { return on_machine_.mine(); }
-    [[nodiscard]] std::size_t nodes() const override { return nodes_; }
 
   private:
+    // Limits, in nanoseconds, of the time from the agreement to the start.
+    static constexpr std::uint64_t kShortestLead = 200'000;
+    static constexpr std::uint64_t kLongestLead = 5'000'000;
+    // A sleep may end late by up to this many nanoseconds, so the rank polls the clock for the rest of the wait.
+    static constexpr std::uint64_t kSleepIsLate = 150'000;
+
+    // Sleeps to an absolute time, so that a delay before the call does not prolong the sleep.
+    static void sleep_for(std::uint64_t ns) {
+        constexpr std::uint64_t kSecond = 1'000'000'000;
+        const std::uint64_t end = Clock::monotonic_ns() + ns;
+        const timespec until{static_cast<time_t>(end / kSecond), static_cast<long>(end % kSecond)};
+        while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+        }
+    }
+
+    // Returns the circle of the ranks on this machine.
+    static Circle circle_here(Post& post, const Crowd& crowd, const std::vector<Post::Rank>& ranks) {
+        std::vector<Post::Rank> here = crowd.share_of(post.rank(), ranks).ranks;
+        const auto mine = static_cast<Post::Rank>(std::ranges::find(here, post.rank()) - here.begin());
+        return {post, std::move(here), mine};
+    }
+
+    // Moves this rank to a free processor if a lower rank of this machine runs on its processor.
+    static void step_aside(Circle& here, std::optional<Aside>& aside) {
+        const Processors mine = Processors::current();
+        Processors before, all;
+        const std::vector<std::string> said = here.all(mine.bytes());
+        for (std::size_t place = 0; place < said.size(); ++place) {
+            all.add(Processors(said[place]));
+            if (place < here.mine()) before.add(Processors(said[place]));
+        }
+        if (before.has_all(mine)) aside.emplace(Processors::allowed(), all);
+    }
+
     Performer& performer_;
     Clocks& clocks_;
     std::vector<Rank> ranks_;
@@ -55,7 +131,6 @@ class Members final : public Processes {
     Circle on_machine_;  // the ranks on this machine
     bool leads_node_;
     Rank ranks_on_node_;
-    std::size_t nodes_;
     bool crowded_;  // the machine has fewer processors than ranks
     std::unique_ptr<Exchange> exchange_;
     std::unique_ptr<LibraryFiles> libraries_;
@@ -70,26 +145,72 @@ class ProcessCrew : public Crew {
     // `news` is the event descriptor that the watching thread waits for.
     ProcessCrew(World& world, int news) : world_(world), news_(news) {}
 
-    [[nodiscard]] std::optional<Lack> lacks(const Plan& plan) const override;
-    void nudge() override;
-    [[nodiscard]] std::string host_of(Team::Rank rank) const override;
+    [[nodiscard]] std::optional<Lack> lacks(const Plan& plan) const override {
+        const std::size_t there = world_.crowd.members_for(plan).size();
+        if (there >= plan.ranks) return std::nullopt;
+        const bool per_node = plan.ranks_per_node && *plan.ranks_per_node * world_.crowd.nodes().size() < plan.ranks;
+        std::string why = std::to_string(world_.crowd.size()) + " processes on " +
+                          std::to_string(world_.crowd.nodes().size()) + " nodes were started";
+        if (plan.ranks_per_node) why += ", of which " + std::to_string(there) + " fit into ranks_per_node";
+        return Lack{
+            {.what = "the plan asks for " + std::to_string(plan.ranks) + " ranks, which are more than there are",
+             .why = std::move(why),
+             .remedy = per_node ? "Use more hosts (--hosts), or a larger ranks_per_node."
+                                : "Start more processes (--ranks), or use fewer ranks in the plan."},
+            per_node ? "team.ranks_per_node" : "team.ranks"};
+    }
+    void nudge() override {
+        constexpr std::uint64_t kOne = 1;
+        static_cast<void>(::write(news_, &kOne, sizeof kOne));
+    }
+    [[nodiscard]] std::string host_of(Team::Rank rank) const override {
+        return rank < ranks_.size() ? world_.crowd.node_of(ranks_[rank]).host : std::string();
+    }
 
     // Reports that this process cannot continue. The first reason counts. May be called by any thread.
-    void fail(const std::string& why);
+    void fail(const std::string& why) {
+        {
+            const std::lock_guard lock(failure_mutex_);
+            if (failure_.empty()) failure_ = why;
+        }
+        nudge();
+    }
 
   protected:
     using Time = std::chrono::steady_clock;
 
     // Returns the reason given to fail(), or an empty string.
-    [[nodiscard]] std::string failure() const;
+    [[nodiscard]] std::string failure() const {
+        const std::lock_guard lock(failure_mutex_);
+        return failure_;
+    }
     // Returns the team of a plan, or null if this process takes no part in it.
-    std::unique_ptr<Team> make_team(const Plan& plan);
+    std::unique_ptr<Team> make_team(const Plan& plan) {
+        ranks_ = world_.crowd.members_for(plan);
+        parts_.assign(world_.crowd.nodes().size(), {});
+        for (Team::Rank rank = 0; rank < ranks_.size(); ++rank) {
+            Part& part = parts_[world_.crowd.number_of_node(ranks_[rank])];
+            if (part.count++ == 0) part.first = rank;
+        }
+        const auto here = std::ranges::find(ranks_, world_.post.rank());
+        if (here == ranks_.end()) return nullptr;
+        const auto mine = static_cast<Team::Rank>(here - ranks_.begin());
+        members_ = std::make_unique<Members>(world_.performer, world_.post, world_.crowd, world_.clocks, ranks_, mine,
+                                             plan.placement);
+        return std::make_unique<Team>(static_cast<Team::Rank>(ranks_.size()), mine, *members_);
+    }
     // The ranks of the plan on a node, which are the first processes of the node.
     struct Part {
         Team::Rank first = 0, count = 0;
     };
     [[nodiscard]] Part part_of(std::size_t node) const { return parts_[node]; }
-    [[nodiscard]] std::optional<Team::Rank> rank_in_plan(Crowd::Rank rank) const;
+    [[nodiscard]] std::optional<Team::Rank> rank_in_plan(Crowd::Rank rank) const {
+        if (parts_.empty()) return std::nullopt;
+        const Part part = part_of(world_.crowd.number_of_node(rank));
+        const std::size_t place = world_.crowd.place_of(rank);
+        if (place >= part.count) return std::nullopt;
+        return part.first + static_cast<Team::Rank>(place);
+    }
 
     World& world_;
     int news_;

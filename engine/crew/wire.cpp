@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -39,37 +40,39 @@ constexpr std::size_t kNameBytes = 16;
 constexpr int kTcpLongestTimeout = 44;
 constexpr int kLongestTimeoutMilliseconds = 1000;
 
+// Any kind of socket address, also a Unix socket's.
 struct Address {
-    std::uint16_t family = 0;
-    std::array<std::uint8_t, 16> bytes{};
+    sockaddr_storage storage{};
+    socklen_t length = 0;
+
+    Address() = default;
+    template <class Kind>
+    explicit Address(const Kind& address, socklen_t size = sizeof(Kind)) : length(size) {
+        std::memcpy(&storage, &address, sizeof address);
+    }
+    [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 };
 
-Address address_of(const sockaddr_in& from) {
-    Address address{.family = AF_INET};
-    std::memcpy(address.bytes.data(), &from.sin_addr, sizeof from.sin_addr);
-    return address;
+Address of_four(in_addr address, in_port_t port) {
+    return Address(sockaddr_in{.sin_family = AF_INET, .sin_port = port, .sin_addr = address, .sin_zero = {}});
 }
 
-Address address_of(const sockaddr_in6& from) {
-    Address address{.family = AF_INET6};
-    std::memcpy(address.bytes.data(), &from.sin6_addr, sizeof from.sin6_addr);
-    return address;
+Address of_six(const in6_addr& address, in_port_t port) {
+    return Address(sockaddr_in6{
+        .sin6_family = AF_INET6, .sin6_port = port, .sin6_flowinfo = 0, .sin6_addr = address, .sin6_scope_id = 0});
 }
 
-Address loopback(std::uint16_t family) {
-    if (family == AF_INET6) {
-        sockaddr_in6 own{};
-        own.sin6_addr = in6addr_loopback;
-        return address_of(own);
-    }
-    sockaddr_in own{};
-    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return address_of(own);
+// An abstract Unix socket.
+Address of_name(std::string_view name) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    return Address(address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size()));
 }
 
 // Returns the addresses of this node, IPv4 first, without link-local IPv6 addresses. Falls back to loopback addresses.
-std::vector<Address> own_addresses() {
-    std::vector<Address> addresses, of_six;
+std::vector<Address> own_addresses(in_port_t port) {
+    std::vector<Address> addresses, six;
     ifaddrs* first = nullptr;
     if (::getifaddrs(&first) != 0) return addresses;
     for (const ifaddrs* interface = first; interface != nullptr; interface = interface->ifa_next) {
@@ -77,57 +80,33 @@ std::vector<Address> own_addresses() {
         if (interface->ifa_addr->sa_family == AF_INET) {
             sockaddr_in address{};
             std::memcpy(&address, interface->ifa_addr, sizeof address);
-            if ((ntohl(address.sin_addr.s_addr) >> 24U) != 127) addresses.push_back(address_of(address));
+            if ((ntohl(address.sin_addr.s_addr) >> 24U) != 127) addresses.push_back(of_four(address.sin_addr, port));
         } else if (interface->ifa_addr->sa_family == AF_INET6) {
             sockaddr_in6 address{};
             std::memcpy(&address, interface->ifa_addr, sizeof address);
             if (!IN6_IS_ADDR_LOOPBACK(&address.sin6_addr) && !IN6_IS_ADDR_LINKLOCAL(&address.sin6_addr))
-                of_six.push_back(address_of(address));
+                six.push_back(of_six(address.sin6_addr, port));
         }
     }
     ::freeifaddrs(first);
-    addresses.insert(addresses.end(), of_six.begin(), of_six.end());
-    if (addresses.empty()) addresses = {loopback(AF_INET), loopback(AF_INET6)};
+    addresses.insert(addresses.end(), six.begin(), six.end());
+    if (addresses.empty()) addresses = {of_four({htonl(INADDR_LOOPBACK)}, port), of_six(in6addr_loopback, port)};
     return addresses;
 }
 
 std::string text_of(const Address& address) {
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    ::inet_ntop(address.family, address.bytes.data(), text.data(), text.size());
-    return text.data();
+    if (address.storage.ss_family == AF_UNIX) return "the socket of this node";
+    std::array<char, INET6_ADDRSTRLEN> host{};
+    std::array<char, 8> port{};
+    ::getnameinfo(address.get(), address.length, host.data(), host.size(), port.data(), port.size(),
+                  NI_NUMERICHOST | NI_NUMERICSERV);
+    return std::string(host.data()) + " port " + port.data();
 }
 
 void answer_quickly(int descriptor) {
     const int yes = 1;
     ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     ::setsockopt(descriptor, IPPROTO_TCP, kTcpLongestTimeout, &kLongestTimeoutMilliseconds, sizeof(int));
-}
-
-// Writes the address to `storage` and returns its length.
-socklen_t socket_address(const Address& to, std::uint16_t port, sockaddr_storage& storage) {
-    if (to.family == AF_INET6) {
-        sockaddr_in6 address{};
-        address.sin6_family = AF_INET6;
-        address.sin6_port = htons(port);
-        std::memcpy(&address.sin6_addr, to.bytes.data(), sizeof address.sin6_addr);
-        std::memcpy(&storage, &address, sizeof address);
-        return sizeof address;
-    }
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    std::memcpy(&address.sin_addr, to.bytes.data(), sizeof address.sin_addr);
-    std::memcpy(&storage, &address, sizeof address);
-    return sizeof address;
-}
-
-// The same for an abstract Unix socket.
-socklen_t socket_address(std::string_view name, sockaddr_storage& storage) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
-    std::memcpy(&storage, &address, sizeof address);
-    return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
 // Every user of the machine can connect to an abstract socket.
@@ -137,16 +116,9 @@ bool is_of_this_user(int descriptor) {
     return ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
-// An address of a switchboard.
-struct Place {
-    std::string text;
-    sockaddr_storage address{};
-    socklen_t length = 0;
-};
-
 // Returns 0 or the error number.
-int connect_in_time(int descriptor, const Place& to) {
-    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&to.address), to.length) == 0) return 0;
+int connect_in_time(int descriptor, const Address& to) {
+    if (::connect(descriptor, to.get(), to.length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
     pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
     if (::poll(&ready, 1, kConnectMilliseconds) <= 0) return ETIMEDOUT;
@@ -192,40 +164,35 @@ bool Switchboard::listen_here() {
     constexpr std::string_view kDigits = "0123456789abcdef";
     for (std::size_t i = 0; i < kNameBytes; ++i) name_ += kDigits[(*nonce)[i] % kDigits.size()];
     listener_ = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    sockaddr_storage address{};
-    const socklen_t size = socket_address(name_, address);
-    return listener_ && ::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+    const Address address = of_name(name_);
+    return listener_ && ::bind(listener_.get(), address.get(), address.length) == 0 &&
            ::listen(listener_.get(), SOMAXCONN) == 0;
 }
 
 bool Switchboard::listen_on(std::uint16_t family) {
     listener_ = Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!listener_) return false;
-    sockaddr_storage address{};
-    const socklen_t size = socket_address(Address{.family = family}, 0, address);
+    const Address any = family == AF_INET6 ? of_six(in6addr_any, 0) : of_four({INADDR_ANY}, 0);
     if (family == AF_INET6) {
         const int only = 0;
         if (::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) != 0) return false;
     }
-    auto* plain = reinterpret_cast<sockaddr*>(&address);
-    socklen_t named = sizeof address;
-    if (::bind(listener_.get(), plain, size) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
-        ::getsockname(listener_.get(), plain, &named) != 0)
+    sockaddr_in6 bound{};  // the port has the same offset as in an address of IPv4
+    socklen_t size = sizeof bound;
+    if (::bind(listener_.get(), any.get(), any.length) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
+        ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0)
         return false;
-    sockaddr_in of_four{};  // the port has the same offset in both structures
-    std::memcpy(&of_four, &address, sizeof of_four);
-    port_ = ntohs(of_four.sin_port);
+    port_ = bound.sin6_port;
     return true;
 }
 
 std::string Switchboard::where() const {
     if (!why_.empty()) return {};
     Packer packer;
-    packer.put(port_);
+    packer.put(ntohs(port_));
     packer.put(secret_);
-    packer.put_text(name_);
-    if (name_.empty())
-        for (const Address& address : own_addresses()) packer.put(address);
+    for (const Address& address : name_.empty() ? own_addresses(port_) : std::vector{of_name(name_)})
+        packer.put(address);
     return packer.take();
 }
 
@@ -316,33 +283,24 @@ std::vector<Descriptor> Switchboard::take() {
 
 Connected connect_to(std::string_view where, std::uint32_t seat) {
     Unpacker unpacker(where);
-    const auto port = unpacker.get<std::uint16_t>();
+    static_cast<void>(unpacker.get<std::uint16_t>());  // the port, which the addresses contain as well
     const auto secret = unpacker.get<Secret>();
-    const std::string name(unpacker.get_text());
-    std::vector<Place> places;
-    if (!name.empty()) {
-        places.push_back({.text = "@" + name});
-        places.back().length = socket_address(name, places.back().address);
-    }
-    while (!unpacker.at_end()) {
-        const auto address = unpacker.get<Address>();
-        places.push_back({.text = text_of(address) + " port " + std::to_string(port)});
-        places.back().length = socket_address(address, port, places.back().address);
-    }
+    std::vector<Address> addresses;
+    while (!unpacker.at_end()) addresses.push_back(unpacker.get<Address>());
     Connected connected;
     const auto until = Time::now() + kConnectPatience;
     for (milliseconds pause{50}; Time::now() < until; pause = std::min(2 * pause, milliseconds(1000))) {
         connected.why.clear();
-        for (const Place& place : places) {
-            Descriptor descriptor(::socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-            int error = descriptor ? connect_in_time(descriptor.get(), place) : errno;
+        for (const Address& address : addresses) {
+            Descriptor descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            int error = descriptor ? connect_in_time(descriptor.get(), address) : errno;
             // Another program may listen on that port of the address.
             if (error == 0) error = prove_to_exchange(descriptor.get(), secret, seat, kConnectMilliseconds);
             if (error == 0) {
                 answer_quickly(descriptor.get());
                 return {.descriptor = std::move(descriptor), .why = {}};
             }
-            connected.why += (connected.why.empty() ? "" : "; ") + place.text + ": " + std::strerror(error);
+            connected.why += (connected.why.empty() ? "" : "; ") + text_of(address) + ": " + std::strerror(error);
         }
         // Different seats retry at different times.
         std::this_thread::sleep_for(pause + milliseconds(seat % 50));

@@ -2,6 +2,7 @@
 // takes no processor time.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -113,8 +114,8 @@ class Switchboard {
     void stop();
 
     Descriptor listener_;
-    std::uint16_t port_ = 0;  // for TCP
-    std::string name_;        // of the Unix socket
+    in_port_t port_ = 0;  // for TCP, in network byte order
+    std::string name_;    // of the Unix socket
     Secret secret_{};
     std::string why_;
     std::vector<Stray> strays_;

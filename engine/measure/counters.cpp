@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,31 +19,11 @@ namespace {
 constexpr std::uint64_t kSectorBytes = 512;
 constexpr std::uint64_t kBusyWrapMs = std::uint64_t{1} << 32U;  // its busy time is a 32-bit counter
 
-// Remove the text before the separator, and the separator, from the front of `text`. Return the text removed.
-std::string_view take_until(std::string_view& text, char separator) {
-    const std::size_t end = text.find(separator);
-    const std::string_view head = text.substr(0, end);
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    return head;
-}
-
-std::string_view take_word(std::string_view& text) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    const std::string_view word = text.substr(0, text.find_first_of(" \t"));
-    text.remove_prefix(word.size());
-    return word;
-}
-
-std::uint64_t take_number(std::string_view& text) {
-    const std::string_view word = take_word(text);
-    std::uint64_t value = 0;
-    std::from_chars(word.data(), word.data() + word.size(), value);
-    return value;
-}
-
+// Call each(words) for each line of the text.
 template <typename Each>
 void for_each_line(std::string_view text, Each&& each) {
-    while (!text.empty()) each(take_until(text, '\n'));
+    std::istringstream lines{std::string(text)};
+    for (std::string line; std::getline(lines, line);) each(std::istringstream(line));
 }
 
 bool all_digits(std::string_view text) {
@@ -90,11 +69,13 @@ std::optional<DeviceState> moved(const DeviceState& before, const DeviceState& a
 
 CpuTimes parse_stat(std::string_view text, double ticks_per_second) {
     CpuTimes times;
-    for_each_line(text, [&](std::string_view line) {
-        if (take_word(line) != "cpu") return;
+    for_each_line(text, [&](std::istringstream words) {
+        std::string name;
+        if (!(words >> name) || name != "cpu") return;
         // user nice system idle iowait irq softirq
         std::array<double, 7> seconds{};
-        for (double& value : seconds) value = static_cast<double>(take_number(line)) / ticks_per_second;
+        for (double& value : seconds)
+            if (words >> value) value /= ticks_per_second;
         times = {seconds[0] + seconds[1], seconds[2] + seconds[5] + seconds[6], seconds[4], seconds[3]};
     });
     return times;
@@ -102,46 +83,45 @@ CpuTimes parse_stat(std::string_view text, double ticks_per_second) {
 
 MemoryState parse_meminfo(std::string_view text) {
     MemoryState memory;
-    for_each_line(text, [&](std::string_view line) {
-        const std::string_view key = take_until(line, ':');
-        if (key == "MemAvailable") memory.available_bytes = take_number(line) * 1024;
-        if (key == "Cached") memory.page_cache_bytes = take_number(line) * 1024;
+    for_each_line(text, [&](std::istringstream words) {
+        std::string key;
+        std::uint64_t kib = 0;
+        words >> key >> kib;
+        if (key == "MemAvailable:") memory.available_bytes = kib * 1024;
+        if (key == "Cached:") memory.page_cache_bytes = kib * 1024;
     });
     return memory;
 }
 
 NetworkBytes parse_net_dev(std::string_view text) {
-    constexpr int kReceiveColumns = 8;
     NetworkBytes bytes;
-    for_each_line(text, [&](std::string_view line) {
-        if (line.find(':') == std::string_view::npos) return;  // header
-        std::string_view name = take_until(line, ':');
-        if (take_word(name) == "lo") return;
-        bytes.receive += take_number(line);
-        for (int i = 1; i < kReceiveColumns; ++i) take_word(line);
-        bytes.send += take_number(line);
+    for_each_line(text, [&](std::istringstream words) {
+        std::string name;
+        if (!std::getline(words >> std::ws, name, ':') || words.eof() || name == "lo") return;  // eof: a header
+        // bytes packets errs drop fifo frame compressed multicast, received and then sent
+        std::array<std::uint64_t, 9> field{};
+        for (std::uint64_t& value : field) words >> value;
+        bytes.receive += field[0];
+        bytes.send += field[8];
     });
     return bytes;
 }
 
 Devices parse_diskstats(std::string_view text) {
     Devices devices;
-    for_each_line(text, [&](std::string_view line) {
-        take_word(line);  // major
-        take_word(line);  // minor
-        const std::string_view name = take_word(line);
-        if (name.empty() || is_ram_disk(name)) return;
+    for_each_line(text, [&](std::istringstream words) {
+        std::string major, minor, name;
+        if (!(words >> major >> minor >> name) || is_ram_disk(name)) return;
         // reads, reads merged, sectors read, ms, writes, writes merged, sectors written, ms, in flight, busy ms
         std::array<std::uint64_t, 10> field{};
-        for (std::uint64_t& value : field) value = take_number(line);
+        for (std::uint64_t& value : field) words >> value;
         devices.emplace(name, DeviceState{field[2] * kSectorBytes, field[6] * kSectorBytes, field[9]});
     });
     std::vector<std::string> names;
     names.reserve(devices.size());
     for (const auto& [name, state] : devices) names.push_back(name);
     std::erase_if(devices, [&](const auto& device) {
-        return std::any_of(names.begin(), names.end(),
-                           [&](const std::string& disk) { return is_partition_of(device.first, disk); });
+        return std::ranges::any_of(names, [&](const auto& disk) { return is_partition_of(device.first, disk); });
     });
     return devices;
 }

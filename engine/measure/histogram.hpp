@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -39,19 +40,26 @@ class alignas(64) Histogram {
         __atomic_store_n(&count, __atomic_load_n(&count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
     }
 
-    void merge(const Histogram& other) noexcept;
+    void merge(const Histogram& other) noexcept {
+        for (std::size_t i = 0; i < kBuckets; ++i) counts_[i] += __atomic_load_n(&other.counts_[i], __ATOMIC_RELAXED);
+    }
     // Add `values` to the count of a bucket. An unknown bucket is ignored.
     void add(std::uint32_t bucket, std::uint64_t values) noexcept {
         if (bucket < kBuckets) counts_[bucket] += values;
     }
     void clear() noexcept { counts_.fill(0); }
 
-    std::uint64_t count() const noexcept;
+    std::uint64_t count() const noexcept { return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0}); }
 
     // Pairs (bucket, count), ascending.
     using Buckets = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
     // Return the buckets that are not empty.
-    [[nodiscard]] Buckets buckets() const;
+    [[nodiscard]] Buckets buckets() const {
+        Buckets used;
+        for (std::uint32_t i = 0; i < kBuckets; ++i)
+            if (counts_[i] > 0) used.emplace_back(i, counts_[i]);
+        return used;
+    }
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {
@@ -72,6 +80,7 @@ class alignas(64) Histogram {
     std::array<std::uint64_t, kBuckets> counts_{};
 };
 
+static_assert(Histogram::bucket_of(63) == 63 && Histogram::bucket_of(64) == 64 && Histogram::bucket_of(128) == 128);
 static_assert(sizeof(Histogram) < std::size_t{24} * 1024);
 
 }  // namespace strakes

@@ -1,39 +1,48 @@
 // Makes the files of each library, and reports libraries that were not built in.
 #include "mpi/libraries.hpp"
 
+#include <utility>
+
 #include "backend/registry.hpp"
-#include "mpi/mpiio_file.hpp"
-#ifdef STRAKES_HDF5
-#include "mpi/hdf5_file.hpp"
-#endif
-#ifdef STRAKES_PNETCDF
-#include "mpi/pnetcdf_file.hpp"
-#endif
 
 namespace strakes {
 
-std::unique_ptr<LibraryFile> MpiLibraries::file(Backend backend) {
+namespace {
+
+class MpiLibraries final : public LibraryFiles {
+  public:
+    explicit MpiLibraries(std::function<MPI_Comm()> everybody) : everybody_(std::move(everybody)) {}
+
+    [[nodiscard]] std::unique_ptr<LibraryFile> file([[maybe_unused]] Backend backend) override {
 #ifdef STRAKES_HDF5
-    if (backend == Backend::hdf5) return std::make_unique<Hdf5File>(everybody_());
+        if (backend == Backend::hdf5) return make_hdf5_file(everybody_());
 #endif
 #ifdef STRAKES_PNETCDF
-    if (backend == Backend::pnetcdf) return std::make_unique<PnetcdfFile>(everybody_());
+        if (backend == Backend::pnetcdf) return make_pnetcdf_file(everybody_());
 #endif
-    static_cast<void>(backend);
-    return std::make_unique<MpiioFile>(everybody_());
-}
-
-// True for Open MPI: in OMPIO of Open MPI 4, an aggregator that cannot write leaves the data exchange early and reports
-// no error.
-bool MpiLibraries::keep_failures_quiet() const {
+        return make_mpiio_file(everybody_());
+    }
+    // True for Open MPI: in OMPIO of Open MPI 4, an aggregator that cannot write leaves the data exchange early and
+    // reports no error.
+    [[nodiscard]] bool keep_failures_quiet() const override {
 #ifdef OPEN_MPI
-    return true;
+        return true;
 #else
-    return false;
+        return false;
 #endif
+    }
+
+  private:
+    std::function<MPI_Comm()> everybody_;
+};
+
+}  // namespace
+
+std::unique_ptr<LibraryFiles> make_libraries(std::function<MPI_Comm()> everybody) {
+    return std::make_unique<MpiLibraries>(std::move(everybody));
 }
 
-Absence absence_of_library(Backend backend) {
+Absence absence_of_library([[maybe_unused]] Backend backend) {
 #ifndef STRAKES_HDF5
     if (backend == Backend::hdf5) {
         return {"this engine was built without parallel HDF5",
@@ -48,7 +57,6 @@ Absence absence_of_library(Backend backend) {
                 "strakes-engine-mpi-site again (docs/guide/mpi.md)."};
     }
 #endif
-    static_cast<void>(backend);
     return {};
 }
 

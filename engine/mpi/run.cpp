@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <numeric>
 #include <optional>
@@ -17,12 +19,11 @@
 #include <vector>
 
 #include "crew/launched.hpp"
-#include "mpi/exchange.hpp"
 #include "mpi/post.hpp"
-#include "mpi/witness.hpp"
 #include "protocol/report.hpp"
 #include "session/together.hpp"
 #include "system/processors.hpp"
+#include "system/queries.hpp"
 
 namespace strakes {
 
@@ -58,6 +59,54 @@ void let_links_be_away() {
     ::_exit(kLacks);
 }
 
+constexpr int kSignalled = 128;  // exit status of shells: plus the number of the signal
+
+sigset_t signals_to_see() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&signals, signal);
+    return signals;
+}
+
+// Delays the exit: when a rank ends, launchers end all ranks and lose the output that they write at that moment.
+void let_the_others_speak() {
+    constexpr timespec kWhile{0, 500'000'000};
+    ::nanosleep(&kWhile, nullptr);
+}
+
+[[noreturn]] void watch(pid_t child, const sigset_t& signals) {
+    for (;;) {
+        const int signal = ::sigwaitinfo(&signals, nullptr);
+        if (signal > 0 && signal != SIGCHLD) ::kill(child, signal);
+        int status = 0;
+        if (::waitpid(child, &status, WNOHANG) != child) continue;
+        if (status == 0) ::_exit(0);
+        if (WIFSIGNALED(status))
+            std::fprintf(stderr, "strakes-engine-mpi: PID %d RUNNING AT %s was ended by signal %d\n", child,
+                         host_name().c_str(), WTERMSIG(status));
+        let_the_others_speak();
+        ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : kSignalled + WTERMSIG(status));
+    }
+}
+
+// Forks, and returns in the child. Must be called before MPI is initialised, while the process has one thread. The
+// parent passes signals on, reports on standard error which signal ended the child, and exits with the child's status:
+// a launcher ends all processes after the first loss and may then name any of them as the cause. If fork() fails, the
+// process continues without this parent.
+void stand_witness() {
+    ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, a child leaves no exit status
+    const sigset_t signals = signals_to_see();
+    sigset_t before;
+    ::sigprocmask(SIG_BLOCK, &signals, &before);
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child > 0) watch(child, signals);
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (child < 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+}
+
 int join(int signals, const Launched& launched) {
     MpiPost post;
     const std::string library = library_name();
@@ -82,8 +131,8 @@ int join(int signals, const Launched& launched) {
             },
         .with_crew =
             [](ProcessCrew* crew) {
-                on_mpi_failure(crew == nullptr ? std::function<void(const std::string&)>()
-                                               : [crew](const std::string& words) { crew->fail(words); });
+                told_of_mpi_failure() = nullptr;
+                if (crew != nullptr) told_of_mpi_failure() = [crew](const std::string& words) { crew->fail(words); };
             },
         .before_plans =
             [] {

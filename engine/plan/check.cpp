@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t kMostFileBytes = INT64_MAX;
 constexpr std::uint64_t kDirectAlignment = 512;
-constexpr std::uint64_t kMostGathered = LongMessage::kMostMessages * Exchange::kMostBytes;
 constexpr std::uint64_t kMostLeaves = 65536;
 
 __extension__ using Wide = unsigned __int128;
@@ -52,9 +51,6 @@ void check_interface(const TransferPhase& phase, const PhaseCheck& check) {
     check.require(phase.queue_depth == 1 || backend.queues, "queue_depth", "above 1 needs the backend uring",
                   "Use 1, or another backend.");
     check_wear_out(phase.stop, backend, check);
-    check.require(phase.delay_ns == 0 || !backend.queues, "delay_ns",
-                  "is not for the backend " + std::string(backend.name) + ", whose operations overlap",
-                  "Leave it out, or use another backend.");
     check_ability(phase.direct, backend, backend.no_direct, "direct",
                   "Leave it out, or use the backend posix or uring.", check);
     check_ability(phase.preallocate, backend, backend.no_preallocate, "preallocate", "Leave it out.", check);
@@ -75,15 +71,14 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
                   "has no effect without writers", "Leave it out, or say how many writers there are.");
     // check_library() checks phases with writers on a backend that needs MPI processes.
     if (!phase.gathers() || row_of(phase.backend).needs_processes) return;
-    check.require(phase.delay_ns == 0, "delay_ns", "is not for a write phase with writers", "Leave it out.");
     check.require(phase.access == Access::segmented || phase.access == Access::strided, "access",
                   "with writers is segmented or strided", "Use segmented or strided.");
     check.require(row_of(phase.backend).gathers, "backend",
                   "with writers is " + backends_that([](const BackendRow& row) { return row.gathers; }),
                   "Use the backend posix.");
     check.require(phase.rank_shift == 0, "rank_shift", "is not for a write phase with writers", "Leave it out.");
-    check.require(phase.transfer_bytes <= kMostGathered, "transfer_bytes", "is more than a writer takes at a time",
-                  "Use at most 25769803776.");
+    check.require(phase.transfer_bytes <= Exchange::kMostBytes, "transfer_bytes",
+                  "is more than a writer takes at a time", "Use at most 1073741824.");
     check.require(phase.stop.rule == StopRule::amount || phase.stop.rule == StopRule::stonewall, "stop.rule",
                   "seconds and wear-out are not for a write phase with writers", "Use the rule amount or stonewall.");
 }
@@ -91,7 +86,7 @@ void check_writers(const TransferPhase& phase, const Plan& plan, const PhaseChec
 void check_sizes(const TransferPhase& phase, const std::vector<SizeShare>& shares, const char* key,
                  const PhaseCheck& check) {
     if (shares.empty()) return;
-    check.require(phase.operation == TransferOperation::mixed, key, "is only for the operation mixed", "Leave it out.");
+    check.only(phase.operation == TransferOperation::mixed, key, "the operation mixed");
     check.require(!row_of(phase.backend).queues && !row_of(phase.backend).needs_processes, key,
                   "is not for this backend", "Use posix, raw, stdio, mmap or cephfs.");
     std::uint64_t percent = 0;
@@ -108,6 +103,7 @@ void check_sizes(const TransferPhase& phase, const std::vector<SizeShare>& share
 void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::string, DataSet>& sets,
                     const PhaseCheck& check) {
     using enum TransferOperation;
+    const BackendRow& backend = row_of(phase.backend);
     check_interface(phase, check);
     check_writers(phase, plan, check);
     const bool shared = phase.layout == Layout::shared_file;
@@ -140,31 +136,29 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   phase.operation == mixed ? "Give the share of reads, 1 to 99." : "Leave it out.");
     check.require(!phase.own_directory || !shared, "own_directory", "is for files that are not shared by all",
                   "Leave it out, or use the layout file-per-process.");
-    check.require(!phase.own_directory ||
-                      (!row_of(phase.backend).needs_processes && row_of(phase.backend).format != Format::objects),
+    check.require(!phase.own_directory || (!backend.needs_processes && backend.format != Format::objects),
                   "own_directory", "is not for this backend", "Leave it out, or use posix.");
-    const BackendRow& backend = row_of(phase.backend);
     check.require(phase.sync != Sync::fsync_each || (phase.operation != read && !phase.gathers() && !backend.queues &&
                                                      !backend.needs_processes && backend.format != Format::objects),
                   "sync", "is fsync-each, which needs writes by single calls",
                   "Use fsync, or write with the backend posix and without writers.");
     check_sizes(phase, phase.read_sizes, "read_sizes", check);
     check_sizes(phase, phase.write_sizes, "write_sizes", check);
-    check.require(phase.first_ranks == 0 || (phase.operation == write && !shared && phase.writers == 0), "first_ranks",
-                  "is only for a write of a file of each rank", "Leave it out.");
+    check.only(phase.first_ranks == 0 || (phase.operation == write && !shared && phase.writers == 0), "first_ranks",
+               "a write of a file of each rank");
     check.require(phase.first_ranks <= plan.ranks, "first_ranks", "is more than the team has",
                   "Use at most its ranks.");
     check.require(phase.first_ranks == 0 || phase.stop.rule != StopRule::wear_out, "first_ranks",
                   "is not for the rule wear-out, by which all ranks do the same", "Use another rule.");
     check.require(phase.cache != Cache::drop || phase.operation != write || phase.preallocate, "cache",
                   "drop has no effect on a new file, of which nothing is cached", "Leave it out.");
-    check.require(!phase.preallocate || phase.operation == write, "preallocate", "is only for the operation write",
-                  "Leave it out.");
+    check.only(!phase.preallocate || phase.operation == write, "preallocate", "the operation write");
     check.require(!phase.verify || phase.operation == read || phase.operation == mixed, "verify",
                   "is only for the operations read and mixed", "Leave it out, or add a read phase.");
     check.require(!phase.verify || phase.pattern == Pattern::stamped, "verify", "needs the pattern stamped",
                   "Use the pattern stamped.");
 
+    constexpr const char* kOthers = "differs from the write phase of the same files";
     DataSet& set = sets[phase.files];
     if (phase.operation == write) {
         set = {.written = &phase, .stamped = phase.pattern == Pattern::stamped};
@@ -176,14 +170,12 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
         !set.partial || same_geometry(phase, *set.written), "files",
         "is a set that not all ranks wrote, so that it is not whole for another access than it was written by",
         "Use the access, transfer_bytes, block_bytes and segments of the write phase, or files of its own.");
-    check.require(set.written->layout == phase.layout, "layout", "differs from the write phase of the same files",
-                  "Use the same layout, or other files.");
-    check.require(set.written->own_directory == phase.own_directory, "own_directory",
-                  "differs from the write phase of the same files", "Use the same value, or other files.");
-    check.require(row_of(set.written->backend).format == row_of(phase.backend).format, "backend",
+    check.require(set.written->layout == phase.layout, "layout", kOthers, "Use the same layout, or other files.");
+    check.require(set.written->own_directory == phase.own_directory, "own_directory", kOthers,
+                  "Use the same value, or other files.");
+    check.require(row_of(set.written->backend).format == backend.format, "backend",
                   "is not the one that wrote the same files, and it cannot read their format",
                   "Use the same backend, or other files.");
-    constexpr const char* kOthers = "differs from the write phase of the same files";
     const bool merged = phase.layout == Layout::file_per_writer;
     check.require(!merged || set.written->writers == phase.writers, "writers", kOthers, "Use the same number.");
     check.require(!merged || set.written->grouping == phase.grouping, "grouping", kOthers, "Use the same grouping.");
@@ -192,10 +184,10 @@ void check_transfer(const TransferPhase& phase, const Plan& plan, std::map<std::
                   "makes more data than the write phase of the same files wrote",
                   phase.stream ? "Use at most count x block_bytes of the write phase."
                                : "Use at most segments x block_bytes of the write phase.");
-    check.require(phase.compressible_percent == set.written->compressible_percent, "compressible_percent",
-                  "differs from the write phase of the same files", "Use the same share, or other files.");
-    check.require(phase.duplicate_percent == set.written->duplicate_percent, "duplicate_percent",
-                  "differs from the write phase of the same files", "Use the same share, or other files.");
+    check.require(phase.compressible_percent == set.written->compressible_percent, "compressible_percent", kOthers,
+                  "Use the same share, or other files.");
+    check.require(phase.duplicate_percent == set.written->duplicate_percent, "duplicate_percent", kOthers,
+                  "Use the same share, or other files.");
     check.require(!phase.verify || set.stamped, "verify", "needs files that were written with the pattern stamped",
                   "Use the pattern stamped in every phase that writes these files.");
     if (phase.operation != read && phase.pattern == Pattern::once) set.stamped = false;
@@ -277,20 +269,16 @@ void check_library_calls(const MetadataPhase& phase, const PhaseCheck& check) {
                   "wear-out is not for going over directories", "Use the rule stonewall.");
     check.require(!is_listing(phase.operation) || phase.paths == Paths::relative, "paths",
                   "other than relative is not for going over directories", "Leave it out.");
-    check.require(phase.truncate_bytes == 0 || phase.operation == file_truncate, "truncate_bytes",
-                  "is only for the operation file-truncate", "Leave it out.");
+    check.only(phase.truncate_bytes == 0 || phase.operation == file_truncate, "truncate_bytes",
+               "the operation file-truncate");
     check.require(phase.operation != file_truncate || phase.truncate_bytes != phase.file_bytes, "truncate_bytes",
                   "is what the files have, so nothing would change",
                   "Give the size of each file as file_bytes, and a different size as truncate_bytes.");
     const bool attributes = phase.operation == file_setxattr || phase.operation == file_getxattr;
-    check.require(attributes || phase.xattr_bytes == MetadataPhase{}.xattr_bytes, "xattr_bytes",
-                  "is only for extended attributes", "Leave it out.");
-    check.require(phase.operation == find || phase.find_name.empty(), "find_name", "is only for the operation find",
-                  "Leave it out.");
-    check.require(phase.operation == find || !phase.find_all, "find_all", "is only for the operation find",
-                  "Leave it out.");
-    check.require(phase.operation == find || !phase.find_bytes, "find_bytes", "is only for the operation find",
-                  "Leave it out.");
+    check.only(attributes || phase.xattr_bytes == MetadataPhase{}.xattr_bytes, "xattr_bytes", "extended attributes");
+    check.only(phase.operation == find || phase.find_name.empty(), "find_name", "the operation find");
+    check.only(phase.operation == find || !phase.find_all, "find_all", "the operation find");
+    check.only(phase.operation == find || !phase.find_bytes, "find_bytes", "the operation find");
 }
 
 // Check that the files are in the state the operation needs, and update that state.
@@ -325,8 +313,8 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     check.require(phase.share == Share::own || leaves_as_is(phase.operation), "share",
                   "all is only for operations that leave items as they are", "Leave it out.");
     check_library_calls(phase, check);
-    check.require(phase.create_with == CreateWith::open || phase.operation == MetadataOperation::file_create,
-                  "create_with", "is only for the operation file-create", "Leave it out.");
+    check.only(phase.create_with == CreateWith::open || phase.operation == MetadataOperation::file_create,
+               "create_with", "the operation file-create");
     check.require(phase.create_with == CreateWith::open || phase.file_bytes == 0, "create_with",
                   "mknod cannot write data", "Use open, or file_bytes 0.");
     check.require(phase.paths == Paths::relative || by_c_library, "paths",
@@ -334,12 +322,10 @@ void check_metadata(const MetadataPhase& phase, std::map<std::string, ItemSet>& 
     const bool opens = (phase.operation == MetadataOperation::file_create && phase.create_with == CreateWith::open) ||
                        phase.operation == MetadataOperation::file_open_close ||
                        phase.operation == MetadataOperation::file_read;
-    check.require(phase.open_mode == OpenMode::least || opens, "open_mode", "is only for operations that open files",
-                  "Leave it out.");
+    check.only(phase.open_mode == OpenMode::least || opens, "open_mode", "operations that open files");
     check.require(phase.open_mode == OpenMode::least || by_c_library, "open_mode", "read-write needs the backend posix",
                   "Use least, or the backend posix.");
-    check.require(!phase.fsync || phase.operation == MetadataOperation::file_create, "fsync",
-                  "is only for the operation file-create", "Leave it out.");
+    check.only(!phase.fsync || phase.operation == MetadataOperation::file_create, "fsync", "the operation file-create");
     check.require(!phase.fsync || (phase.create_with == CreateWith::open && by_c_library), "fsync",
                   "needs files that are opened, by the backend posix", "Use open and posix, or leave it out.");
     check.require(phase.operation != MetadataOperation::file_read || phase.file_bytes > 0, "file_bytes",

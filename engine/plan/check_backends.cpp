@@ -12,7 +12,7 @@ constexpr std::uint64_t kMostChunks = std::uint64_t{1} << 20U;
 
 void check_chunks(const TransferPhase& phase, std::uint32_t ranks, const PhaseCheck& check) {
     if (phase.chunk_bytes == 0) return;
-    check.require(row_of(phase.backend).chunks, "chunk_bytes", "is only for the backend hdf5", "Leave it out.");
+    check.only(row_of(phase.backend).chunks, "chunk_bytes", "the backend hdf5");
     check.require(phase.operation == TransferOperation::write, "chunk_bytes", "is only for the operation write",
                   "Leave it out: the file says how it is stored.");
     const std::uint64_t bytes = phase.bytes_per_rank() * (phase.layout == Layout::shared_file ? ranks : 1);

@@ -31,10 +31,8 @@ void check_flow(const SmallFilesPhase& phase, const PhaseCheck& check) {
             check.require(open, path + "op", "comes while no file is open", "Put create or open before it.");
         const bool moves =
             operation.call == FlowCall::write || operation.call == FlowCall::append || operation.call == FlowCall::read;
-        check.require(moves || operation.bytes == 0, path + "bytes", "is only for write, append and read",
-                      "Leave it out.");
-        check.require(moves || operation.unit_bytes == 0, path + "unit_bytes", "is only for write, append and read",
-                      "Leave it out.");
+        check.only(moves || operation.bytes == 0, path + "bytes", "write, append and read");
+        check.only(moves || operation.unit_bytes == 0, path + "unit_bytes", "write, append and read");
         open = opens || (open && operation.call != FlowCall::close);
     }
     check.require(!open, "flow", "leaves a file open", "Put close at its end.");
@@ -64,15 +62,14 @@ void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolS
     check.require((phase.mode == accumulate) == (phase.files_per_rank > 0), "files_per_rank",
                   phase.mode == accumulate ? "is missing" : "is only for the mode accumulate",
                   phase.mode == accumulate ? "Say how many files every rank adds." : "Leave it out.");
-    check.require(repeats || phase.transactions == 0, "transactions", "is only for the modes transactions and flow",
-                  "Leave it out.");
+    check.only(repeats || phase.transactions == 0, "transactions", "the modes transactions and flow");
     check.require(!repeats || phase.transactions > 0 || phase.stop.rule == StopRule::seconds, "transactions",
                   "is missing", "Say how many every rank does, or use the rule seconds.");
     check.require(phase.stop.rule != StopRule::wear_out, "stop.rule", "wear-out is not for small files",
                   "Use the rule stonewall.");
     check.require(repeats || phase.stop.rule != StopRule::seconds, "stop.rule",
                   "seconds needs something that can be repeated on the same files", "Use the rule stonewall.");
-    check.require(repeats || !phase.verify, "verify", "is only for the modes transactions and flow", "Leave it out.");
+    check.only(repeats || !phase.verify, "verify", "the modes transactions and flow");
     check.require((phase.mode == flow) == !phase.flow.empty(), "flow",
                   phase.mode == flow ? "is missing" : "is only for the mode flow",
                   phase.mode == flow ? "List its operations." : "Leave it out.");
@@ -96,7 +93,7 @@ namespace {
 void check_is_usual(const TrainingPhase& phase, const PhaseCheck& check) {
     const TrainingPhase usual{};
     const auto same = [&](auto TrainingPhase::* member, const char* key) {
-        check.require(phase.*member == usual.*member, key, "is only for the operation train", "Leave it out.");
+        check.only(phase.*member == usual.*member, key, "the operation train");
     };
     same(&TrainingPhase::batch_samples, "batch_samples");
     same(&TrainingPhase::readers, "readers");
@@ -121,8 +118,8 @@ void check_training(const TrainingPhase& phase, std::uint32_t ranks,
     if (phase.operation == TrainingOperation::generate) {
         const auto [set, fresh] = generated.try_emplace(phase.files, &phase);
         check.require(fresh, "files", "is the set of an earlier phase, too", "Give every set files of its own.");
-        check.require(phase.cache == Cache::as_is, "cache", "is only for the operation train", "Leave it out.");
-        check.require(!phase.verify, "verify", "is only for the operation train", "Leave it out.");
+        check.only(phase.cache == Cache::as_is, "cache", "the operation train");
+        check.only(!phase.verify, "verify", "the operation train");
         check_is_usual(phase, check);
         return;
     }

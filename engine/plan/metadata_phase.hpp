@@ -75,7 +75,6 @@ struct MetadataPhase {
     std::string find_name;                    // find: substring of matching names; empty: all
     std::optional<std::uint32_t> find_bytes;  // find: size of matching files
     bool find_all = false;                    // find: search the plan's whole directory
-    std::uint64_t delay_ns = 0;               // busy wait after each operation
     Stop stop;
 };
 
@@ -104,7 +103,6 @@ inline constexpr auto kMetadataFields = [] {
                       Field{"find_name", &Phase::find_name, Form{}},
                       Field{"find_bytes", &Phase::find_bytes, Range{0, kMostCount}},
                       Field{"find_all", &Phase::find_all},
-                      Field{"delay_ns", &Phase::delay_ns, Range{0, kMostDelayNs}},
                       Field{"stop", &Phase::stop, Form{}}};
 }();
 

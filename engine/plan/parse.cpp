@@ -5,13 +5,19 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "plan/kind.hpp"
 #include "plan/object_reader.hpp"
-#include "plan/parse_parts.hpp"
 
 namespace strakes {
+
+namespace {
+
+constexpr std::uint64_t kMostPhases = 64, kMostParts = 64;
 
 std::string parse_name(const ObjectReader& reader, std::string_view key) {
     std::string name = reader.string(key);
@@ -68,6 +74,50 @@ void read_form(const ObjectReader& phase, std::string_view key, std::string& nam
         phase.refuse(key, "is not a part of a file's name", "0 to 64 visible characters of ASCII, no blanks and no /.");
 }
 
+void read_form(const ObjectReader& phase, std::string_view key, std::vector<FlowOperation>& flow);
+void read_form(const ObjectReader& phase, std::string_view key, std::vector<SizeShare>& shares);
+
+template <class Row, class Body>
+void read_field(const ObjectReader& reader, const Row& row, Body& body) {
+    if (row.presence == Presence::optional && !reader.has(row.key)) return;
+    auto& value = body.*row.member;
+    using Value = std::remove_reference_t<decltype(value)>;
+    using Rule = std::remove_const_t<decltype(row.rule)>;
+    if constexpr (std::is_same_v<Rule, Name>) {
+        value = parse_name(reader, row.key);
+    } else if constexpr (std::is_same_v<Rule, OneBackendOf>) {
+        value = parse_backend(reader, row.key, row.rule.kind);
+    } else if constexpr (std::is_same_v<Rule, Form>) {
+        read_form(reader, row.key, value);
+    } else if constexpr (std::is_same_v<Rule, Range>) {
+        const std::uint64_t number = reader.integer(row.key, row.rule.least, row.rule.most);
+        if constexpr (std::is_same_v<Value, std::uint64_t>)
+            value = number;
+        else
+            value = static_cast<std::uint32_t>(number);  // no row allows more than its member can hold
+    } else if constexpr (std::is_same_v<Rule, Above0>) {
+        value = reader.positive_number(row.key, row.rule.most);
+    } else if constexpr (std::is_same_v<Rule, YesOrNo>) {
+        value = reader.boolean(row.key);
+    } else {
+        value = reader.choice(row.key, row.rule.names);
+    }
+}
+
+// Read an object that may have the keys of these rows and, if it is a phase, `kind`.
+template <class Body, class... Row>
+Body read_fields(const nlohmann::json& object, const std::string& path, const std::tuple<Row...>& rows,
+                 Body body = {}) {
+    const ObjectReader reader = std::apply(
+        [&](const Row&... row) {
+            if constexpr (requires { body.name; }) return ObjectReader(object, path, {"kind", row.key...});
+            return ObjectReader(object, path, {row.key...});
+        },
+        rows);
+    std::apply([&](const Row&... row) { (read_field(reader, row, body), ...); }, rows);
+    return body;
+}
+
 void read_form(const ObjectReader& phase, std::string_view key, std::vector<FlowOperation>& flow) {
     constexpr std::size_t kMost = 256;
     const nlohmann::json& list = phase.value(key);
@@ -89,10 +139,6 @@ void read_form(const ObjectReader& phase, std::string_view key, std::vector<Size
             read_fields<SizeShare>(list[i], phase.path_of(key) + "[" + std::to_string(i) + "]", kSizeShareFields));
 }
 
-namespace {
-
-constexpr std::uint64_t kMostParts = 64;
-
 void take_common_stop(Phase& part, const Stop& stop, const std::string& path) {
     if (stop.rule == StopRule::amount) return;
     if (std::holds_alternative<ProbePhase>(part))
@@ -104,8 +150,11 @@ void take_common_stop(Phase& part, const Stop& stop, const std::string& path) {
     std::visit([&stop](auto& body) { body.stop = stop; }, part);
 }
 
-}  // namespace
+// A part of a mixed phase may have only some kinds.
+enum class Place : std::uint8_t { part, whole };
+Phase parse_phase(const nlohmann::json& body, const std::string& path, Place place);
 
+// Return the mixed phase, followed by its parts.
 std::vector<Phase> parse_mixed(const nlohmann::json& body, const std::string& path) {
     const ObjectReader reader(body, path, {"kind", "name", "parts", "stop"});
     MixedPhase mixed;
@@ -128,8 +177,6 @@ std::vector<Phase> parse_mixed(const nlohmann::json& body, const std::string& pa
     return phases;
 }
 
-namespace {
-
 TransferPhase read_stream(const nlohmann::json& body, const std::string& path) {
     TransferPhase phase = read_fields(body, path, kStreamFields, stream_defaults());
     phase.transfer_bytes = phase.block_bytes;
@@ -151,8 +198,6 @@ Placement read_placement(const ObjectReader& team) {
         team.refuse("numa_nodes", "is given beside processors", "Give one of the two.");
     return placement;
 }
-
-}  // namespace
 
 Phase parse_phase(const nlohmann::json& body, const std::string& path, Place place) {
     if (!body.is_object()) throw Refusal("'" + path + "' is not an object", path, "A phase is an object.");
@@ -183,6 +228,8 @@ Phase parse_phase(const nlohmann::json& body, const std::string& path, Place pla
     }
     throw Refusal("'" + path + ".kind' is missing or unknown", path + ".kind", known + ".");
 }
+
+}  // namespace
 
 Plan parse_plan(const nlohmann::json& document) {
     const ObjectReader reader(document, "", {"schema", "seed", "team", "phases"});

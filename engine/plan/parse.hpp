@@ -32,6 +32,10 @@ class PhaseCheck {
     void require(bool good, const std::string& key, const std::string& fault, const char* remedy) const {
         if (!good) throw Refusal("'" + path_ + key + "' " + fault, path_ + key, remedy);
     }
+    // For a key that has an effect on some phases only.
+    void only(bool good, const std::string& key, const std::string& phases) const {
+        require(good, key, "is only for " + phases, "Leave it out.");
+    }
 
   private:
     std::string path_;

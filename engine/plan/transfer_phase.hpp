@@ -72,7 +72,6 @@ struct TransferPhase {
     std::optional<std::uint32_t> read_percent;
     std::vector<SizeShare> read_sizes, write_sizes;  // operation mixed; empty: transfer_bytes
     std::uint32_t first_ranks = 0;                   // number of ranks that write; 0: all
-    std::uint64_t delay_ns = 0;                      // busy wait after each call
     bool collective = false;                         // all ranks make the library's calls together
     Hints hints;
     std::uint64_t chunk_bytes = 0;  // hdf5 only; 0: contiguous
@@ -119,7 +118,6 @@ inline constexpr auto kTransferFields = [] {
                       Field{"read_sizes", &Phase::read_sizes, Form{}},
                       Field{"write_sizes", &Phase::write_sizes, Form{}},
                       Field{"first_ranks", &Phase::first_ranks, Range{0, kMostRanks}},
-                      Field{"delay_ns", &Phase::delay_ns, Range{0, kMostDelayNs}},
                       Field{"collective", &Phase::collective},
                       Field{"hints", &Phase::hints, Form{}},
                       Field{"chunk_bytes", &Phase::chunk_bytes, Range{0, UINT32_MAX}},

@@ -39,12 +39,14 @@ class Report {
     Report(Output& output, std::string id) : output_(output), id_(std::move(id)) {}
 
     // Where in the plan an error happened. Empty fields are left out.
+    // NOLINTBEGIN(readability-redundant-member-init): as in Failure
     struct Place {
-        std::optional<std::uint32_t> rank;
+        std::optional<std::uint32_t> rank = {};
         const Phase* phase = nullptr;
-        std::string key;
-        std::string host = {};  // empty: this host  NOLINT(readability-redundant-member-init)
+        std::string key = {};
+        std::string host = {};  // empty: this host
     };
+    // NOLINTEND(readability-redundant-member-init)
     void error(const Failure& failure, const Place& place);
 
     struct Running {

@@ -242,9 +242,6 @@ Json sample_of(const PhaseOutcome& outcome) {
     message["origin_unix_s"] = unix_seconds(outcome.timeline, totals.start);
     message["stopped_by"] = stopped_by(tally, outcome.cancelled);
     add_amounts(message, totals);
-    message["until_first"] = {{"elapsed_s", seconds(elapsed(totals.start, outcome.first.at))},
-                              {"bytes", outcome.first.work.bytes},
-                              {"operations", outcome.first.work.operations}};
     message["columns"] = {"rank",   "start_s",   "end_s",  "bytes",  "operations",
                           "errors", "slowest_s", "open_s", "close_s"};
     message["ranks"] = rows_of(tally.rows, 0, totals.start);

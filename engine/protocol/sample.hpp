@@ -12,18 +12,11 @@
 
 namespace strakes {
 
-// The work of all ranks at the time when the first rank finished.
-struct FirstFinish {
-    std::uint64_t at = 0;  // on the timeline
-    Work work;
-};
-
 struct PhaseOutcome {
     const Plan& plan;
     std::size_t index;  // of the phase
     const Timeline& timeline;
     const Tally& tally;  // of all ranks
-    FirstFinish first;
     bool cancelled = false;
     Impact impact{};
 };

@@ -9,8 +9,8 @@
 #include "session/run.hpp"
 
 #ifdef STRAKES_S3
+#include "backend/s3.hpp"
 #include "backend/s3_connection.hpp"
-#include "backend/s3_place.hpp"
 #endif
 
 namespace strakes {

@@ -21,11 +21,8 @@ constexpr milliseconds kHeartbeatEvery{1000};
 // How long a cancelled plan may make no progress before it is abandoned. The limit is shorter once the plan has
 // exceeded limit_s, because a caller waits for the answer. Otherwise one large transfer to a slow file system may take
 // this long.
-constexpr seconds kPatienceOverLimit{5};
-constexpr seconds kPatience{20};
-constexpr int kFailed = 1;
-constexpr int kRefused = 2;
-constexpr int kSignalled = 130;
+constexpr seconds kPatienceOverLimit{5}, kPatience{20};
+constexpr int kFailed = 1, kRefused = 2, kSignalled = 130;
 
 }  // namespace
 
@@ -158,13 +155,7 @@ void Session::begin_next() {
 
 void Session::refuse(const RefusedRequest& request) {
     Report report(output_, request.id);
-    report.error({.what = request.what,
-                  .path = {},
-                  .operation = {},
-                  .why = request.why,
-                  .error_name = {},
-                  .remedy = request.remedy},
-                 {.rank = {}, .phase = nullptr, .key = request.key});
+    report.error({.what = request.what, .why = request.why, .remedy = request.remedy}, {.key = request.key});
     report.done(PlanStatus::refused, true, {});
     last_ = PlanStatus::refused;
 }

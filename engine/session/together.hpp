@@ -4,37 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 
-#include "crew/following_crew.hpp"
 #include "crew/process_crew.hpp"
 #include "protocol/report.hpp"
-#include "session/plan_run.hpp"
 #include "team/post.hpp"
 
 namespace strakes {
-
-class Follower {
-  public:
-    // `signals` and `news` as for Session. Rank 1 uses `output` to report that the leader is lost.
-    Follower(int signals, int news, Output& output, FollowingCrew& crew);
-
-    int run();
-
-  private:
-    void wait();
-    void begin();
-    [[noreturn]] void end_without_leader();
-
-    int signals_, news_;
-    Output& output_;
-    FollowingCrew& crew_;
-    Descriptor nowhere_;
-    Output unheard_;  // discards the output of its plans, which the leader reports
-    std::unique_ptr<PlanRun> plan_;
-};
 
 struct Joining {
     Post& post;

@@ -1,8 +1,10 @@
-// A file descriptor, or a number like one, that is closed when its owner goes.
+// Owners of descriptors and directory streams, which close them when they go.
 #pragma once
 
+#include <dirent.h>
 #include <unistd.h>
 
+#include <memory>
 #include <utility>
 
 namespace strakes {
@@ -32,5 +34,17 @@ class Owned {
 };
 
 using Descriptor = Owned<::close>;
+
+struct CloseDirectory {
+    void operator()(DIR* stream) const noexcept { ::closedir(stream); }
+};
+using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
+
+// Returns a stream that owns the descriptor of a directory, or null.
+[[nodiscard]] inline DirectoryStream stream_of(Descriptor directory) noexcept {
+    DirectoryStream stream(directory ? ::fdopendir(directory.get()) : nullptr);
+    if (stream) static_cast<void>(directory.release());
+    return stream;
+}
 
 }  // namespace strakes

@@ -4,38 +4,82 @@
 #include <sched.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace strakes {
 
-// A set of processors of one machine, one bit each; empty if unknown.
+// A set of processors of one machine, as a bit mask in the kernel's format without trailing zero bytes; empty if
+// unknown.
 class Processors {
   public:
     Processors() = default;
     // `bytes` come from bytes() of another process.
     explicit Processors(std::string_view bytes) : bytes_(bytes) {}
     // The affinity mask of the calling thread. Threads that it starts inherit it.
-    [[nodiscard]] static Processors allowed();
+    [[nodiscard]] static Processors allowed() {
+        Sets sets{};
+        if (::sched_getaffinity(0, sizeof sets, sets.data()) != 0) return {};
+        std::string bytes(reinterpret_cast<const char*>(sets.data()), sizeof sets);
+        bytes.resize(bytes.find_last_not_of('\0') + 1);
+        return Processors(bytes);
+    }
 
     // The set of these numbers, which must be below most().
-    [[nodiscard]] static Processors of(std::span<const std::uint32_t> numbers);
+    [[nodiscard]] static Processors of(std::span<const std::uint32_t> numbers) {
+        std::string bytes;
+        for (const std::uint32_t number : numbers) {
+            bytes.resize(std::max<std::size_t>(bytes.size(), number / 8 + 1));
+            bytes[number / 8] = static_cast<char>(bytes[number / 8] | (1U << (number % 8)));
+        }
+        return Processors(bytes);
+    }
     // Number of processors supported.
-    [[nodiscard]] static std::uint32_t most() noexcept;
+    [[nodiscard]] static std::uint32_t most() noexcept { return kMost; }
     // The processor that runs the calling thread at this moment.
-    [[nodiscard]] static Processors current();
+    [[nodiscard]] static Processors current() {
+        const int number = ::sched_getcpu();
+        if (number < 0) return {};
+        std::string bytes(static_cast<std::size_t>(number) / 8 + 1, '\0');
+        bytes.back() = static_cast<char>(1U << (static_cast<unsigned>(number) % 8));
+        return Processors(bytes);
+    }
     // Restrict the calling thread to this set. Return false if the set is empty or not permitted.
-    bool keep_to() const noexcept;
+    bool keep_to() const noexcept {
+        Sets sets{};
+        bytes_.copy(reinterpret_cast<char*>(sets.data()), sizeof sets);
+        return ::sched_setaffinity(0, sizeof sets, sets.data()) == 0;
+    }
 
-    void add(const Processors& others);
-    void remove(const Processors& others) noexcept;
+    void add(const Processors& others) {
+        bytes_.resize(std::max(bytes_.size(), others.bytes_.size()));
+        for (std::size_t i = 0; i < others.bytes_.size(); ++i)
+            bytes_[i] = static_cast<char>(bytes_[i] | others.bytes_[i]);
+    }
+    void remove(const Processors& others) noexcept {
+        for (std::size_t i = 0; i < std::min(bytes_.size(), others.bytes_.size()); ++i)
+            bytes_[i] = static_cast<char>(bytes_[i] & ~others.bytes_[i]);
+    }
     // Also true if `others` is unknown.
-    [[nodiscard]] bool has_all(const Processors& others) const noexcept;
-    [[nodiscard]] std::size_t count() const noexcept;
+    [[nodiscard]] bool has_all(const Processors& others) const noexcept {
+        Processors left = others;
+        left.remove(*this);
+        return left.count() == 0;
+    }
+    [[nodiscard]] std::size_t count() const noexcept {
+        return std::transform_reduce(bytes_.begin(), bytes_.end(), std::size_t{0}, std::plus<>(), [](char byte) {
+            return static_cast<std::size_t>(std::popcount(static_cast<unsigned char>(byte)));
+        });
+    }
     // Whether `ranks` ranks that all compute have to share processors. False if the set is unknown.
     [[nodiscard]] bool too_few_for(std::size_t ranks) const noexcept { return !bytes_.empty() && ranks > count(); }
     [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
@@ -46,6 +90,9 @@ class Processors {
     }
 
   private:
+    static constexpr std::size_t kMost = 16384;  // more than any machine has
+    using Sets = std::array<cpu_set_t, kMost / CPU_SETSIZE>;
+
     std::string bytes_;
 };
 

@@ -1,4 +1,4 @@
-// Messages longer than the limit, and broadcasts.
+// Broadcasts, and the maximum over all ranks.
 #include "team/exchange.hpp"
 
 #include <algorithm>
@@ -10,10 +10,6 @@
 namespace strakes {
 
 namespace {
-
-std::size_t messages_for(std::size_t bytes, std::size_t most) {
-    return std::max<std::size_t>(1, (bytes + most - 1) / most);
-}
 
 // The rank that a rank receives from, and the ranks that it sends to.
 struct Neighbours {
@@ -42,45 +38,9 @@ Neighbours in_a_tree(std::span<const Exchange::Rank> group, std::size_t mine) {
 
 }  // namespace
 
-LongMessage LongMessage::send(Exchange& exchange, Exchange::Rank to, std::span<const std::byte> bytes,
-                              std::size_t most) {
-    LongMessage message;
-    for (std::size_t left = messages_for(bytes.size(), most); left > 0; --left) {
-        message.tickets_.at(message.count_++) = exchange.send(to, bytes.first(std::min(most, bytes.size())));
-        bytes = bytes.subspan(std::min(most, bytes.size()));
-    }
-    return message;
-}
-
-LongMessage LongMessage::receive(Exchange& exchange, Exchange::Rank from, std::span<std::byte> room, std::size_t most) {
-    LongMessage message;
-    for (std::size_t left = messages_for(room.size(), most); left > 0; --left) {
-        message.tickets_.at(message.count_++) = exchange.receive(from, room.first(std::min(most, room.size())));
-        room = room.subspan(std::min(most, room.size()));
-    }
-    return message;
-}
-
-LongMessage LongMessage::send_nothing(Exchange& exchange, Exchange::Rank to, std::size_t bytes, std::size_t most) {
-    LongMessage message;
-    for (std::size_t left = messages_for(bytes, most); left > 0; --left)
-        message.tickets_.at(message.count_++) = exchange.send(to, {});
-    return message;
-}
-
-std::optional<std::size_t> LongMessage::wait(Exchange& exchange, const std::atomic<Halt>& halt) const {
-    std::size_t bytes = 0;
-    for (const Exchange::Ticket ticket : std::span(tickets_).first(count_)) {
-        const auto size = exchange.wait(ticket, halt);
-        if (!size) return std::nullopt;
-        bytes += *size;
-    }
-    return bytes;
-}
-
 bool broadcast(Exchange& exchange, std::span<const Exchange::Rank> group, std::size_t mine, std::span<std::byte> bytes,
                const std::atomic<Halt>& halt, std::size_t piece) {
-    const std::size_t pieces = messages_for(bytes.size(), piece);
+    const std::size_t pieces = std::max<std::size_t>(1, (bytes.size() + piece - 1) / piece);
     const Neighbours neighbours = pieces >= group.size() ? in_a_chain(group, mine) : in_a_tree(group, mine);
     const auto bytes_of = [&](std::size_t number) {
         const std::size_t at = number * piece;

@@ -67,28 +67,6 @@ class Exchange {
     virtual void settle() = 0;
 };
 
-// A message that may be longer than Exchange::kMostBytes, sent in several parts. Both sides know its size and so the
-// number of parts.
-class LongMessage {
-  public:
-    // Two long messages and all others of a rank must fit into kMostTickets.
-    static constexpr std::size_t kMostMessages = 24;
-
-    [[nodiscard]] static LongMessage send(Exchange& exchange, Exchange::Rank to, std::span<const std::byte> bytes,
-                                          std::size_t most = Exchange::kMostBytes);
-    [[nodiscard]] static LongMessage receive(Exchange& exchange, Exchange::Rank from, std::span<std::byte> room,
-                                             std::size_t most = Exchange::kMostBytes);
-    // Send empty parts in place of a message of `bytes` bytes.
-    [[nodiscard]] static LongMessage send_nothing(Exchange& exchange, Exchange::Rank to, std::size_t bytes,
-                                                  std::size_t most = Exchange::kMostBytes);
-    // Return the total size in bytes, or nullopt after a halt.
-    [[nodiscard]] std::optional<std::size_t> wait(Exchange& exchange, const std::atomic<Halt>& halt) const;
-
-  private:
-    std::array<Exchange::Ticket, kMostMessages> tickets_;
-    std::size_t count_ = 0;
-};
-
 // Send `bytes` from the first rank of the group to all others in pieces, so that a rank forwards one piece while it
 // receives the next. Uses a chain if there are at least as many pieces as ranks, otherwise a binomial tree. `mine` is
 // the index of this rank in the group. Return false after a halt: `bytes` is then incomplete, and must stay allocated

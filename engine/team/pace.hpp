@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 
 #include "measure/clock.hpp"
 #include "plan/kind.hpp"
@@ -35,13 +36,43 @@ class Pace {
         std::uint64_t operations, bytes;
         std::uint64_t ticks;  // duration of the operations
     };
-    // Wait until the operations that ended at `now` are paid for. Return the time in ticks after the wait.
-    [[nodiscard]] std::uint64_t hold(std::uint64_t now, const Spent& spent) noexcept;
+    // Sleep until the operations that ended at `now` are paid for; each sleep is short enough to notice a halt. Return
+    // the time in ticks after the wait.
+    [[nodiscard, gnu::noinline]] std::uint64_t hold(std::uint64_t now, const Spent& spent) noexcept {
+        const auto since_start = [this](std::uint64_t at) {
+            return static_cast<double>(clock_->to_ns(elapsed(start_, at)));
+        };
+        const auto took = static_cast<double>(clock_->to_ns(spent.ticks));
+        const double cost = std::max({static_cast<double>(spent.bytes) * ns_per_byte_,
+                                      static_cast<double>(spent.operations) * ns_per_operation_, took * stretch_});
+        even_ns_ = std::max(even_ns_, since_start(now) - took - kCreditNs) + cost;
+        const std::uint64_t before = now;
+        const auto left = [&] { return even_ns_ - since_start(now); };
+        while (left() >= kShortestNapNs && !over(now)) {
+            const timespec nap{.tv_sec = 0, .tv_nsec = static_cast<long>(std::min(left(), kLongestNapNs))};
+            ::clock_nanosleep(CLOCK_MONOTONIC, 0, &nap, nullptr);
+            now = clock_->now();
+        }
+        held_ns_ += clock_->to_ns(elapsed(before, now));
+        return now;
+    }
+
+    // The same, and set `held_ns` to the total delay of this rank.
+    [[nodiscard]] std::uint64_t hold(std::uint64_t now, const Spent& spent, std::uint64_t& held_ns) noexcept {
+        now = hold(now, spent);
+        held_ns = held_ns_;
+        return now;
+    }
 
     // Total delay of this rank.
     [[nodiscard]] std::uint64_t held_ns() const noexcept { return held_ns_; }
 
   private:
+    static constexpr double kCreditNs = 100e6;
+    // Shorter delays are carried over to the next operation, because sleeping is no more precise than this.
+    static constexpr double kShortestNapNs = 200e3;
+    static constexpr double kLongestNapNs = 20e6;
+
     static double cost_ns(double limit, std::uint32_t sharers) noexcept {
         return limit > 0 ? 1e9 * sharers / limit : 0;
     }

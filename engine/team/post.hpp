@@ -1,13 +1,17 @@
 // Messages between processes: Post, which is all that the engine needs of MPI, and Circle, its collective operations.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "system/bytes.hpp"
 #include "team/exchange.hpp"
 
 namespace strakes {
@@ -44,6 +48,9 @@ class Post {
     virtual std::unique_ptr<LibraryFiles> libraries(std::vector<Rank> ranks) = 0;
 };
 
+// most() uses dissemination (Hensgen, Finkel, Manber 1988), which may count a value twice. all() uses Bruck's
+// concatenation (Bruck et al. 1997). to_first() and from_first() use a binomial tree.
+//
 // Members are numbered from 0; `ranks` are their ranks in the post. All members must make the same calls in the same
 // order.
 class Circle {
@@ -56,14 +63,61 @@ class Circle {
     [[nodiscard]] Rank size() const noexcept { return static_cast<Rank>(ranks_.size()); }
 
     // Return the maximum over all members. Also a barrier.
-    [[nodiscard]] std::uint64_t most(std::uint64_t mine, Post::Wait wait = Post::Wait::patient);
-    [[nodiscard]] std::uint64_t least(std::uint64_t mine) { return ~most(~mine); }
+    [[nodiscard]] std::uint64_t most(std::uint64_t mine, Post::Wait wait = Post::Wait::patient) {
+        for (Rank distance = 1; distance < size(); distance *= 2) {
+            Packer packer;
+            packer.put(mine);
+            const std::string said = post_.swap(after(distance), packer.take(), before(distance), wait);
+            mine = std::max(mine, Unpacker(said).get<std::uint64_t>());
+        }
+        return mine;
+    }
     // Return the texts of all members, by member.
-    [[nodiscard]] std::vector<std::string> all(std::string_view mine);
+    [[nodiscard]] std::vector<std::string> all(std::string_view mine) {
+        // Texts of this member, of the one before it, and so on.
+        std::vector<std::string> backwards{std::string(mine)};
+        backwards.reserve(size());
+        for (Rank distance = 1; distance < size(); distance *= 2) {
+            const Rank count = std::min(distance, size() - distance);
+            Packer packer;
+            for (Rank i = 0; i < count; ++i) packer.put_text(backwards[i]);
+            const std::string said = post_.swap(after(distance), packer.take(), before(distance), Post::Wait::patient);
+            Unpacker unpacker(said);
+            for (Rank i = 0; i < count; ++i) backwards.emplace_back(unpacker.get_text());
+        }
+        std::vector<std::string> forwards(size());
+        for (Rank i = 0; i < size(); ++i) forwards[(mine_ + size() - i) % size()] = std::move(backwards[i]);
+        return forwards;
+    }
     // Return the texts of all members at member 0, and nothing elsewhere. Moves less data than all().
-    [[nodiscard]] std::vector<std::string> to_first(std::string_view mine);
+    // The tree of from_first() in reverse. A member whose lowest set bit is b forwards the texts of members mine_ to
+    // mine_
+    // + b - 1.
+    [[nodiscard]] std::vector<std::string> to_first(std::string_view mine) {
+        std::vector<std::string> said{std::string(mine)};
+        for (Rank step = 1; step < size(); step *= 2) {
+            if ((mine_ & step) != 0) {
+                Packer packer;
+                for (const std::string& each : said) packer.put_text(each);
+                send(mine_ - step, packer.take());
+                return {};
+            }
+            if (step >= size() - mine_) continue;
+            const std::string bytes = receive(mine_ + step);
+            for (Unpacker unpacker(bytes); !unpacker.at_end();) said.emplace_back(unpacker.get_text());
+        }
+        return said;
+    }
     // Return member 0's text.
-    [[nodiscard]] std::string from_first(std::string mine);
+    [[nodiscard]] std::string from_first(std::string mine) {
+        // A member whose lowest set bit is b receives from mine_ - b and sends to mine_ + s for each power of two s <
+        // b.
+        const Rank lowest = mine_ == 0 ? std::bit_ceil(size()) : mine_ & (~mine_ + 1);
+        if (mine_ != 0) mine = post_.receive(ranks_[mine_ - lowest], Post::Wait::patient);
+        for (Rank step = lowest / 2; step > 0; step /= 2)
+            if (step < size() - mine_) send(mine_ + step, mine);
+        return mine;
+    }
 
     void send(Rank to, std::string_view bytes) { post_.send(ranks_[to], bytes); }
     [[nodiscard]] std::string receive(Rank from) { return post_.receive(ranks_[from], Post::Wait::patient); }

@@ -43,7 +43,6 @@ class Processes {
     virtual bool any(bool mine) = 0;
     // Called right after a barrier. All processes leave at the same time, as far as their clocks agree.
     virtual Start start_line() = 0;
-    virtual std::uint64_t least(std::uint64_t mine) = 0;
     // Return the texts of all processes, by rank.
     virtual std::vector<std::string> all(std::string_view mine) = 0;
     virtual void send(Rank to, std::string_view bytes) = 0;
@@ -60,8 +59,6 @@ class Processes {
     [[nodiscard]] virtual Rank ranks_on_node() const = 0;
     // Index of this rank among the ranks on its machine. A machine may appear as several nodes.
     [[nodiscard]] virtual Rank place_on_machine() const = 0;
-    // Number of nodes that run ranks of the plan.
-    [[nodiscard]] virtual std::size_t nodes() const = 0;
 };
 
 class Team {

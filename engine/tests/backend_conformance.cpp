@@ -107,11 +107,10 @@ TEST_CASE("every backend writes the same bytes, and reads, rewrites and mixes th
                     own.update(content);
                     return way.with(of_shape(shape, std::move(own)));
                 };
-                Stage stage(
-                    plan_of({transfer("w", "write", more({{"sync", "fsync"}})),
-                             transfer("r", "read", more({{"verify", true}})), transfer("again", "rewrite", more({})),
-                             transfer("m", "mixed", more({{"verify", true}, {"read_percent", 40}})),
-                             transfer("shifted", "read", more({{"verify", true}, {"rank_shift", 1}}))}));
+                Stage stage(2, {transfer("w", "write", more({{"sync", "fsync"}})),
+                                transfer("r", "read", more({{"verify", true}})), transfer("again", "rewrite", more({})),
+                                transfer("m", "mixed", more({{"verify", true}, {"read_percent", 40}})),
+                                transfer("shifted", "read", more({{"verify", true}, {"rank_shift", 1}}))});
                 const Sum written = sum_of(stage.run(0));
                 CHECK_FALSE(written.failed);
                 CHECK(written.bytes == kAllBytes);
@@ -138,9 +137,9 @@ TEST_CASE("every backend writes the same bytes, and reads, rewrites and mixes th
 
 TEST_CASE("every backend reads a whole shared file on every rank") {
     for_every_way([](const Way& way) {
-        Stage stage(plan_of(
-            {transfer("w", "write", way.with({{"layout", "shared-file"}})),
-             transfer("r", "read", way.with({{"layout", "shared-file"}, {"access", "whole"}, {"verify", true}}))}));
+        Stage stage(
+            2, {transfer("w", "write", way.with({{"layout", "shared-file"}})),
+                transfer("r", "read", way.with({{"layout", "shared-file"}, {"access", "whole"}, {"verify", true}}))});
         CHECK_FALSE(sum_of(stage.run(0)).failed);
         CHECK(sum_of(stage.run(1)).verified == 2 * kAllBytes);
     });
@@ -150,10 +149,9 @@ TEST_CASE("every backend reads random places of a shared file that all ranks wro
     for_every_way([](const Way& way) {
         for (const char* const access : {"random-whole", "draws"}) {
             CAPTURE(access);
-            Stage stage(plan_of(
-                {transfer("write", "write", {{"layout", "shared-file"}}),
-                 transfer("read", "read", way.with({{"layout", "shared-file"}, {"access", access}, {"verify", true}}))},
-                3));
+            Stage stage(3, {transfer("write", "write", {{"layout", "shared-file"}}),
+                            transfer("read", "read",
+                                     way.with({{"layout", "shared-file"}, {"access", access}, {"verify", true}}))});
             CHECK_FALSE(sum_of(stage.run(0)).failed);
             const Sum read = sum_of(stage.run(1));
             CHECK_FALSE(read.failed);
@@ -172,7 +170,7 @@ TEST_CASE("every backend moves transfers of odd sizes to odd places") {
             more["access"] = access;
             Json verified = more;
             verified["verify"] = true;
-            Stage stage(plan_of({transfer("w", "write", more), transfer("r", "read", verified)}));
+            Stage stage(2, {transfer("w", "write", more), transfer("r", "read", verified)});
             CHECK_FALSE(sum_of(stage.run(0)).failed);
             const Contents contents = contents_of(stage.path());
             if (expected.empty()) expected = contents;
@@ -184,8 +182,7 @@ TEST_CASE("every backend moves transfers of odd sizes to odd places") {
 
 TEST_CASE("every backend finds a corrupted byte") {
     for_every_way([](const Way& way) {
-        Stage stage(
-            plan_of({transfer("w", "write", way.with({})), transfer("r", "read", way.with({{"verify", true}}))}));
+        Stage stage(2, {transfer("w", "write", way.with({})), transfer("r", "read", way.with({{"verify", true}}))});
         CHECK_FALSE(sum_of(stage.run(0)).failed);
         constexpr off_t kOffset = 70001;
         const Descriptor file(::open((stage.path() / "data.1.data").c_str(), O_RDWR));
@@ -197,7 +194,9 @@ TEST_CASE("every backend finds a corrupted byte") {
         CHECK_FALSE(results[0].failure);
         REQUIRE(results[1].failure);
         CHECK(results[1].failure->what == "the data read are not the data written");
+        CHECK(results[1].failure->path == "stage/data.1.data");
         CHECK(results[1].failure->offset_bytes == kOffset);
+        CHECK(results[1].failure->why.find("expected byte 0x") != std::string::npos);
     });
 }
 
@@ -205,7 +204,7 @@ TEST_CASE("every backend reports where a file ends too early") {
     for_every_way([](const Way& way) {
         for (const std::uint64_t size : {0U, 10000U, 12288U}) {
             INFO(size);
-            Stage stage(plan_of({transfer("w", "write", way.with({})), transfer("r", "read", way.with({}))}, 1));
+            Stage stage(1, {transfer("w", "write", way.with({})), transfer("r", "read", way.with({}))});
             CHECK_FALSE(sum_of(stage.run(0)).failed);
             fs::resize_file(stage.path() / "data.0.data", size);
             const auto results = stage.run(1);
@@ -226,7 +225,7 @@ TEST_CASE("every backend survives a full file system and reports it") {
         for (const std::string layout : {"file-per-process", "shared-file"}) {
             INFO(layout);
             const Json more = way.with({{"layout", layout}, {"segments", 64}, {"sync", "fsync"}});
-            const Answers answers = run_session(plan_message(place.path(), plan_of({transfer("w", "write", more)})));
+            const Answers answers = run_plan(place.path(), 2, {transfer("w", "write", more)});
             const Json error = answers.last("error");
             CHECK(error.at("errno") == "ENOSPC");
             CHECK(error.at("where").at("phase") == "w");
@@ -244,8 +243,9 @@ TEST_CASE("after a stonewall every backend reads what was written, in the order 
         for_every_way([&](const Way& way) {
             INFO(shape.layout, " ", shape.access);
             const Json brief = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
-            Stage stage(plan_of({transfer("w", "write", way.with(of_shape(shape, brief))),
-                                 transfer("r", "read", way.with(of_shape(shape, {{"verify", true}})))}));
+            Stage stage(2, {transfer("w", "write", way.with(of_shape(shape, brief))),
+                            transfer("r", "read", way.with(of_shape(shape, {{"verify", true}}))),
+                            transfer("again", "rewrite", way.with(of_shape(shape, {})))});
             const Sum written = sum_of(stage.run(0));
             CHECK_FALSE(written.failed);
             CHECK(written.out_of_time);
@@ -255,6 +255,7 @@ TEST_CASE("after a stonewall every backend reads what was written, in the order 
             CHECK_FALSE(read.failed);
             CHECK(read.operations == written.operations);
             CHECK(read.verified == written.bytes);
+            CHECK(sum_of(stage.run(2)).operations == written.operations);
         });
     }
 }
@@ -266,8 +267,7 @@ TEST_CASE("every backend repeats its transfers for the requested seconds") {
         verified.update({{"verify", true}, {"access", "random"}});
         Json mixed = brief;
         mixed.update({{"verify", true}, {"read_percent", 50}});
-        Stage stage(plan_of(
-            {transfer("w", "write", brief), transfer("r", "read", verified), transfer("m", "mixed", mixed)}, 1));
+        Stage stage(1, {transfer("w", "write", brief), transfer("r", "read", verified), transfer("m", "mixed", mixed)});
         for (const std::size_t phase : {0U, 1U, 2U}) {
             auto results = stage.run(phase);
             // On a busy machine a rank may get no processor during that time.
@@ -284,7 +284,7 @@ TEST_CASE("every backend repeats its transfers for the requested seconds") {
 
 TEST_CASE("no backend starts an operation after a halt") {
     for_every_way([](const Way& way) {
-        Stage stage(plan_of({transfer("w", "write", way.with({}))}));
+        Stage stage(2, {transfer("w", "write", way.with({}))});
         stage.halt = Halt::cancel;
         const Sum written = sum_of(stage.run(0));
         CHECK(written.operations == 0);
@@ -298,8 +298,8 @@ TEST_CASE(
         for (const std::string sync : {"none", "close", "fsync"}) {
             for (const bool time_open : {false, true}) {
                 const Json more = {{"sync", sync}, {"time_open", time_open}, {"preallocate", true}};
-                Stage stage(plan_of({transfer("w", "write", way.with(more)),
-                                     transfer("r", "read", way.with({{"verify", true}, {"cache", "drop"}}))}));
+                Stage stage(2, {transfer("w", "write", way.with(more)),
+                                transfer("r", "read", way.with({{"verify", true}, {"cache", "drop"}}))});
                 for (const RankResult& result : stage.run(0)) {
                     CHECK_FALSE(result.failure);
                     CHECK(result.open > 0);
@@ -315,8 +315,7 @@ TEST_CASE(
 TEST_CASE("the sample states the settings in effect, and has one latency per transfer") {
     for_every_way([](const Way& way) {
         const TestDirectory place;
-        const Answers answers =
-            run_session(plan_message(place.path(), plan_of({transfer("w", "write", way.with({}))})));
+        const Answers answers = run_plan(place.path(), 2, {transfer("w", "write", way.with({}))});
         const Json sample = answers.sample("w");
         CHECK(sample.at("effective").at("backend") == way.backend);
         CHECK(sample.at("effective").at("queue_depth") == way.queue_depth);
@@ -334,8 +333,8 @@ TEST_CASE("O_DIRECT is refused by backends that copy data, and works elsewhere u
         const Json direct = way.with({{"direct", true}});
         Json verified = direct;
         verified["verify"] = true;
-        const Answers answers = run_session(
-            plan_message(place.path(), plan_of({transfer("w", "write", direct), transfer("r", "read", verified)})));
+        const Answers answers =
+            run_plan(place.path(), 2, {transfer("w", "write", direct), transfer("r", "read", verified)});
         const std::string status = answers.last("done").at("status");
         if (way.backend == "stdio" || way.backend == "mmap") {
             CHECK(status == "refused");

@@ -14,11 +14,7 @@
 
 #include "team/team.hpp"
 
-using strakes::broadcast;
-using strakes::Exchange;
-using strakes::Halt;
-using strakes::LongMessage;
-using strakes::Team;
+using namespace strakes;
 
 namespace {
 
@@ -137,29 +133,6 @@ TEST_CASE("a broadcast of many pieces reaches every rank complete, along the cha
     CHECK(wrong == 0);
 }
 
-TEST_CASE("a message longer than the limit arrives complete, and empty parts in its place arrive as nothing") {
-    Team team(2);
-    std::atomic<int> wrong{0};
-    REQUIRE(team.start([&](Team::Rank rank) {
-        Exchange& exchange = team.exchange(rank);
-        for (const std::size_t size : {0U, 1U, 9U, 10U, 11U, 20U, 99U, 240U}) {
-            const Bytes all = bytes_of(size, 5);
-            Bytes room(size);
-            if (rank == 0) {
-                const LongMessage whole = LongMessage::send(exchange, 1, all, 10);
-                if (!whole.wait(exchange, kNoHalt)) wrong.fetch_add(1);
-                if (!LongMessage::send_nothing(exchange, 1, size, 10).wait(exchange, kNoHalt)) wrong.fetch_add(1);
-            } else {
-                if (LongMessage::receive(exchange, 0, room, 10).wait(exchange, kNoHalt) != size) wrong.fetch_add(1);
-                if (room != all) wrong.fetch_add(1);
-                if (LongMessage::receive(exchange, 0, room, 10).wait(exchange, kNoHalt) != 0U) wrong.fetch_add(1);
-            }
-        }
-    }) == 0);
-    team.join();
-    CHECK(wrong == 0);
-}
-
 TEST_CASE("a halt ends waiting for a message that is never sent, and for a receiver that never comes") {
     Team team(2);
     std::atomic<Halt> halt{Halt::none};
@@ -212,4 +185,20 @@ TEST_CASE("the ranks of a node share memory, other nodes have their own, and it 
     }) == 0);
     team.join();
     CHECK(wrong == 0);
+}
+
+TEST_CASE("all ranks get the maximum of each number over all ranks, in every round") {
+    constexpr std::uint64_t kRounds = 50;
+    for (const Team::Rank ranks : {1U, 2U, 3U, 5U, 8U}) {
+        Team team(ranks);
+        std::atomic<int> wrong{0};
+        REQUIRE(team.start([&](Team::Rank rank) {
+            for (std::uint64_t round = 0; round < kRounds; ++round) {
+                const Numbers most = most_of_all(team.exchange(rank), rank, {round + rank, round % ranks == rank, 7});
+                if (most != Numbers{round + ranks - 1, 1, 7}) ++wrong;
+            }
+        }) == 0);
+        team.join();
+        CHECK(wrong == 0);
+    }
 }

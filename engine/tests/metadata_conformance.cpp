@@ -56,11 +56,9 @@ struct Sum {
     bool out_of_time = false;
 };
 
-Sum run_well(Stage& stage, std::size_t phase) {
+Sum totals(Stage& stage, std::size_t phase) {
     Sum sum;
-    for (const RankResult& result : stage.run(phase)) {
-        CHECK_FALSE(result.failure);
-        if (result.failure) MESSAGE(result.failure->what, " ", result.failure->path, " ", result.failure->why);
+    for (const RankResult& result : run_well(stage, phase)) {
         sum.operations += result.operations;
         sum.bytes += result.bytes;
         sum.out_of_time |= result.out_of_time;
@@ -93,18 +91,18 @@ TEST_CASE("every backend creates, stats, renames and removes the same files, wit
                     metadata("stat2", "file-stat", everybody),      metadata("remove", "file-remove", tree)};
                 if (bytes > 0) phases.insert(phases.begin() + 1, metadata("read", "file-read", next));
                 Stage stage(plan_of(phases));
-                const Sum created = run_well(stage, 0);
+                const Sum created = totals(stage, 0);
                 CHECK(created.operations == all);
                 CHECK(created.bytes == all * bytes);
                 std::vector<Tree> trees{tree_of(stage)};
                 std::size_t phase = 1;
-                if (bytes > 0) CHECK(run_well(stage, phase++).bytes == all * bytes);
-                CHECK(run_well(stage, phase++).operations == all);
-                CHECK(run_well(stage, phase++).operations == 2 * all);
-                CHECK(run_well(stage, phase++).operations == all);
+                if (bytes > 0) CHECK(totals(stage, phase++).bytes == all * bytes);
+                CHECK(totals(stage, phase++).operations == all);
+                CHECK(totals(stage, phase++).operations == 2 * all);
+                CHECK(totals(stage, phase++).operations == all);
                 trees.push_back(tree_of(stage));
-                CHECK(run_well(stage, phase++).operations == 2 * all);
-                CHECK(run_well(stage, phase).operations == all);
+                CHECK(totals(stage, phase++).operations == 2 * all);
+                CHECK(totals(stage, phase).operations == all);
                 trees.push_back(tree_of(stage));
                 if (expected.empty()) expected = trees;
                 CHECK((trees == expected));
@@ -117,12 +115,12 @@ TEST_CASE("every backend creates, stats, renames and removes the same files, wit
 TEST_CASE("every backend creates, stats, renames and removes the same directories") {
     std::vector<Tree> expected;
     for_every_way([&](const Way& way) {
-        Stage stage(plan_of({metadata("create", "dir-create", way.with()), metadata("stat", "dir-stat", way.with()),
-                             metadata("rename", "dir-rename", way.with()), metadata("stat2", "dir-stat", way.with()),
-                             metadata("remove", "dir-remove", way.with())}));
+        Stage stage(2, {metadata("create", "dir-create", way.with()), metadata("stat", "dir-stat", way.with()),
+                        metadata("rename", "dir-rename", way.with()), metadata("stat2", "dir-stat", way.with()),
+                        metadata("remove", "dir-remove", way.with())});
         std::vector<Tree> trees;
         for (std::size_t phase = 0; phase < 5; ++phase) {
-            CHECK(run_well(stage, phase).operations == 200);
+            CHECK(totals(stage, phase).operations == 200);
             trees.push_back(tree_of(stage));
         }
         if (expected.empty()) expected = trees;
@@ -133,19 +131,19 @@ TEST_CASE("every backend creates, stats, renames and removes the same directorie
 TEST_CASE("every backend leaves what a stonewall did not reach, and later phases touch only what exists") {
     for_every_way([](const Way& way) {
         const Json at_once = way.with({{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}});
-        Stage stage(plan_of({metadata("create", "file-create", way.with()), metadata("rename", "file-rename", at_once),
-                             metadata("stat", "file-stat", way.with()), metadata("remove", "file-remove", at_once),
-                             metadata("stat2", "file-stat", way.with()), metadata("rename2", "file-rename", way.with()),
-                             metadata("remove2", "file-remove", way.with())}));
+        Stage stage(2, {metadata("create", "file-create", way.with()), metadata("rename", "file-rename", at_once),
+                        metadata("stat", "file-stat", way.with()), metadata("remove", "file-remove", at_once),
+                        metadata("stat2", "file-stat", way.with()), metadata("rename2", "file-rename", way.with()),
+                        metadata("remove2", "file-remove", way.with())});
         // Operations in flight are still completed.
         const std::uint64_t some = 2;
-        CHECK(run_well(stage, 0).operations == 200);
-        const Sum renamed = run_well(stage, 1);
+        CHECK(totals(stage, 0).operations == 200);
+        const Sum renamed = totals(stage, 1);
         CHECK(renamed.operations == some);
         CHECK(renamed.out_of_time);
-        CHECK(run_well(stage, 2).operations == 200);
-        CHECK(run_well(stage, 3).operations == some);
-        for (const std::size_t phase : {4U, 5U, 6U}) CHECK(run_well(stage, phase).operations == 200 - some);
+        CHECK(totals(stage, 2).operations == 200);
+        CHECK(totals(stage, 3).operations == some);
+        for (const std::size_t phase : {4U, 5U, 6U}) CHECK(totals(stage, phase).operations == 200 - some);
         for (const auto& [name, content] : tree_of(stage)) CHECK(content == "/");
     });
 }
@@ -155,12 +153,11 @@ TEST_CASE("every backend repeats the items for the requested seconds") {
         const Json few = way.with({{"items", 10}, {"file_bytes", 100}});
         Json brief = few;
         brief["stop"] = {{"rule", "seconds"}, {"seconds", 0.1}};
-        Stage stage(plan_of({metadata("create", "file-create", few), metadata("stat", "file-stat", brief),
-                             metadata("read", "file-read", brief)},
-                            1));
-        run_well(stage, 0);
+        Stage stage(1, {metadata("create", "file-create", few), metadata("stat", "file-stat", brief),
+                        metadata("read", "file-read", brief)});
+        totals(stage, 0);
         for (const std::size_t phase : {1U, 2U}) {
-            const Sum repeated = run_well(stage, phase);
+            const Sum repeated = totals(stage, phase);
             CHECK(repeated.out_of_time);
             CHECK(repeated.operations > 10);
         }
@@ -172,8 +169,8 @@ TEST_CASE("every backend names the first missing item, in order") {
         for_every_way([&](const Way& way) {
             INFO(operation);
             const Json tree = way.with({{"depth", 2}, {"branch", 2}, {"items", 8}});
-            Stage stage(plan_of({metadata("create", "file-create", tree), metadata("next", operation, tree)}, 1));
-            run_well(stage, 0);
+            Stage stage(1, {metadata("create", "file-create", tree), metadata("next", operation, tree)});
+            totals(stage, 0);
             fs::remove(stage.path() / "items.0.tree/b1/b0/f0.5");
             fs::remove(stage.path() / "items.0.tree/b1/b1/f0.7");
             const auto results = stage.run(1);
@@ -195,8 +192,8 @@ TEST_CASE("every backend names the first missing item, in order") {
 TEST_CASE("every backend reports an existing file, and a file that is too short, as an error") {
     for_every_way([](const Way& way) {
         const Json small = way.with({{"items", 1}, {"file_bytes", 100}});
-        Stage stage(plan_of({metadata("create", "file-create", small), metadata("read", "file-read", small)}, 1));
-        run_well(stage, 0);
+        Stage stage(1, {metadata("create", "file-create", small), metadata("read", "file-read", small)});
+        totals(stage, 0);
         fs::resize_file(stage.path() / "items.0.tree/f0.0", 99);
         const auto read = stage.run(1);
         REQUIRE(read[0].failure);
@@ -219,7 +216,7 @@ TEST_CASE("every backend survives a full file system, names the file, and closes
         };
         const auto before = open_files();
         const Json data = way.with({{"file_bytes", 65536}});
-        const Answers answers = run_session(plan_message(place.path(), plan_of({metadata("c", "file-create", data)})));
+        const Answers answers = run_plan(place.path(), 2, {metadata("c", "file-create", data)});
         const Json error = answers.last("error");
         CHECK(error.at("errno") == "ENOSPC");
         CHECK(error.at("where").at("phase") == "c");
@@ -233,8 +230,7 @@ TEST_CASE("every backend survives a full file system, names the file, and closes
 TEST_CASE("the sample states the backend and the number of operations in flight") {
     for_every_way([](const Way& way) {
         const TestDirectory place;
-        const Answers answers =
-            run_session(plan_message(place.path(), plan_of({metadata("c", "file-create", way.with())})));
+        const Answers answers = run_plan(place.path(), 2, {metadata("c", "file-create", way.with())});
         const Json sample = answers.sample("c");
         CHECK(sample.at("effective").at("backend") == way.backend);
         std::uint64_t latencies = 0;
@@ -246,8 +242,8 @@ TEST_CASE("the sample states the backend and the number of operations in flight"
 
 TEST_CASE("no backend starts an operation after a halt") {
     for_every_way([](const Way& way) {
-        Stage stage(plan_of({metadata("create", "file-create", way.with())}));
+        Stage stage(2, {metadata("create", "file-create", way.with())});
         stage.halt = Halt::cancel;
-        CHECK(run_well(stage, 0).operations == 0);
+        CHECK(totals(stage, 0).operations == 0);
     });
 }

@@ -16,7 +16,7 @@ Answers run_under(const Json& impact, const Json& plan) {
     return run_session(plan_message(directory.path(), plan, {{"impact", impact}}));
 }
 
-// A rank may catch up on this much time after slow operations (kCreditNs in team/pace.cpp).
+// A rank may catch up on this much time after slow operations (kCreditNs in team/pace.hpp).
 constexpr double kCreditS = 0.1;
 
 }  // namespace

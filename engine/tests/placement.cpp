@@ -1,10 +1,11 @@
-// Placement of ranks on processors and NUMA nodes, and the pages of their buffers.
+// Placement of ranks on processors and NUMA nodes, the pages of their buffers, and memory that a plan holds.
 #include "system/placement.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -198,4 +199,46 @@ TEST_CASE("huge pages that are not available are refused with a remedy, and avai
     }
     const TestDirectory directory;
     CHECK(run_session(plan_message(directory.path(), plan_on({{"buffer_pages", "huge"}}))).exit_status == 0);
+}
+
+namespace {
+
+// Return the peak resident memory of this process since the last call of forget_peak(), in bytes.
+std::uint64_t peak() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        if (word != "VmHWM:") continue;
+        std::uint64_t kibibytes = 0;
+        status >> kibibytes;
+        return kibibytes * 1024;
+    }
+    return 0;
+}
+void forget_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+Json holding(std::uint64_t bytes) {
+    Json plan = plan_of({metadata("create", "file-create", {{"items", 5}})});
+    plan["team"]["memory_hog_bytes"] = bytes;
+    return plan;
+}
+
+}  // namespace
+
+TEST_CASE("a plan holds the memory it asks for, and frees it at its end") {
+    constexpr std::uint64_t kHeld = std::uint64_t{96} << 20U;
+    const TestDirectory directory;
+    forget_peak();
+    const std::uint64_t before = peak();
+    CHECK(run_session(plan_message(directory.path(), holding(kHeld))).last("done").at("status") == "ok");
+    CHECK(peak() >= before + kHeld / 10 * 9);
+    forget_peak();
+    CHECK(peak() < before + kHeld / 2);
+}
+
+TEST_CASE("a plan that asks for more memory than is available is refused") {
+    const TestDirectory directory;
+    const Answers answers = run_session(plan_message(directory.path(), holding(std::uint64_t{1} << 48U)));
+    CHECK(answers.last("done").at("status") == "refused");
+    CHECK(answers.last("error").at("where").at("key") == "team.memory_hog_bytes");
+    CHECK(directory.entries().empty());
 }

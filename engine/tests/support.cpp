@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <numeric>
 #include <sstream>
 #include <thread>
 
@@ -182,6 +183,10 @@ Answers run_session(const Json& first, int milliseconds, const Json& second) {
     return session_on(input.reader());
 }
 
+Answers run_plan(const fs::path& directory, int ranks, const std::vector<Json>& phases, const Json& more) {
+    return run_session(plan_message(directory, plan_of(phases, ranks), more));
+}
+
 Stage::Stage(const Json& plan)
     : root_(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY)),
       plan_(parse_plan(plan)),
@@ -210,6 +215,25 @@ std::vector<RankResult> Stage::run(std::size_t phase) {
     for (std::size_t rank = 0; rank < ranks; ++rank) workloads[rank]->run(results[rank]);
     for (std::size_t rank = 0; rank < ranks; ++rank) workloads[rank]->finish(results[rank]);
     return results;
+}
+
+std::vector<RankResult> run_well(Stage& stage, std::size_t phase) {
+    auto results = stage.run(phase);
+    for (const RankResult& result : results) {
+        CHECK_FALSE(result.failure);
+        if (result.failure) MESSAGE(result.failure->what, " ", result.failure->path, " ", result.failure->why);
+    }
+    return results;
+}
+
+std::uint64_t operations(const std::vector<RankResult>& results) {
+    return std::accumulate(results.begin(), results.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const RankResult& result) { return sum + result.operations; });
+}
+
+Json with(Json object, const Json& more) {
+    object.update(more);
+    return object;
 }
 
 }  // namespace strakes::tests

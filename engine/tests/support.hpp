@@ -61,6 +61,8 @@ class Mount {
 // Phases with the required keys; `more` adds to them or replaces them.
 Json transfer(std::string_view name, std::string_view operation, const Json& more = Json::object());
 Json metadata(std::string_view name, std::string_view operation, const Json& more = Json::object());
+// Return the object with these keys added or replaced.
+Json with(Json object, const Json& more);
 Json plan_of(const std::vector<Json>& phases, int ranks = 2);
 Json plan_message(const std::filesystem::path& directory, const Json& plan, const Json& more = Json::object());
 
@@ -78,6 +80,8 @@ struct Answers {
 // Run a session on these lines.
 Answers run_session(const std::vector<std::string>& lines);
 Answers run_session(const Json& message);
+Answers run_plan(const std::filesystem::path& directory, int ranks, const std::vector<Json>& phases,
+                 const Json& more = Json::object());
 // Run a session on two messages, the second sent `milliseconds` after the first.
 Answers run_session(const Json& first, int milliseconds, const Json& second);
 
@@ -85,6 +89,7 @@ Answers run_session(const Json& first, int milliseconds, const Json& second);
 class Stage {
   public:
     explicit Stage(const Json& plan);
+    Stage(int ranks, const std::vector<Json>& phases) : Stage(plan_of(phases, ranks)) {}
 
     // Run one phase on all ranks. Return the results by rank. The first failure before the timed section ends the
     // phase.
@@ -101,5 +106,13 @@ class Stage {
     PlanState state_;
     ThreadExchange exchange_;
 };
+
+// Run a phase that must not fail.
+std::vector<RankResult> run_well(Stage& stage, std::size_t phase);
+// Return the number of operations of all ranks.
+std::uint64_t operations(const std::vector<RankResult>& results);
+
+// Stop after the first operation.
+inline const Json kAtOnce = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
 
 }  // namespace strakes::tests

@@ -73,14 +73,12 @@ class Imagined final : public Processes {
     void wait() override {}
     bool any(bool /*mine*/) override { never(); }
     Start start_line() override { never(); }
-    std::uint64_t least(std::uint64_t /*mine*/) override { never(); }
     std::vector<std::string> all(std::string_view /*mine*/) override { never(); }
     Exchange& exchange() override { never(); }
     [[nodiscard]] const Timeline& timeline() const override { never(); }
     [[nodiscard]] bool leads_node() const override { never(); }
     [[nodiscard]] Rank ranks_on_node() const override { never(); }
     [[nodiscard]] Rank place_on_machine() const override { never(); }
-    [[nodiscard]] std::size_t nodes() const override { never(); }
 
   private:
     [[noreturn]] static void never() { throw std::logic_error("not asked for when results are collected"); }
@@ -115,8 +113,7 @@ TEST_CASE("the results of 4,096 ranks are merged in 12 steps and less than a GiB
     Plan plan{.seed = 0, .ranks = kRanks, .ranks_per_node = {}, .phases = {}};
     plan.phases.emplace_back(TransferPhase());
     const Timeline timeline;
-    const std::string sample =
-        sample_of({.plan = plan, .index = 0, .timeline = timeline, .tally = whole, .first = {}}).dump();
+    const std::string sample = sample_of({.plan = plan, .index = 0, .timeline = timeline, .tally = whole}).dump();
     const std::uint64_t peak_kib = status_kib("VmHWM") - before_kib;
 
     CHECK(first.heard() == std::bit_width(kRanks - 1));

@@ -1,18 +1,29 @@
-// Offsets of a phase: together the ranks cover every byte exactly once.
+// Orders and sizes of transfers, names and runs of items, and permutations.
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <initializer_list>
 #include <list>
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "support.hpp"
+#include "workload/items.hpp"
 #include "workload/order.hpp"
+#include "workload/permutation.hpp"
+#include "workload/transfer_loop.hpp"
 
 using namespace strakes;
+using namespace strakes::tests;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -187,4 +198,236 @@ TEST_CASE("every pass in random order has each transfer once") {
     CHECK(passes[0] == passes[1]);
     CHECK(passes[1] == passes[2]);
     CHECK(std::ranges::adjacent_find(passes[0]) == passes[0].end());
+}
+
+namespace {
+
+// The index of every item in the runs, in order.
+std::vector<std::uint64_t> indices(const std::vector<ItemRun>& runs) {
+    std::vector<std::uint64_t> all;
+    for (const ItemRun& run : runs)
+        for (std::uint64_t i = 0; i < run.count; ++i) all.push_back(run.first + i);
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("items are distributed evenly over the leaves, each once") {
+    for (const std::uint64_t total : {1U, 3U, 7U, 100U, 101U}) {
+        for (const std::uint32_t leaves : {1U, 2U, 7U, 64U}) {
+            const auto runs = runs_of({.first = 0, .last = total, .rename_ends = {}}, total, leaves);
+            const auto all = indices(runs);
+            REQUIRE(all.size() == total);
+            for (std::uint64_t i = 0; i < total; ++i) CHECK(all[i] == i);
+            for (const ItemRun& run : runs) {
+                CHECK(run.leaf < leaves);
+                CHECK(run.count <= total / leaves + 1);
+                CHECK(run.count >= total / leaves);
+            }
+        }
+    }
+}
+
+TEST_CASE("an item stays in its leaf if the first or the last ones are missing") {
+    constexpr std::uint64_t kTotal = 50;
+    constexpr std::uint32_t kLeaves = 7;
+    std::vector<std::uint32_t> leaf_of(kTotal);
+    for (const ItemRun& run : runs_of({.first = 0, .last = kTotal, .rename_ends = {}}, kTotal, kLeaves))
+        for (std::uint64_t i = 0; i < run.count; ++i) leaf_of[run.first + i] = run.leaf;
+    for (std::uint64_t first = 0; first <= kTotal; ++first) {
+        for (const ItemRun& run :
+             runs_of({.first = first, .last = kTotal - first / 2, .rename_ends = {}}, kTotal, kLeaves))
+            for (std::uint64_t i = 0; i < run.count; ++i) CHECK(leaf_of[run.first + i] == run.leaf);
+    }
+}
+
+TEST_CASE("without items there are no runs") {
+    CHECK(runs_of({.first = 0, .last = 0, .rename_ends = {}}, 10, 2).empty());
+    CHECK(runs_of({.first = 10, .last = 10, .rename_ends = {}}, 10, 2).empty());
+}
+
+TEST_CASE("after renames that ended early, the name of each item is known") {
+    const Items items{.first = 2, .last = 10, .rename_ends = {8, 5}};
+    std::vector<bool> renamed(10);
+    for (const ItemRun& run : runs_of(items, 10, 3))
+        for (std::uint64_t i = 0; i < run.count; ++i) renamed[run.first + i] = run.renamed;
+    // Items below 5 were renamed twice, items below 8 once.
+    CHECK(renamed == std::vector<bool>{false, false, false, false, false, true, true, true, false, false});
+}
+
+TEST_CASE("a name is incremented in place, and is unique for owner and index") {
+    std::set<std::string> seen;
+    for (std::uint32_t owner = 0; owner < 12; ++owner) {
+        ItemName name(false, owner, 100);
+        name.set(0, false);
+        for (int i = 0; i < 100; ++i, name.next()) CHECK(seen.insert(name.c_str()).second);
+    }
+    CHECK(seen.contains("f0.000"));
+    CHECK(seen.contains("f11.099"));
+}
+
+TEST_CASE("a name can be set again after it was incremented past the last item") {
+    ItemName name(true, 7, 10);
+    name.set(9, false);
+    name.next();
+    name.set(3, false);
+    CHECK(std::string(name.c_str()) == "d7.03");
+}
+
+TEST_CASE("a renamed item has another letter, and a second rename restores the first one") {
+    ItemName name(true, 1, 5);
+    name.set(4, false);
+    CHECK(std::string(name.toggled().c_str()) == "e1.4");
+    name.set(4, true);
+    CHECK(std::string(name.c_str()) == "e1.4");
+    CHECK(std::string(name.toggled().c_str()) == "d1.4");
+}
+
+TEST_CASE("the longest name fits") {
+    ItemName name(false, 65535, std::uint64_t{1} << 30U);
+    name.set((std::uint64_t{1} << 30U) - 1, false);
+    CHECK(std::string(name.c_str()) == "f65535.1073741823");
+}
+
+TEST_CASE("a path combines the directory entered last and the name") {
+    ItemPath path(ItemName(true, 1, 50));
+    path.enter("/scratch/items.tree/b0");
+    path.set(8, false);
+    CHECK(std::string(path.c_str()) == "/scratch/items.tree/b0/d1.08");
+    path.next();
+    CHECK(std::string(path.c_str()) == "/scratch/items.tree/b0/d1.09");
+    CHECK(std::string(path.toggled().c_str()) == "/scratch/items.tree/b0/e1.09");
+    path.enter("/s");
+    path.set(10, true);
+    CHECK(std::string(path.c_str()) == "/s/e1.10");
+    CHECK(std::string(path.item().c_str()) == "e1.10");
+}
+
+TEST_CASE("a path in a cleared buffer is followed by zeros, not by the rest of a longer one") {
+    ItemPath path(ItemName(false, 3, 10), true);
+    path.enter("/scratch/items.tree");
+    path.set(7, false);
+    CHECK(std::string(path.c_str()) == "/scratch/items.tree/f3.07");
+    path.enter("/s");
+    path.next();
+    CHECK(std::string(path.c_str()) == "/s/f3.08");
+    const char* const rest = path.c_str() + std::string(path.c_str()).size();
+    CHECK(std::all_of(rest, path.c_str() + PATH_MAX, [](char one) { return one == 0; }));
+}
+
+TEST_CASE("a directory fits only if the longest name in it does") {
+    CHECK(ItemPath::fits("/"));
+    CHECK_FALSE(ItemPath::fits(""));
+    CHECK(ItemPath::fits("/" + std::string(PATH_MAX - 2 - ItemName::kRoom, 'x')));
+    CHECK_FALSE(ItemPath::fits("/" + std::string(PATH_MAX - 1 - ItemName::kRoom, 'x')));
+}
+
+TEST_CASE("every index comes once, for every size") {
+    for (std::uint64_t size = 1; size < 600; ++size) {
+        const Permutation order(size, size * 17);
+        std::vector<bool> seen(size);
+        for (std::uint64_t i = 0; i < size; ++i) {
+            const std::uint64_t at = order(i);
+            REQUIRE(at < size);
+            REQUIRE_FALSE(seen[at]);
+            seen[at] = true;
+        }
+    }
+}
+
+TEST_CASE("every index comes once for a million indices") {
+    constexpr std::uint64_t kSize = 1'000'003;
+    const Permutation order(kSize, 5);
+    std::vector<bool> seen(kSize);
+    for (std::uint64_t i = 0; i < kSize; ++i) seen[order(i)] = true;
+    CHECK(std::ranges::count(seen, false) == 0);
+}
+
+TEST_CASE("the order has few consecutive neighbours, and another key gives another order") {
+    constexpr std::uint64_t kSize = 100'000;
+    const Permutation one(kSize, 1);
+    const Permutation two(kSize, 2);
+    int sequential = 0;
+    int equal = 0;
+    for (std::uint64_t i = 1; i < kSize; ++i) {
+        sequential += one(i) == one(i - 1) + 1 ? 1 : 0;
+        equal += one(i) == two(i) ? 1 : 0;
+    }
+    // A random order has about one of each.
+    CHECK(sequential < 10);
+    CHECK(equal < 10);
+}
+
+TEST_CASE("the first half of the order is spread over the whole range") {
+    constexpr std::uint64_t kSize = 1U << 16U;
+    const Permutation order(kSize, 99);
+    std::uint64_t below = 0;
+    for (std::uint64_t i = 0; i < kSize / 2; ++i) below += order(i) < kSize / 2 ? 1 : 0;
+    CHECK(below > kSize / 4 - 1000);
+    CHECK(below < kSize / 4 + 1000);
+}
+
+TEST_CASE("sizes near the maximum neither overflow nor hang") {
+    for (const std::uint64_t size : {std::uint64_t{1} << 50U, (std::uint64_t{1} << 62U) + 1}) {
+        const Permutation order(size, 3);
+        for (std::uint64_t i = 0; i < 1000; ++i) CHECK(order(i) < size);
+    }
+}
+
+TEST_CASE("sizes are drawn with their probabilities, and a seed gives the same sizes again") {
+    const std::vector<SizeShare> shares = {
+        {.bytes = 4096, .percent = 60}, {.bytes = 512, .percent = 3}, {.bytes = 65536, .percent = 37}};
+    constexpr std::uint64_t kCalls = 20000;
+    for (const std::uint64_t key : {1U, 2U, 99U}) {
+        std::map<std::uint64_t, std::uint64_t> counts;
+        for (std::uint64_t call = 0; call < kCalls; ++call) ++counts[size_of_call(shares, key, call, 65536)];
+        CHECK(counts.size() == 3);
+        for (const SizeShare& share : shares) {
+            const double part = share.percent / 100.0;
+            const double deviation = std::sqrt(kCalls * part * (1 - part));
+            CHECK(std::abs(static_cast<double>(counts[share.bytes]) - kCalls * part) < 4.5 * deviation);
+        }
+        CHECK(size_of_call(shares, key, 7, 65536) == size_of_call(shares, key, 7, 65536));
+    }
+    CHECK(size_of_call({}, 1, 0, 8192) == 8192);
+}
+
+TEST_CASE("a mixed phase uses its sizes for reads and writes, and the data remain correct") {
+    Stage stage(1, {transfer("w", "write", {{"segments", 64}}),
+                    transfer("m", "mixed",
+                             {{"segments", 64},
+                              {"read_percent", 50},
+                              {"verify", true},
+                              {"access", "random"},
+                              {"read_sizes", Json::array({{{"bytes", 1000}, {"percent", 100}}})},
+                              {"write_sizes",
+                               Json::array({{{"bytes", 100}, {"percent", 50}}, {{"bytes", 4096}, {"percent", 50}}})}}),
+                    transfer("r", "read", {{"segments", 64}, {"verify", true}})});
+    REQUIRE_FALSE(stage.run(0).front().failure);
+    const std::vector<RankResult> results = stage.run(1);
+    const RankResult& mixed = results.front();
+    REQUIRE_FALSE(mixed.failure);
+    const std::uint64_t reads = mixed.verified_bytes / 1000;
+    CHECK(mixed.verified_bytes % 1000 == 0);
+    CHECK(reads > mixed.operations * 4 / 10);
+    CHECK(reads < mixed.operations * 6 / 10);
+    const auto writes = static_cast<double>(mixed.operations - reads);
+    const double average = static_cast<double>(mixed.bytes - mixed.verified_bytes) / writes;
+    CHECK(std::abs(average - 2098) < 4.5 * 1998 / std::sqrt(writes));
+    CHECK_FALSE(stage.run(2).front().failure);
+}
+
+TEST_CASE("only the first ranks have files if the others do not write, and the others read nothing") {
+    Stage stage(3, {transfer("w", "write", {{"layout", "file-per-process"}, {"first_ranks", 1}}),
+                    transfer("r", "read", {{"layout", "file-per-process"}, {"verify", true}})});
+    const std::vector<RankResult> written = stage.run(0);
+    for (const RankResult& result : written) CHECK_FALSE(result.failure);
+    CHECK(written[0].bytes > 0);
+    CHECK(written[1].operations == 0);
+    CHECK(fs::exists(stage.path() / "data.0.data"));
+    CHECK_FALSE(fs::exists(stage.path() / "data.1.data"));
+    const std::vector<RankResult> read = stage.run(1);
+    CHECK(read[0].bytes == written[0].bytes);
+    CHECK(read[2].operations == 0);
+    for (const RankResult& result : read) CHECK_FALSE(result.failure);
 }

@@ -48,15 +48,6 @@ std::uint64_t bytes_of(const std::map<std::string, std::string>& files) {
                            [](std::uint64_t sum, const auto& file) { return sum + file.second.size(); });
 }
 
-std::vector<RankResult> run_well(Stage& stage, std::size_t phase) {
-    auto results = stage.run(phase);
-    for (const RankResult& result : results) {
-        CHECK_FALSE(result.failure);
-        if (result.failure) MESSAGE(result.failure->what, " ", result.failure->path, " ", result.failure->why);
-    }
-    return results;
-}
-
 PoolCount count_of(const std::vector<RankResult>& results) {
     PoolCount total;
     for (const RankResult& result : results) total.add(result.pool);
@@ -86,7 +77,7 @@ const Json kFlow = {{{"op", "delete"}},
 }  // namespace
 
 TEST_CASE("a pool is filled with files of sizes in the range, spread over all subdirectories") {
-    Stage stage(plan_of({fill(200)}, 2));
+    Stage stage(2, {fill(200)});
     const auto results = run_well(stage, 0);
     const auto files = files_in(stage.path());
     CHECK(files.size() == 400);
@@ -109,13 +100,12 @@ TEST_CASE("a pool is filled with files of sizes in the range, spread over all su
 }
 
 TEST_CASE("the counts match the files after transactions, and every byte is verified") {
-    Stage stage(plan_of({fill(100), pool("work", "transactions", {{"transactions", 500}, {"verify", true}}),
-                         pool("check", "flow",
-                              {{"transactions", 1},
-                               {"verify", true},
-                               {"flow", {{{"op", "open"}}, {{"op", "read"}}, {{"op", "close"}}}}}),
-                         pool("empty", "remove")},
-                        2));
+    Stage stage(2, {fill(100), pool("work", "transactions", {{"transactions", 500}, {"verify", true}}),
+                    pool("check", "flow",
+                         {{"transactions", 1},
+                          {"verify", true},
+                          {"flow", {{{"op", "open"}}, {{"op", "read"}}, {{"op", "close"}}}}}),
+                    pool("empty", "remove")});
     run_well(stage, 0);
     const auto results = run_well(stage, 1);
     const auto files = files_in(stage.path());
@@ -137,8 +127,7 @@ TEST_CASE("the counts match the files after transactions, and every byte is veri
 TEST_CASE("transactions are pairs, counted by operation") {
     const TestDirectory directory;
     const Json more = {{"transactions", 300}, {"read_percent", 80}, {"create_percent", 30}};
-    const Answers answers =
-        run_session(plan_message(directory.path(), plan_of({fill(300), pool("work", "transactions", more)}, 1)));
+    const Answers answers = run_plan(directory.path(), 1, {fill(300), pool("work", "transactions", more)});
     const Json work = answers.sample("work");
     CHECK(work["kind"] == "small-files");
     CHECK(work["operation"] == "transactions");
@@ -158,8 +147,7 @@ TEST_CASE("transactions are pairs, counted by operation") {
 
 TEST_CASE("a pool never becomes empty and at most doubles") {
     for (const int creates : {0, 100}) {
-        Stage stage(
-            plan_of({fill(20), pool("work", "transactions", {{"transactions", 100}, {"create_percent", creates}})}, 1));
+        Stage stage(1, {fill(20), pool("work", "transactions", {{"transactions", 100}, {"create_percent", creates}})});
         run_well(stage, 0);
         const std::uint64_t left = count_of(run_well(stage, 1)).after_files;
         CHECK(left >= (creates == 0 ? 1 : 39));
@@ -186,7 +174,7 @@ TEST_CASE("accumulate adds files, starting at the first item") {
     Json more = pool("more", "accumulate", {{"files_per_rank", 30}});
     Json first = fill(50);
     for (Json* phase : {&first, &more}) (*phase)["first_item"] = 1000;
-    Stage stage(plan_of({first, more}, 2));
+    Stage stage(2, {first, more});
     const PoolCount begun = count_of(run_well(stage, 0));
     CHECK(begun.before_files == 2000);
     CHECK(begun.after_files == 2100);
@@ -200,9 +188,8 @@ TEST_CASE("accumulate adds files, starting at the first item") {
 }
 
 TEST_CASE("files can be added after transactions") {
-    Stage stage(plan_of({fill(20), pool("work", "transactions", {{"transactions", 30}}),
-                         pool("more", "accumulate", {{"files_per_rank", 10}}), pool("empty", "remove")},
-                        1));
+    Stage stage(1, {fill(20), pool("work", "transactions", {{"transactions", 30}}),
+                    pool("more", "accumulate", {{"files_per_rank", 10}}), pool("empty", "remove")});
     run_well(stage, 0);
     const std::uint64_t left = count_of(run_well(stage, 1)).after_files;
     CHECK(count_of(run_well(stage, 2)).after_files == left + 10);
@@ -213,10 +200,9 @@ TEST_CASE("files can be added after transactions") {
 
 TEST_CASE("a removal that is stopped leaves a usable pool") {
     const Json at_once = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
-    Stage stage(plan_of({fill(20), pool("some", "remove", at_once),
-                         pool("work", "transactions", {{"transactions", 30}, {"verify", true}}),
-                         pool("more", "remove", at_once), pool("all", "remove")},
-                        1));
+    Stage stage(1, {fill(20), pool("some", "remove", at_once),
+                    pool("work", "transactions", {{"transactions", 30}, {"verify", true}}),
+                    pool("more", "remove", at_once), pool("all", "remove")});
     run_well(stage, 0);
     CHECK(count_of(run_well(stage, 1)).after_files == 19);
     const std::uint64_t left = count_of(run_well(stage, 2)).after_files;
@@ -229,8 +215,7 @@ TEST_CASE("a removal that is stopped leaves a usable pool") {
 TEST_CASE("a flow does its operations in order, each with its own histogram") {
     const TestDirectory directory;
     const Json more = {{"transactions", 40}, {"flow", kFlow}, {"verify", true}};
-    const Answers answers = run_session(
-        plan_message(directory.path(), plan_of({fill(10), pool("loop", "flow", more)}, 2), {{"keep", true}}));
+    const Answers answers = run_plan(directory.path(), 2, {fill(10), pool("loop", "flow", more)}, {{"keep", true}});
     CHECK(answers.last("done")["status"] == "ok");
     const Json loop = answers.sample("loop");
     CHECK(loop["loops"] == 80);
@@ -243,10 +228,9 @@ TEST_CASE("a flow does its operations in order, each with its own histogram") {
 }
 
 TEST_CASE("a flow for some seconds stops between two operations") {
-    Stage stage(
-        plan_of({fill(10), pool("loop", "flow", {{"flow", kFlow}, {"stop", {{"rule", "seconds"}, {"seconds", 0.05}}}}),
-                 pool("empty", "remove")},
-                1));
+    Stage stage(1,
+                {fill(10), pool("loop", "flow", {{"flow", kFlow}, {"stop", {{"rule", "seconds"}, {"seconds", 0.05}}}}),
+                 pool("empty", "remove")});
     run_well(stage, 0);
     const auto results = run_well(stage, 1);
     CHECK(results[0].out_of_time);
@@ -257,11 +241,10 @@ TEST_CASE("a flow for some seconds stops between two operations") {
 }
 
 TEST_CASE("a changed byte in a small file is found and named") {
-    Stage stage(plan_of({fill(1), pool("read", "flow",
-                                       {{"transactions", 1},
-                                        {"verify", true},
-                                        {"flow", {{{"op", "open"}}, {{"op", "read"}}, {{"op", "close"}}}}})},
-                        1));
+    Stage stage(1, {fill(1), pool("read", "flow",
+                                  {{"transactions", 1},
+                                   {"verify", true},
+                                   {"flow", {{{"op", "open"}}, {{"op", "read"}}, {{"op", "close"}}}}})});
     run_well(stage, 0);
     const std::string path = files_in(stage.path()).begin()->first;
     std::fstream(stage.path() / path, std::ios::in | std::ios::out | std::ios::binary).seekp(401).put('!').put('?');
@@ -274,7 +257,7 @@ TEST_CASE("a changed byte in a small file is found and named") {
 }
 
 TEST_CASE("a file that someone else removed is named") {
-    Stage stage(plan_of({fill(3), pool("empty", "remove")}, 1));
+    Stage stage(1, {fill(3), pool("empty", "remove")});
     run_well(stage, 0);
     const std::string path = files_in(stage.path()).begin()->first;
     fs::remove(stage.path() / path);
@@ -287,7 +270,7 @@ TEST_CASE("a file that someone else removed is named") {
 
 TEST_CASE("a pool that has too few files for its flow is refused before the timed section") {
     const Json more = {{"transactions", 1}, {"flow", {{{"op", "delete"}}, {{"op", "create"}}, {{"op", "close"}}}}};
-    Stage stage(plan_of({fill(1), pool("loop", "flow", more)}, 1));
+    Stage stage(1, {fill(1), pool("loop", "flow", more)});
     run_well(stage, 0);
     const auto failure = stage.run(1).front().failure;
     REQUIRE(failure);
@@ -298,7 +281,7 @@ TEST_CASE("a full file system ends the filling of a pool in order, and the error
     const TestDirectory place;
     const Mount small(place.path(), "size=1m");
     if (!small.is_there()) return;
-    const Answers answers = run_session(plan_message(place.path(), plan_of({fill(100000)}, 2)));
+    const Answers answers = run_plan(place.path(), 2, {fill(100000)});
     CHECK(answers.last("done")["status"] == "failed");
     CHECK(answers.last("done")["cleaned"] == true);
     const Json error = answers.of_type("error").front();

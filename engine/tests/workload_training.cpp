@@ -34,11 +34,6 @@ Json training(std::string_view name, std::string_view operation, const Json& mor
 
 const Json kEpoch = {{"batch_samples", 4}, {"readers", 2}, {"shuffle", "samples"}, {"verify", true}};
 
-Json with(Json phase, const Json& more) {
-    phase.update(more);
-    return phase;
-}
-
 Trained trained_by(const std::vector<RankResult>& results) {
     Trained all;
     for (const RankResult& result : results) all.add(result.trained);
@@ -64,8 +59,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> order_of(const TrainingPhas
 TEST_CASE("an epoch reads every sample once, and all of them are as generated") {
     for (const int readers : {0, 1, 3}) {
         CAPTURE(readers);
-        Stage stage(
-            plan_of({training("fill", "generate"), training("epoch", "train", with(kEpoch, {{"readers", readers}}))}));
+        Stage stage(2,
+                    {training("fill", "generate"), training("epoch", "train", with(kEpoch, {{"readers", readers}}))});
         std::uint64_t written = 0;
         for (const RankResult& result : stage.run(0)) {
             REQUIRE_FALSE(result.failure);
@@ -92,7 +87,7 @@ TEST_CASE("an epoch reads every sample once, and all of them are as generated") 
 }
 
 TEST_CASE("a sample that differs from the generated one is named") {
-    Stage stage(plan_of({training("fill", "generate"), training("epoch", "train", kEpoch)}, 1));
+    Stage stage(1, {training("fill", "generate"), training("epoch", "train", kEpoch)});
     REQUIRE_FALSE(stage.run(0).front().failure);
     {
         std::fstream file(stage.path() / "dataset.samples/s1/7", std::ios::in | std::ios::out | std::ios::binary);
@@ -106,7 +101,7 @@ TEST_CASE("a sample that differs from the generated one is named") {
 }
 
 TEST_CASE("a truncated file ends the epoch, whichever reader finds it") {
-    Stage stage(plan_of({training("fill", "generate"), training("epoch", "train", kEpoch)}, 1));
+    Stage stage(1, {training("fill", "generate"), training("epoch", "train", kEpoch)});
     REQUIRE_FALSE(stage.run(0).front().failure);
     fs::resize_file(stage.path() / "dataset.samples/s2/23", 100);
     const std::vector<RankResult> results = stage.run(1);
@@ -189,8 +184,8 @@ TEST_CASE("readers are never further ahead than requested, and batches are consu
 }
 
 TEST_CASE("an accelerator that computes much longer than reading takes is kept busy") {
-    Stage stage(plan_of(
-        {training("fill", "generate"), training("epoch", "train", with(kEpoch, {{"compute_ns", 40'000'000}}))}, 1));
+    Stage stage(1,
+                {training("fill", "generate"), training("epoch", "train", with(kEpoch, {{"compute_ns", 40'000'000}}))});
     stage.run(0);
     const Trained trained = trained_by(stage.run(1));
     CHECK(trained.steps == 12);
@@ -218,7 +213,7 @@ TEST_CASE("the accelerators' figures are part of the tally") {
 }
 
 TEST_CASE("without a compute time the utilisation is 0") {
-    Stage stage(plan_of({training("fill", "generate"), training("epoch", "train", kEpoch)}, 1));
+    Stage stage(1, {training("fill", "generate"), training("epoch", "train", kEpoch)});
     stage.run(0);
     CHECK(trained_by(stage.run(1)).utilisation == 0);
 }

@@ -1,4 +1,5 @@
-// Transfers: data are read as written, and wrong data are found at their offset.
+// Transfers: data are read as written, wrong data are found at their offset, and holes are counted. Writers: for all
+// groupings, the files have the data that all ranks would have written themselves.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,10 +9,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "support.hpp"
+#include "system/descriptor.hpp"
+#include "system/queries.hpp"
+#include "workload/gathering.hpp"
 
 using namespace strakes;
 using namespace strakes::tests;
@@ -20,17 +26,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const Json kShared = {{"layout", "shared-file"}};
-
-Json with(Json phase, const Json& more) {
-    phase.update(more);
-    return phase;
-}
-
-std::uint64_t operations(const std::vector<RankResult>& results) {
-    std::uint64_t sum = 0;
-    for (const RankResult& result : results) sum += result.operations;
-    return sum;
-}
 
 std::uint64_t verified(const std::vector<RankResult>& results) {
     std::uint64_t sum = 0;
@@ -42,19 +37,15 @@ bool failed(const std::vector<RankResult>& results) {
     return std::ranges::any_of(results, [](const RankResult& result) { return result.failure.has_value(); });
 }
 
-// Stop after the first operation.
-const Json kAtOnce = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
-
 }  // namespace
 
 TEST_CASE("data written in any access are verified in any other access") {
     for (const std::string written : {"segmented", "strided", "random"}) {
         for (const std::string read : {"segmented", "strided", "random", "whole"}) {
             INFO(written, " then ", read);
-            Stage stage(
-                plan_of({transfer("w", "write", with(kShared, {{"access", written}})),
-                         transfer("r", "read",
-                                  with(kShared, {{"access", read}, {"verify", true}, {"transfer_bytes", 8192}}))}));
+            Stage stage(2, {transfer("w", "write", with(kShared, {{"access", written}})),
+                            transfer("r", "read",
+                                     with(kShared, {{"access", read}, {"verify", true}, {"transfer_bytes", 8192}}))});
             CHECK_FALSE(failed(stage.run(0)));
             CHECK(fs::file_size(stage.path() / "data.data") == 2 * 4 * 65536);
             const auto results = stage.run(1);
@@ -65,54 +56,17 @@ TEST_CASE("data written in any access are verified in any other access") {
 }
 
 TEST_CASE("a rank can read the data of another one") {
-    Stage stage(plan_of(
-        {transfer("w", "write"), transfer("r", "read", {{"rank_shift", 4}, {"verify", true}, {"access", "random"}})},
-        3));
+    Stage stage(3, {transfer("w", "write"),
+                    transfer("r", "read", {{"rank_shift", 4}, {"verify", true}, {"access", "random"}})});
     CHECK_FALSE(failed(stage.run(0)));
     CHECK_FALSE(failed(stage.run(1)));
 }
 
-TEST_CASE("a transfer size that is not a multiple of a word is verified") {
-    const Json sizes = {{"transfer_bytes", 1001}, {"block_bytes", 7007}, {"segments", 3}};
-    Stage stage(plan_of({transfer("w", "write", sizes), transfer("r", "read", with(sizes, {{"verify", true}}))}));
-    CHECK_FALSE(failed(stage.run(0)));
-    CHECK(verified(stage.run(1)) == 2 * 3 * 7007);
-}
-
-TEST_CASE("a corrupted byte is found with its file, offset, and both values") {
-    Stage stage(plan_of({transfer("w", "write"), transfer("r", "read", {{"verify", true}})}));
-    CHECK_FALSE(failed(stage.run(0)));
-    constexpr off_t kOffset = 70001;
-    const Descriptor file(::open((stage.path() / "data.1.data").c_str(), O_RDWR));
-    unsigned char byte = 0;
-    REQUIRE(::pread(file.get(), &byte, 1, kOffset) == 1);
-    byte ^= 0x40U;
-    REQUIRE(::pwrite(file.get(), &byte, 1, kOffset) == 1);
-    const auto results = stage.run(1);
-    CHECK_FALSE(results[0].failure);
-    REQUIRE(results[1].failure);
-    CHECK(results[1].failure->path == "stage/data.1.data");
-    CHECK(results[1].failure->offset_bytes == kOffset);
-    CHECK(results[1].failure->why.find("expected byte 0x") != std::string::npos);
-    CHECK(results[1].verified_bytes == 65536 + 4096);
-}
-
-TEST_CASE("a file that became shorter is an error at the offset where it ends") {
-    Stage stage(plan_of({transfer("w", "write"), transfer("r", "read")}, 1));
-    CHECK_FALSE(failed(stage.run(0)));
-    fs::resize_file(stage.path() / "data.0.data", 10000);
-    const auto results = stage.run(1);
-    REQUIRE(results[0].failure);
-    CHECK(results[0].failure->offset_bytes == 10000);
-    CHECK(results[0].operations == 2);
-}
-
 TEST_CASE("a mixed phase reads and writes its shares, and the data remain correct") {
-    Stage stage(plan_of(
-        {transfer("w", "write", {{"segments", 64}}),
-         transfer("m", "mixed", {{"segments", 64}, {"read_percent", 70}, {"verify", true}, {"access", "random"}}),
-         transfer("r", "read", {{"segments", 64}, {"verify", true}})},
-        1));
+    Stage stage(
+        1, {transfer("w", "write", {{"segments", 64}}),
+            transfer("m", "mixed", {{"segments", 64}, {"read_percent", 70}, {"verify", true}, {"access", "random"}}),
+            transfer("r", "read", {{"segments", 64}, {"verify", true}})});
     CHECK_FALSE(failed(stage.run(0)));
     const auto mixed = stage.run(1);
     CHECK_FALSE(failed(mixed));
@@ -124,12 +78,11 @@ TEST_CASE("a mixed phase reads and writes its shares, and the data remain correc
 
 TEST_CASE("a mixed phase that repeats does not always write the same transfers") {
     const Json brief = {{"segments", 1}};
-    Stage stage(plan_of(
-        {transfer("w", "write", brief), transfer("m", "mixed",
-                                                 with(brief, {{"read_percent", 50},
-                                                              {"pattern", "once"},
-                                                              {"stop", {{"rule", "seconds"}, {"seconds", 0.2}}}}))},
-        1));
+    Stage stage(
+        1, {transfer("w", "write", brief), transfer("m", "mixed",
+                                                    with(brief, {{"read_percent", 50},
+                                                                 {"pattern", "once"},
+                                                                 {"stop", {{"rule", "seconds"}, {"seconds", 0.2}}}}))});
     CHECK_FALSE(failed(stage.run(0)));
     const auto mixed = stage.run(1);
     CHECK_FALSE(failed(mixed));
@@ -143,24 +96,6 @@ TEST_CASE("a mixed phase that repeats does not always write the same transfers")
     for (std::size_t at = 4096; at < text.size(); at += 4096) CHECK(text.substr(at, 4096) == text.substr(0, 4096));
 }
 
-TEST_CASE("after a stonewalled write only the written data are read") {
-    for (const std::string access : {"segmented", "random"}) {
-        INFO(access);
-        const Json geometry = {{"access", access}};
-        Stage stage(plan_of({transfer("w", "write", with(geometry, kAtOnce)),
-                             transfer("r", "read", with(geometry, {{"verify", true}})),
-                             transfer("again", "rewrite", geometry)}));
-        const auto written = stage.run(0);
-        CHECK_FALSE(failed(written));
-        CHECK(written[0].out_of_time);
-        CHECK(operations(written) == 2);
-        const auto read = stage.run(1);
-        CHECK_FALSE(failed(read));
-        CHECK(operations(read) == 2);
-        CHECK(operations(stage.run(2)) == 2);
-    }
-}
-
 TEST_CASE("after a stonewalled write in order, another geometry reads the data that exist") {
     const std::vector<std::pair<Json, std::uint64_t>> others{{Json{{"access", "random"}}, 2},
                                                              {Json{{"transfer_bytes", 8192}}, 0},
@@ -170,7 +105,7 @@ TEST_CASE("after a stonewalled write in order, another geometry reads the data t
     for (const auto& [other, there] : others) {
         Json verified = other;
         verified["verify"] = true;
-        Stage stage(plan_of({transfer("w", "write", kAtOnce), transfer("r", "read", verified)}));
+        Stage stage(2, {transfer("w", "write", kAtOnce), transfer("r", "read", verified)});
         CHECK(operations(stage.run(0)) == 2);
         const auto results = stage.run(1);
         CHECK_FALSE(failed(results));
@@ -185,7 +120,7 @@ TEST_CASE("after a stonewalled write out of order, another geometry is refused w
         write.update(kAtOnce);
         Json read = random;
         read.update(other);
-        Stage stage(plan_of({transfer("w", "write", write), transfer("r", "read", read)}));
+        Stage stage(2, {transfer("w", "write", write), transfer("r", "read", read)});
         CHECK_FALSE(failed(stage.run(0)));
         const auto results = stage.run(1);
         REQUIRE(results[0].failure);
@@ -194,30 +129,15 @@ TEST_CASE("after a stonewalled write out of order, another geometry is refused w
 }
 
 TEST_CASE("after a stonewalled write, access whole is refused") {
-    Stage stage(plan_of(
-        {transfer("w", "write", with(kShared, kAtOnce)), transfer("r", "read", with(kShared, {{"access", "whole"}}))}));
+    Stage stage(2, {transfer("w", "write", with(kShared, kAtOnce)),
+                    transfer("r", "read", with(kShared, {{"access", "whole"}}))});
     CHECK_FALSE(failed(stage.run(0)));
     CHECK(failed(stage.run(1)));
 }
 
-TEST_CASE("a phase for seconds repeats until they are over") {
-    const Json brief = {{"stop", {{"rule", "seconds"}, {"seconds", 0.05}}}, {"segments", 1}};
-    Stage stage(plan_of({transfer("w", "write", brief), transfer("r", "read", with(brief, {{"verify", true}}))}, 1));
-    const auto written = stage.run(0);
-    CHECK(written[0].out_of_time);
-    CHECK(written[0].operations > 16);
-    CHECK(fs::file_size(stage.path() / "data.0.data") == 65536);
-    const auto read = stage.run(1);
-    CHECK_FALSE(failed(read));
-    CHECK(read[0].operations > 16);
-    const Clock& clock = Clock::system();
-    CHECK(clock.to_seconds(elapsed(read[0].start, read[0].end)) >= 0.05);
-}
-
 TEST_CASE("a second write of a set replaces its files") {
     for (const Json& layout : {Json::object(), kShared}) {
-        Stage stage(
-            plan_of({transfer("one", "write", layout), transfer("two", "write", with(layout, {{"segments", 1}}))}));
+        Stage stage(2, {transfer("one", "write", layout), transfer("two", "write", with(layout, {{"segments", 1}}))});
         CHECK_FALSE(failed(stage.run(0)));
         CHECK_FALSE(failed(stage.run(1)));
         const fs::path file = stage.path() / (layout.empty() ? "data.1.data" : "data.data");
@@ -244,8 +164,8 @@ TEST_CASE("a second write has different data, and a block that was not overwritt
             INFO(layout.dump(), operation);
             // Stop by amount, because a read for some seconds may not reach the block.
             const Json whole = with(layout, {{"verify", true}, {"stop", {{"rule", "amount"}}}});
-            Stage stage(plan_of({transfer("one", "write", layout), transfer("two", operation, layout),
-                                 transfer("r", "read", whole), transfer("found", "read", whole)}));
+            Stage stage(2, {transfer("one", "write", layout), transfer("two", operation, layout),
+                            transfer("r", "read", whole), transfer("found", "read", whole)});
             CHECK_FALSE(failed(stage.run(0)));
             const fs::path file = stage.path() / (layout.contains("layout") ? "data.data" : "data.0.data");
             const std::string before = text_of(file);
@@ -279,10 +199,10 @@ TEST_CASE("data that were partly overwritten, in any order and geometry, are cor
                 if (layout.empty() && (first["access"] == "strided" || second["access"] == "strided")) continue;
                 INFO(layout.dump(), first.dump(), second.dump());
                 const Json check = with(layout, {{"verify", true}});
-                Stage stage(plan_of({transfer("w", "write", layout), transfer("a", "rewrite", with(layout, first)),
-                                     transfer("m", "mixed", with(check, with(second, {{"read_percent", 30}}))),
-                                     transfer("b", "rewrite", with(layout, second)), transfer("r", "read", check),
-                                     transfer("odd", "read", with(check, {{"transfer_bytes", 65536}}))}));
+                Stage stage(2, {transfer("w", "write", layout), transfer("a", "rewrite", with(layout, first)),
+                                transfer("m", "mixed", with(check, with(second, {{"read_percent", 30}}))),
+                                transfer("b", "rewrite", with(layout, second)), transfer("r", "read", check),
+                                transfer("odd", "read", with(check, {{"transfer_bytes", 65536}}))});
                 for (std::size_t phase = 0; phase < 6; ++phase) CHECK_FALSE(failed(stage.run(phase)));
             }
         }
@@ -291,8 +211,7 @@ TEST_CASE("data that were partly overwritten, in any order and geometry, are cor
 
 TEST_CASE("preallocated files have their full size although the phase stops early") {
     for (const Json& layout : {Json::object(), kShared}) {
-        Stage stage(
-            plan_of({transfer("w", "write", with(layout, {{"preallocate", true}, {"stop", kAtOnce["stop"]}}))}));
+        Stage stage(2, {transfer("w", "write", with(layout, {{"preallocate", true}, {"stop", kAtOnce["stop"]}}))});
         CHECK_FALSE(failed(stage.run(0)));
         const fs::path file = stage.path() / (layout.empty() ? "data.0.data" : "data.data");
         CHECK(fs::file_size(file) == (layout.empty() ? 1 : 2) * 4 * 65536);
@@ -301,31 +220,15 @@ TEST_CASE("preallocated files have their full size although the phase stops earl
 
 TEST_CASE("with rank_shift, a rank reports the page cache of the file that it wrote") {
     const Json all = {{"preallocate", true}, {"rank_shift", 1}, {"cache", "drop"}};
-    Stage stage(
-        plan_of({transfer("w", "write", all), transfer("r", "read", {{"verify", true}, {"cache", "drop"}})}, 3));
+    Stage stage(3, {transfer("w", "write", all), transfer("r", "read", {{"verify", true}, {"cache", "drop"}})});
     const auto written = stage.run(0);
     CHECK_FALSE(failed(written));
     for (const RankResult& result : written) CHECK(result.cache.file_bytes == 4 * 65536);
     CHECK_FALSE(failed(stage.run(1)));
 }
 
-TEST_CASE("opening, synchronising and closing can be inside or outside the phase, and are measured for every rank") {
-    for (const std::string sync : {"none", "close", "fsync"}) {
-        for (const bool time_open : {false, true}) {
-            Stage stage(plan_of({transfer("w", "write", {{"sync", sync}, {"time_open", time_open}})}));
-            for (const RankResult& result : stage.run(0)) {
-                CHECK_FALSE(result.failure);
-                CHECK(result.open > 0);
-                CHECK(result.close > 0);
-                CHECK(result.end - result.start >= result.slowest);
-            }
-        }
-    }
-}
-
 TEST_CASE("dropped pages are not in the page cache before the phase, if the file system uses it") {
-    Stage stage(
-        plan_of({transfer("w", "write"), transfer("r", "read", {{"cache", "drop"}}), transfer("r2", "read")}, 1));
+    Stage stage(1, {transfer("w", "write"), transfer("r", "read", {{"cache", "drop"}}), transfer("r2", "read")});
     const auto written = stage.run(0);
     CHECK(written[0].cache.file_bytes == 4 * 65536);
     CHECK(written[0].cache.resident_before_bytes == 0);
@@ -335,32 +238,145 @@ TEST_CASE("dropped pages are not in the page cache before the phase, if the file
     CHECK(dropped[0].cache.resident_after_bytes >= dropped[0].cache.resident_before_bytes);
 }
 
-TEST_CASE("O_DIRECT is read back from the descriptor") {
-    Stage stage(plan_of({transfer("w", "write", {{"direct", true}}), transfer("r", "read")}, 1));
-    const auto written = stage.run(0);
-    if (written[0].failure) {
-        CHECK(written[0].failure->what == "this file system does not support O_DIRECT");
-        return;
-    }
-    CHECK(written[0].direct);
-    CHECK_FALSE(stage.run(1)[0].direct);
-}
-
 TEST_CASE("a symbolic link in place of a data file is not followed") {
     const TestDirectory outside;
     std::ofstream(outside.path() / "precious") << "x";
     for (const Json& layout : {Json::object(), kShared}) {
-        Stage stage(plan_of({transfer("w", "write", layout)}, 1));
+        Stage stage(1, {transfer("w", "write", layout)});
         fs::create_symlink(outside.path() / "precious", stage.path() / (layout.empty() ? "data.0.data" : "data.data"));
         static_cast<void>(stage.run(0));
         CHECK(fs::file_size(outside.path() / "precious") == 1);
     }
 }
 
-TEST_CASE("ranks start no operation after a halt") {
-    Stage stage(plan_of({transfer("w", "write")}));
-    stage.halt = Halt::cancel;
-    const auto results = stage.run(0);
-    CHECK(operations(results) == 0);
-    CHECK_FALSE(failed(results));
+TEST_CASE("holes of a file are counted, and so is the range beyond its end") {
+    const TestDirectory place;
+    const Mount mount(place.path(), "size=8m");  // tmpfs reports holes page by page
+    if (!mount.is_there()) return;
+    constexpr std::uint64_t kPage = 65536;
+    const Descriptor file(::open((place.path() / "file").c_str(), O_RDWR | O_CREAT, 0600));
+    const std::string data(kPage, 'x');
+    for (const std::uint64_t page : {1U, 2U, 5U})
+        REQUIRE(::pwrite(file.get(), data.data(), data.size(), static_cast<off_t>(page * kPage)) == kPage);
+    CHECK(hole_bytes(file.get(), kPage, 3 * kPage) == 0);
+    CHECK(hole_bytes(file.get(), 0, 3 * kPage) == kPage);
+    CHECK(hole_bytes(file.get(), kPage, 6 * kPage) == 2 * kPage);
+    CHECK(hole_bytes(file.get(), 3 * kPage, 4 * kPage) == kPage);
+    CHECK(hole_bytes(file.get(), 0, 10 * kPage) == 7 * kPage);
+    CHECK(hole_bytes(file.get(), 8 * kPage, 9 * kPage) == kPage);
+}
+
+namespace {
+
+Answers run_kept(const TestDirectory& directory, const Json& plan) {
+    return run_session(plan_message(directory.path(), plan, {{"keep", true}}));
+}
+
+}  // namespace
+
+TEST_CASE("every rank is in one group, and the first member of each group writes") {
+    const std::vector<std::uint32_t> nodes{0, 0, 0, 0, 0, 1, 2, 2, 2};
+    for (const Grouping grouping : {Grouping::node, Grouping::global}) {
+        for (std::uint32_t writers = 1; writers <= nodes.size(); ++writers) {
+            TransferPhase phase;
+            phase.writers = writers;
+            phase.grouping = grouping;
+            std::set<std::uint32_t> groups, members;
+            for (std::uint32_t rank = 0; rank < nodes.size(); ++rank) {
+                INFO("rank ", rank, " of ", writers, " writers");
+                const Group group = group_of(phase, nodes, rank);
+                CHECK(group.members[group.place_of(rank)] == rank);
+                CHECK(group_of(phase, nodes, group.writer()).members == group.members);
+                if (grouping == Grouping::node)
+                    for (const std::uint32_t other : group.members) CHECK(nodes[other] == nodes[rank]);
+                if (groups.insert(group.number).second) members.insert(group.members.begin(), group.members.end());
+            }
+            CHECK(members.size() == nodes.size());
+            CHECK(*groups.rbegin() + 1 == groups.size());
+            if (grouping == Grouping::global) CHECK(groups.size() == writers);
+            if (grouping == Grouping::node) CHECK(groups.size() == std::min(writers, 5U) + 1 + std::min(writers, 3U));
+        }
+    }
+}
+
+TEST_CASE("16 ranks with 2 writers: merged files verify, read by all ranks in every access") {
+    for (const std::string layout : {"shared-file", "file-per-writer"}) {
+        for (const std::string access : {"segmented", "strided"}) {
+            INFO(layout, " ", access);
+            const Json merged = {{"layout", layout}, {"access", access}, {"writers", 2}};
+            Json read = {{"layout", layout}, {"verify", true}, {"transfer_bytes", 8192}};
+            if (layout == "file-per-writer") read["writers"] = 2;
+            const TestDirectory directory;
+            const Answers all = run_kept(
+                directory,
+                plan_of({transfer("w", "write", merged), transfer("same", "read", with(read, {{"access", access}})),
+                         transfer("moved", "read", with(read, {{"access", "random"}, {"rank_shift", 3}}))},
+                        16));
+            CHECK(all.last("done").at("status") == "ok");
+            const Json written = all.sample("w");
+            constexpr std::uint64_t kAll = std::uint64_t{16} * 4 * 65536;
+            CHECK(written.at("bytes") == kAll);
+            CHECK(written.at("operations") == kAll / 4096);
+            for (const Json& row : written.at("ranks")) CHECK((row[3] != 0) == (row[0] == 0 || row[0] == 8));
+            CHECK(written.at("histograms").contains("gather"));
+            CHECK(all.sample("same").at("effective").at("verified_bytes") == kAll);
+            CHECK(all.sample("moved").at("effective").at("verified_bytes") == kAll);
+            const auto files = std::distance(fs::directory_iterator(directory.path() / "p"), fs::directory_iterator());
+            CHECK(files == (layout == "shared-file" ? 1 : 2));
+        }
+    }
+}
+
+TEST_CASE("a shared file is byte for byte the same for any number of writers") {
+    // Several pieces per run, the last one shorter than the others.
+    const Json large = {
+        {"layout", "shared-file"}, {"transfer_bytes", 196608}, {"block_bytes", 2752512}, {"segments", 2}};
+    const TestDirectory directory;  // one for all, because its name determines the data
+    for (const std::string access : {"segmented", "strided"}) {
+        std::string plain;
+        for (const int writers : {0, 1, 2}) {
+            for (const std::string backend : {"posix", "mmap"}) {
+                INFO(access, " ", writers, " ", backend);
+                const Json phase = with(transfer("w", "write", large),
+                                        {{"access", access}, {"writers", writers}, {"backend", backend}});
+                CHECK(run_kept(directory, plan_of({phase}, 3)).last("done").at("status") == "ok");
+                const std::string found = text_of(directory.path() / "p" / "data.data");
+                CHECK(found.size() == std::size_t{3} * 2 * 2752512);
+                if (plain.empty()) plain = found;
+                CHECK((found == plain));
+                fs::remove_all(directory.path() / "p");
+            }
+        }
+    }
+}
+
+TEST_CASE("a write that runs out of time leaves data that later reads of the same ranks verify") {
+    for (const std::string access : {"segmented", "strided"}) {
+        for (const double seconds : {1e-9, 0.002, 0.01}) {
+            INFO(access, " ", seconds);
+            const Json merged = {{"layout", "shared-file"}, {"access", access}, {"block_bytes", 4194304}};
+            const TestDirectory directory;
+            const Answers answers = run_plan(
+                directory.path(), 5,
+                {transfer("w", "write",
+                          with(merged, {{"writers", 2}, {"stop", {{"rule", "stonewall"}, {"seconds", seconds}}}})),
+                 transfer("r", "read", with(merged, {{"verify", true}}))});
+            CHECK(answers.last("done").at("status") == "ok");
+            CHECK(answers.sample("w").at("bytes") == answers.sample("r").at("effective").at("verified_bytes"));
+        }
+    }
+}
+
+TEST_CASE("a writer that meets a full file system ends the phase for its members") {
+    const TestDirectory directory;
+    const fs::path place = directory.path() / "full";
+    fs::create_directory(place);
+    const Mount mount(place, "size=4m");
+    if (!mount.is_there()) return;
+    const Answers answers = run_plan(
+        place, 6, {transfer("w", "write", {{"layout", "file-per-writer"}, {"writers", 2}, {"block_bytes", 1048576}})});
+    CHECK(answers.last("done").at("status") == "failed");
+    CHECK(answers.last("done").at("cleaned") == true);
+    CHECK(answers.last("error").at("errno") == "ENOSPC");
+    CHECK(answers.sample("w").at("stopped_by") == "error");
 }

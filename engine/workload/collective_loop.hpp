@@ -110,11 +110,9 @@ LoopEnd collective_loop(const LoopSetting& loop, LibraryFile& file, std::uint64_
                 if (!end.failed) result.verified_bytes += buffer.size();
                 result.data += elapsed(now, clock.now());
             }
-            if (pace.on()) {
-                static_cast<void>(pace.hold(clock.now(), {.operations = 1, .bytes = buffer.size(), .ticks = took}));
-                result.held_ns = pace.held_ns();
-            }
-            if (loop.delay_ns > 0) clock.wait(clock.now(), loop.delay_ns);
+            if (pace.on())
+                static_cast<void>(
+                    pace.hold(clock.now(), {.operations = 1, .bytes = buffer.size(), .ticks = took}, result.held_ns));
         }
         if (!loop.repeat) return end;
     }

@@ -67,25 +67,23 @@ bool send_pieces(const GatherSetting& gather, RankResult& result) {
     const std::atomic<Halt>& halt = gather.setting.halt;
     const Region& mine = gather.regions[gather.group.place_of(gather.seat.rank)];
     Pieces pieces(gather.phase, {&mine, 1});
-    std::array<std::optional<LongMessage>, 2> under_way;
-    const auto finish = [&](std::optional<LongMessage>& message) {
-        return !message || std::exchange(message, std::nullopt)->wait(exchange, halt).has_value();
+    std::array<std::optional<Exchange::Ticket>, 2> under_way;
+    const auto finish = [&](std::optional<Exchange::Ticket>& ticket) {
+        return !ticket || exchange.wait(*std::exchange(ticket, std::nullopt), halt).has_value();
     };
+    const auto send_nothing = [&] { return exchange.wait(exchange.send(writer, {}), halt).has_value(); };
     gather.seat.progress.at(kWaiting);
     std::size_t number = 0;
     for (auto piece = pieces.next(); piece; piece = pieces.next(), number = 1 - number) {
         if (!finish(under_way[number]) || gather.setting.halted()) return false;
         if (gather.setting.clock.now() >= gather.deadline) {
             result.out_of_time = true;
-            if (!LongMessage::send_nothing(exchange, writer, piece->bytes).wait(exchange, halt)) return false;
-            const auto following = piece->followed ? pieces.next() : std::nullopt;
-            if (following && !LongMessage::send_nothing(exchange, writer, following->bytes).wait(exchange, halt))
-                return false;
+            if (!send_nothing() || (piece->followed && !send_nothing())) return false;
             break;
         }
         const std::span<std::byte> bytes = gather.slot(number).first(piece->bytes);
         if (gather.stamps()) fill(bytes, gather.content, piece->offset);
-        under_way[number] = LongMessage::send(exchange, writer, bytes);
+        under_way[number] = exchange.send(writer, bytes);
     }
     return finish(under_way[0]) && finish(under_way[1]);
 }

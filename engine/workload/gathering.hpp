@@ -124,7 +124,7 @@ template <class File>
 LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uint64_t> done, RankResult& result) {
     struct Slot {
         std::optional<Piece> piece;
-        std::optional<LongMessage> message;
+        std::optional<Exchange::Ticket> message;
     };
     const Clock clock = gather.setting.clock;
     const std::uint32_t mine = gather.group.place_of(gather.seat.rank);
@@ -136,7 +136,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
     const auto make_room = [&](std::size_t number) {
         const Piece piece = slots[number].piece.value_or(Piece{});
         slots[number].message =
-            LongMessage::receive(exchange, gather.group.members[piece.place], gather.slot(number).first(piece.bytes));
+            exchange.receive(gather.group.members[piece.place], gather.slot(number).first(piece.bytes));
     };
     LoopEnd end;
     slots[0].piece = pieces.next();
@@ -146,7 +146,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
         next = {.piece = pieces.next(), .message = std::nullopt};
         if (gather.setting.halted()) return end;
         if (pieces.stopped(piece.place)) {
-            if (const auto& message = slots[number].message; message && !message->wait(exchange, gather.setting.halt))
+            if (const auto& message = slots[number].message; message && !exchange.wait(*message, gather.setting.halt))
                 return end;
             continue;
         }
@@ -158,7 +158,7 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
         if (piece.place != mine) {
             const std::uint64_t before = clock.now();
             gather.seat.progress.at(kWaiting);
-            const auto size = slots[number].message.value_or(LongMessage{}).wait(exchange, gather.setting.halt);
+            const auto size = exchange.wait(slots[number].message.value_or(Exchange::Ticket{}), gather.setting.halt);
             if (!size) return end;
             gather.seat.progress.at("transferring");
             waits.record(clock.to_ns(elapsed(before, clock.now())));
@@ -189,10 +189,9 @@ LoopEnd write_pieces(const GatherSetting& gather, File& file, std::span<std::uin
             result.bytes += gather.phase.transfer_bytes;
             ++done[piece.place];
             gather.seat.progress.publish(result.operations, result.bytes);
-            if (pace.on()) {
-                now = pace.hold(now, {.operations = 1, .bytes = gather.phase.transfer_bytes, .ticks = took});
-                result.held_ns = pace.held_ns();
-            }
+            if (pace.on())
+                now = pace.hold(now, {.operations = 1, .bytes = gather.phase.transfer_bytes, .ticks = took},
+                                result.held_ns);
             result.out_of_time = now >= gather.deadline;
         }
     }

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cinttypes>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
 #include <optional>
@@ -40,14 +42,44 @@ struct ItemRun {
 
 // Return the existing items in order, split where the directory or the kind of name changes. The `total` planned items
 // are spread evenly over `leaves` directories: leaf l holds [l * total / leaves, (l + 1) * total / leaves).
-std::vector<ItemRun> runs_of(const Items& items, std::uint64_t total, std::uint32_t leaves);
+inline std::vector<ItemRun> runs_of(const Items& items, std::uint64_t total, std::uint32_t leaves) {
+    std::vector<std::uint64_t> toggles = items.rename_ends;
+    std::ranges::sort(toggles);
+    std::vector<ItemRun> runs;
+    std::uint64_t at = items.first;
+    // The leaf of an item is the largest l with l * total / leaves <= item.
+    auto leaf = static_cast<std::uint32_t>(((at + 1) * leaves - 1) / total);
+    while (at < items.last) {
+        std::uint64_t end = std::min(items.last, (std::uint64_t{leaf} + 1) * total / leaves);
+        const auto later = std::ranges::upper_bound(toggles, at);
+        if (later != toggles.end()) end = std::min(end, *later);
+        if (end > at) {
+            runs.push_back({.leaf = leaf, .first = at, .count = end - at, .renamed = (toggles.end() - later) % 2 != 0});
+            at = end;
+        }
+        if (at == (std::uint64_t{leaf} + 1) * total / leaves) ++leaf;
+    }
+    return runs;
+}
 
 // An item's name in a fixed buffer, incremented in place: "f12.000345".
 class ItemName {
   public:
-    ItemName(bool directory, std::uint32_t owner, std::uint64_t total);
+    ItemName(bool directory, std::uint32_t owner, std::uint64_t total)
+        : letter_(directory ? 'd' : 'f'), renamed_letter_(directory ? 'e' : 'g') {
+        // Room for `total` itself, because next() may be called once after the last item.
+        const std::string number = std::to_string(total);
+        const std::string text = letter_ + std::to_string(owner) + "." + std::string(number.size(), '0');
+        digits_ = static_cast<unsigned>(number.size());
+        length_ = static_cast<unsigned>(text.size());
+        text.copy(text_, sizeof text_ - 1);
+    }
 
-    void set(std::uint64_t index, bool renamed) noexcept;
+    void set(std::uint64_t index, bool renamed) noexcept {
+        text_[0] = renamed ? renamed_letter_ : letter_;
+        char* digit = text_ + length_;
+        for (unsigned i = 0; i < digits_; ++i, index /= 10) *--digit = static_cast<char>('0' + index % 10);
+    }
     void next() noexcept {
         char* digit = text_ + length_ - 1;
         while (*digit == '9') *digit-- = '0';
@@ -152,8 +184,20 @@ class ItemPath {
     [[nodiscard]] const ItemName& item() const noexcept { return name_; }
 
   private:
-    void print() noexcept;
-    [[nodiscard]] ItemPath named(const ItemName& name) const noexcept;
+    void print() noexcept {
+        const std::string_view stem = name_.stem();
+        if (clear_) text_.fill('\0');
+        std::snprintf(text_.data(), PATH_MAX, "%s/%.*s%0*" PRIu64, directory_, static_cast<int>(stem.size()),
+                      stem.data(), static_cast<int>(name_.digits()), index_);
+    }
+    // Return the path of `name` in the same directory.
+    [[nodiscard]] ItemPath named(const ItemName& name) const noexcept {
+        ItemPath other(name);
+        other.index_ = index_;
+        other.directory_ = directory_;
+        other.print();
+        return other;
+    }
 
     ItemName name_;  // has the same number
     bool clear_;

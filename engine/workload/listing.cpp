@@ -24,30 +24,6 @@ namespace strakes {
 
 namespace {
 
-// RAII owner of a directory stream.
-class OpenDirectory {
-  public:
-    // Takes ownership of the descriptor.
-    explicit OpenDirectory(Descriptor descriptor) noexcept : stream_(::fdopendir(descriptor.get())) {
-        if (stream_ != nullptr) static_cast<void>(descriptor.release());
-    }
-    OpenDirectory(const OpenDirectory&) = delete;
-    OpenDirectory& operator=(const OpenDirectory&) = delete;
-    ~OpenDirectory() {
-        if (stream_ != nullptr) ::closedir(stream_);
-    }
-    [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
-    [[nodiscard]] int descriptor() const noexcept { return ::dirfd(stream_); }
-    // Return the next entry, or null at the end or on failure. errno is 0 at the end.
-    [[nodiscard]] const dirent* next() noexcept {
-        errno = 0;
-        return ::readdir(stream_);
-    }
-
-  private:
-    DIR* stream_;
-};
-
 // Some file systems do not return the type of an entry.
 bool is_directory(int parent, const dirent& entry) noexcept {
     struct stat status{};
@@ -191,18 +167,21 @@ class Listing final : public Workload {
     bool list(int parent, const char* name, const Task& task, const std::string& path, RankResult& result) {
         auto [descriptor, error] = Posix::open(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (error != 0) return fail("open", error, path, result);
-        OpenDirectory directory{Descriptor(descriptor)};
-        if (!directory.is_open()) return fail("opendir", errno, path, result);
+        const DirectoryStream stream = stream_of(Descriptor(descriptor));
+        if (!stream) return fail("opendir", errno, path, result);
         ++result.listed.directories;
-        while (const dirent* entry = directory.next()) {
+        const int directory = ::dirfd(stream.get());
+        const auto next = [&stream] {
+            errno = 0;  // readdir() sets it on failure, but not at the end
+            return ::readdir(stream.get());
+        };
+        while (const dirent* entry = next()) {
             const std::string_view called = entry->d_name;
             if (called == "." || called == "..") continue;
-            if (task.has(called) && !take(directory.descriptor(), *entry, path, result)) return false;
-            if (finds() && enters(task, path, called) && task.has(called) &&
-                is_directory(directory.descriptor(), *entry)) {
+            if (task.has(called) && !take(directory, *entry, path, result)) return false;
+            if (finds() && enters(task, path, called) && task.has(called) && is_directory(directory, *entry)) {
                 const Task whole{.path = {}, .foreign = task.foreign};
-                if (!list(directory.descriptor(), entry->d_name, whole, path + "/" + entry->d_name, result))
-                    return false;
+                if (!list(directory, entry->d_name, whole, path + "/" + entry->d_name, result)) return false;
             }
         }
         return errno == 0 || fail("readdir", errno, path, result);
@@ -235,8 +214,8 @@ class Listing final : public Workload {
         seat_.latencies.calls.record(clock.to_ns(took));
         result.slowest = std::max(result.slowest, took);
         seat_.progress.publish(++result.operations, 0);
-        before_ = phase_.delay_ns > 0 ? clock.wait(now, phase_.delay_ns) : now;
-        if (pace_.on()) now = before_ = pace_.hold(before_, {.operations = 1, .bytes = 0, .ticks = took});
+        before_ = now;
+        if (pace_.on()) now = before_ = pace_.hold(now, {.operations = 1, .bytes = 0, .ticks = took});
         if (now < deadline_) return true;
         result.out_of_time = true;
         return false;

@@ -326,8 +326,8 @@ class Metadata : public Workload {
             if (took > slowest) slowest = took;
             ++done;
             seat_.progress.publish(done, done * bytes_each);
-            before = phase_.delay_ns > 0 ? clock.wait(now, phase_.delay_ns) : now;
-            if (pace.on()) now = before = pace.hold(before, {.operations = 1, .bytes = bytes_each, .ticks = took});
+            before = now;
+            if (pace.on()) now = before = pace.hold(now, {.operations = 1, .bytes = bytes_each, .ticks = took});
             if (done >= total) return total >= total_;
             if (now < deadline) return true;
             result.out_of_time = true;
@@ -377,10 +377,7 @@ class Metadata : public Workload {
                                         const ItemName& name) const {
         std::string path = ItemTree<Io>(setting_, phase_, owner, seat_.rank).path_of_leaf(leaf) + "/" + name.c_str();
         if (error != LoopEnd::kEndOfFile) return call_failure(call, std::move(path), error);
-        LoopEnd end;
-        end.reading = phase_.operation == MetadataOperation::file_read;
-        end.error = error;
-        return describe(end, std::move(path));
+        return describe({.reading = phase_.operation == MetadataOperation::file_read, .error = error}, std::move(path));
     }
 
     const PhaseSetting& setting_;

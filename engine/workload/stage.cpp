@@ -25,8 +25,7 @@ namespace strakes {
 
 namespace {
 
-constexpr std::size_t kLine = 64;
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLine = 64, kPage = 4096;
 constexpr long kLookEveryNs = 20'000;
 constexpr int kLooks = 1000;  // polls before the first sleep
 
@@ -173,9 +172,7 @@ class Stage final : public Workload {
 
     bool read_piece(std::uint64_t piece, std::span<std::byte> into, RankResult& result) {
         const Clock& clock = setting_.clock;
-        LoopEnd end;
-        end.reading = true;
-        end.offset = piece * phase_.transfer_bytes;
+        LoopEnd end{.reading = true, .offset = piece * phase_.transfer_bytes};
         const std::uint64_t before = clock.now();
         end.error = move_all<Posix>(true, descriptor_.get(), into, end.offset);
         const std::uint64_t now = clock.now();
@@ -188,19 +185,15 @@ class Stage final : public Workload {
         result.slowest = std::max(result.slowest, took);
         result.read_bytes += into.size();
         seat_.progress.publish(++result.operations, result.bytes);
-        if (pace_.on()) {
-            static_cast<void>(pace_.hold(now, {.operations = 1, .bytes = into.size(), .ticks = took}));
-            result.held_ns = pace_.held_ns();
-        }
+        if (pace_.on())
+            static_cast<void>(pace_.hold(now, {.operations = 1, .bytes = into.size(), .ticks = took}, result.held_ns));
         return true;
     }
 
     // Verify a piece if requested, and count it. Return false if it differs from the data written.
     bool use(std::uint64_t piece, std::span<const std::byte> bytes, RankResult& result) {
         if (phase_.verify) {
-            LoopEnd end;
-            end.reading = true;
-            end.offset = piece * phase_.transfer_bytes;
+            LoopEnd end{.reading = true, .offset = piece * phase_.transfer_bytes};
             end.mismatch = verify(bytes, content(), end.offset);
             if (end.mismatch) {
                 result.failure = describe(end, file_.path());

@@ -1,13 +1,17 @@
 // Results of some ranks in one phase. Tallies of consecutive ranks are merged, and sent as bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/clock.hpp"
 #include "measure/counters.hpp"
 #include "system/failure.hpp"
+#include "system/queries.hpp"
 #include "team/team.hpp"
 #include "workload/workload.hpp"
 
@@ -47,58 +51,59 @@ struct NodeCounters {
     }
 };
 
-// Work done up to a moment.
-struct Work {
-    std::uint64_t bytes = 0;
-    std::uint64_t operations = 0;
-};
-
-struct Tally {
+struct Tally : PhaseDetails {
     std::vector<RankRow> rows;  // of consecutive ranks
     bool failed = false;        // at least one of them
     Start start;                // the worst of all ranks
-    Work until_first;           // done when the first of all ranks finished
-    std::uint64_t verified_bytes = 0;
-    std::uint64_t read_bytes = 0;
-    std::uint64_t data_ns = 0;      // spent on generating and verifying data, sum of all ranks
-    std::uint64_t held_ns = 0;      // held back by the impact limits, sum of all ranks
-    std::uint32_t queue_depth = 0;  // maximum of all ranks
-    bool out_of_time = false;
-    bool direct = true;
-    CacheState cache;
-    PoolCount pool;
-    Listed listed;
-    Trained trained;
-    Hints hints;  // from rank 0, which has the merged tally, so they are not packed
+    std::uint64_t data_ns = 0;  // spent on generating and verifying data, sum of all ranks
     Latencies latencies;
     std::vector<RankFailure> failures;  // at most kMostFailures
     std::vector<NodeCounters> nodes;
     std::vector<Tally> parts;  // of a mixed phase: the same ranks by part, without failures and nodes
 
     // Add one rank of this process.
-    void add(const RankResult& result, const Latencies& latencies, const Timeline& timeline);
-    void add_failure(std::uint32_t rank, Failure failure);
+    void add(const RankResult& result, const Latencies& own, const Timeline& timeline) {
+        const Clock& clock = timeline.clock;
+        rows.push_back({.start = timeline.at(result.start),
+                        .end = timeline.at(result.end),
+                        .bytes = result.bytes,
+                        .operations = result.operations,
+                        .errors = result.failed_operations + (result.failure ? 1 : 0),
+                        .slowest = std::max(clock.to_ns(result.slowest), result.slowest_ns),
+                        .open = clock.to_ns(result.open),
+                        .close = clock.to_ns(result.close)});
+        PhaseDetails::add(result);
+        data_ns += clock.to_ns(result.data);
+        latencies.merge(own);
+        failed |= result.failure.has_value();
+    }
+    void add_failure(std::uint32_t rank, Failure failure) {
+        if (failures.size() < kMostFailures)
+            failures.push_back({.rank = rank, .host = host_name(), .failure = std::move(failure)});
+    }
     // Add the ranks that follow those already included.
-    void merge(Tally&& later);
+    void merge(Tally&& later) {
+        rows.insert(rows.end(), later.rows.begin(), later.rows.end());
+        failed |= later.failed;
+        start.merge(later.start);
+        PhaseDetails::add(later);
+        data_ns += later.data_ns;
+        latencies.merge(later.latencies);
+        for (RankFailure& failure : later.failures)
+            if (failures.size() < kMostFailures) failures.push_back(std::move(failure));
+        std::ranges::move(later.nodes, std::back_inserter(nodes));
+        if (parts.size() < later.parts.size()) parts.resize(later.parts.size());
+        for (std::size_t part = 0; part < later.parts.size(); ++part) parts[part].merge(std::move(later.parts[part]));
+    }
 
     template <class Archive, class Self>
     static void members(Archive& archive, Self& self) {
-        archive(self.rows, self.failed, self.start, self.until_first, self.verified_bytes, self.read_bytes,
-                self.data_ns, self.held_ns, self.queue_depth, self.out_of_time, self.direct, self.cache, self.pool,
-                self.listed, self.trained, self.latencies, self.failures, self.nodes, self.parts);
+        PhaseDetails::members(archive, self);
+        archive(self.rows, self.failed, self.start, self.data_ns, self.latencies, self.failures, self.nodes,
+                self.parts);
     }
 
     static constexpr std::size_t kMostFailures = 32;  // more than are ever reported
 };
-
-// Work of a rank at one time, observed while it ran.
-struct Glimpse {
-    std::uint64_t at = 0;  // on the timeline; 0 if not observed
-    Work work;
-};
-
-// Return the work of a rank until `moment`, interpolated linearly from its start to the glimpse and from there to its
-// end.
-Work work_until(std::uint64_t moment, const RankRow& row, const Glimpse& glimpse) noexcept;
 
 }  // namespace strakes

@@ -218,7 +218,6 @@ class TransferBase : public Workload {
                 .verify = phase_.verify,
                 .repeat = phase_.stop.rule == StopRule::seconds,
                 .synchronise = phase_.sync == Sync::fsync_each,
-                .delay_ns = phase_.delay_ns,
                 .deadline = deadline,
                 .pace = setting_.pace(result.start, setting_.plan.ranks),
                 .wear_out = wear_out_.wanted() ? &wear_out_ : nullptr};

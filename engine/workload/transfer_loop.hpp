@@ -59,8 +59,7 @@ struct LoopSetting {
     std::uint64_t choice_key;                            // seed for the choice of reads, and for sizes
     std::span<const SizeShare> read_sizes, write_sizes;  // empty: the whole buffer
     bool stamp, verify, repeat;
-    bool synchronise;        // after each write
-    std::uint64_t delay_ns;  // busy wait after each call
+    bool synchronise;  // after each write
     std::uint64_t deadline;
     Pace pace;
     WearOut* wear_out;  // null if the deadline ends the loop
@@ -76,7 +75,7 @@ struct LoopEnd {
     const char* call = nullptr;  // failed call, if neither a read nor a write
     int error = 0;               // error number or kEndOfFile
     std::uint64_t offset = 0;    // of the failure
-    std::optional<Mismatch> mismatch;
+    std::optional<Mismatch> mismatch{};
 };
 
 // Return a failure with its message.
@@ -84,7 +83,7 @@ Failure describe(const LoopEnd& end, std::string path);
 
 // Move the whole buffer, continuing after short transfers. A read at the end of the file, or a write that moves
 // nothing, is an error. Return 0, an error number or kEndOfFile; `offset` is then the position of the failure. Inlined,
-// so that no function returns after the system call (backend/system_call.hpp).
+// so that no function returns after the system call (backend/raw.hpp).
 template <class File>
 [[gnu::always_inline]] inline int move_all(bool reading, File& file, std::span<std::byte> buffer,
                                            std::uint64_t& offset) noexcept {
@@ -176,11 +175,9 @@ LoopEnd transfer_loop(const LoopSetting& loop, File& file, Order order, RankResu
                 before = clock.now();
                 result.data += elapsed(now, before);
             }
-            if (loop.delay_ns > 0) before = clock.wait(before, loop.delay_ns);
-            if (pace.on()) {
-                now = before = pace.hold(before, {.operations = 1, .bytes = piece.size(), .ticks = took});
-                result.held_ns = pace.held_ns();
-            }
+            if (pace.on())
+                now = before =
+                    pace.hold(before, {.operations = 1, .bytes = piece.size(), .ticks = took}, result.held_ns);
             if (now >= deadline && (loop.repeat || i + 1 < count)) {
                 result.out_of_time = true;
                 if (loop.wear_out == nullptr) return end;

@@ -2,6 +2,7 @@
 // loops inside run() are templates over a backend.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -197,8 +198,48 @@ struct Trained {
     }
 };
 
+// Results that are added up over the ranks.
+struct PhaseDetails {
+    std::uint64_t verified_bytes = 0;
+    std::uint64_t read_bytes = 0;   // stage: read from the file system
+    std::uint64_t held_ns = 0;      // held back by the impact limits
+    std::uint32_t queue_depth = 0;  // maximum of requests in flight
+    bool out_of_time = false;       // stopped by the deadline of its rule
+    bool direct = true;             // as read back from the descriptors
+    CacheState cache;
+    PoolCount pool;
+    Listed listed;
+    Trained trained;
+    Hints hints;  // in effect; only from rank 0, which has the merged tally, so they are not packed
+
+    template <class Archive, class Self>
+    static void members(Archive& archive, Self& self) {
+        archive(self.verified_bytes, self.read_bytes, self.held_ns, self.queue_depth, self.out_of_time, self.direct,
+                self.cache, self.pool, self.listed, self.trained);
+    }
+
+    void add(const PhaseDetails& other) {
+        verified_bytes += other.verified_bytes;
+        read_bytes += other.read_bytes;
+        held_ns += other.held_ns;
+        queue_depth = std::max(queue_depth, other.queue_depth);
+        out_of_time |= other.out_of_time;
+        direct &= other.direct;
+        cache.add(other.cache);
+        pool.add(other.pool);
+        listed.add(other.listed);
+        trained.add(other.trained);
+        if (hints.empty()) hints = other.hints;
+    }
+};
+
 // Results of one rank in one phase. Times without a unit are in ticks.
-struct RankResult {
+struct RankResult : PhaseDetails {
+    RankResult() {
+        queue_depth = 1;
+        direct = false;
+    }
+
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     std::uint64_t bytes = 0;
@@ -206,20 +247,9 @@ struct RankResult {
     std::uint64_t slowest = 0;
     std::uint64_t slowest_ns = 0;         // of a probe, since the due time
     std::uint64_t failed_operations = 0;  // failures that did not end the phase
-    std::uint64_t read_bytes = 0;         // stage: read from the file system
     std::uint64_t open = 0;
     std::uint64_t close = 0;
-    std::uint64_t verified_bytes = 0;
-    std::uint64_t data = 0;         // spent on generating and verifying data
-    std::uint64_t held_ns = 0;      // held back by the impact limits
-    std::uint32_t queue_depth = 1;  // maximum of requests in flight
-    bool out_of_time = false;       // stopped by the deadline of its rule
-    bool direct = false;            // as read back from the descriptor
-    CacheState cache;
-    PoolCount pool;
-    Listed listed;
-    Trained trained;
-    Hints hints;  // in effect; only from rank 0
+    std::uint64_t data = 0;  // spent on generating and verifying data
     std::optional<Failure> failure;
 };
 

@@ -11,10 +11,10 @@
 
 #include "system/enter.hpp"
 #ifdef STRAKES_CEPHFS
-#include "backend/ceph_place.hpp"
+#include "backend/ceph.hpp"
 #endif
 #ifdef STRAKES_S3
-#include "backend/s3_place.hpp"
+#include "backend/s3.hpp"
 #endif
 
 namespace strakes {

@@ -178,7 +178,6 @@ _VARYING = {
     "cache",
     "begun",
     "ranks",
-    "until_first",
     "file_system",
     "remedy",
     "why",

@@ -180,7 +180,7 @@ def test_a_store_that_does_not_answer_us_ends_the_plan_with_the_reason(
 
 def test_clean_removes_objects_and_unfinished_uploads_of_a_killed_engine(place: Path) -> None:
     directory = workspace_in(place)
-    plan = Plan(ranks=2, phases=(data("w", "write", transfers=100, delay_ns=500_000_000),))
+    plan = Plan(ranks=2, phases=(data("w", "write", transfers=100),))
     request = {
         "type": "plan",
         "version": 1,
@@ -188,6 +188,7 @@ def test_clean_removes_objects_and_unfinished_uploads_of_a_killed_engine(place: 
         "directory": str(directory),
         "plan": plan.to_json(),
         "limit_s": 120,
+        "impact": {"operations_per_s": 4},
     }
     with subprocess.Popen([find_engine()], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
         assert engine.stdin is not None

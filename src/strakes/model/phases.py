@@ -99,7 +99,6 @@ class TransferPhase:
     write_sizes: tuple[SizeShare, ...] = usually(())
     own_directory: bool = usually(False)
     first_ranks: int = usually(0)
-    delay_ns: int = usually(0)
     collective: bool = usually(False)
     hints: Hints = usually(())  # noqa: RUF009
     chunk_bytes: int = usually(0)
@@ -184,7 +183,6 @@ class MetadataPhase:
     find_name: str = usually("")
     find_bytes: int | None = usually(None)
     find_all: bool = usually(False)
-    delay_ns: int = usually(0)
     stop: Stop = AMOUNT
     kind: Literal["metadata"] = field(default="metadata", init=False)
 

@@ -106,7 +106,6 @@ class Sample(Record):
     elapsed_s: float = 0.0
     bytes_per_s: float = 0.0
     operations_per_s: float = 0.0
-    until_first: Mapping[str, Any] = field(default_factory=dict)
     columns: Sequence[str] = ()
     ranks: Rows = ()
     begun: Beginning | None = None
@@ -185,7 +184,6 @@ def sample_named(samples: Sequence[Sample], name: str) -> Sample | None:
                     phase=sample.phase,
                     host=sample.host,
                     origin_unix_s=sample.origin_unix_s,
-                    until_first=sample.until_first,
                     columns=sample.columns,
                     begun=sample.begun,
                     counters=sample.counters,

@@ -40,13 +40,13 @@ def test_it_works_with_a_relative_path_and_a_misleading_cdpath(checkout: Checkou
     assert called.stdout.splitlines()[0] == str(python)
 
 
-def edited(name: str, written_unix_s: int | None = None) -> Callable[[Path], None]:
-    def edit(checkout: Path) -> None:
-        (checkout / name).write_text("edited\n")
-        if written_unix_s is not None:
-            os.utime(checkout / name, (written_unix_s, written_unix_s))
+def edited(name: str) -> Callable[[Path], object]:
+    return lambda checkout: (checkout / name).write_text("edited\n")
 
-    return edit
+
+def edited_long_ago(checkout: Path) -> None:
+    edited("engine/main.cpp")(checkout)
+    os.utime(checkout / "engine/main.cpp", (0, 0))
 
 
 def without_python(checkout: Path) -> None:
@@ -63,7 +63,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], bool]] = {
             "src/strakes/base/version.py",
         )
     },
-    "older": (edited("engine/main.cpp", 0), False),
+    "older": (edited_long_ago, False),
     "removed": (lambda checkout: (checkout / "engine" / "main.cpp").unlink(), False),
     "only touched": (lambda checkout: (checkout / "engine" / "main.cpp").touch(), True),
     "imported from the checkout": (edited("src/strakes/base/units.py"), True),

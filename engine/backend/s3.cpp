@@ -92,8 +92,13 @@ S3::Moved S3::read_at(int object, std::byte* to, std::size_t bytes, std::uint64_
     const S3Answer answer = session_of(object).connection.ask(
         {.method = "GET", .key = object_of(object).key, .headers = {{"range", range}}, .into = {to, bytes}});
     if (answer.status == kNoSuchRange) return {0, 0};
-    if (answer.error == 0 && answer.status != kPart && offset != 0) return {0, EPROTO};  // the server ignored the range
-    return {answer.bytes, answer.error};
+    if (answer.error != 0) return {answer.bytes, answer.error};
+    if (answer.status != kPart) return {answer.bytes, offset == 0 ? 0 : EPROTO};  // the server ignored the range
+    // Fewer bytes than requested must be the last ones of the object.
+    const std::string end = std::to_string(offset + answer.bytes);
+    const std::string part = "bytes " + std::to_string(offset) + "-" + std::to_string(offset + answer.bytes - 1) + "/";
+    const bool right = answer.bytes < bytes ? answer.range == part + end : answer.range.starts_with(part);
+    return {answer.bytes, right ? 0 : EPROTO};
 }
 
 S3::Moved S3::write_at(int object, const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept {

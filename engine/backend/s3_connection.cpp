@@ -21,6 +21,7 @@ constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 key
 // Time-out of a request: seconds without its data (completing an upload takes minutes), and the lowest data rate.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
 constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl limits headers only since 8.3
+constexpr std::size_t kMostValue = 1024;  // of a header that is kept; an ETag of S3 has 40 characters
 constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
 
 std::string variable(const char* name) {
@@ -79,12 +80,16 @@ struct Receiver {
     static std::size_t look(const char* line, std::size_t /*one*/, std::size_t bytes, void* self) {
         Receiver& receiver = *static_cast<Receiver*>(self);
         if (receiver.header_bytes += bytes; receiver.header_bytes > kMostHeaders) return 0;
-        constexpr std::string_view kTag = "etag:";
-        if (bytes < kTag.size() || ::strncasecmp(line, kTag.data(), kTag.size()) != 0) return bytes;
-        std::string_view header(line + kTag.size(), bytes - kTag.size());
-        while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
-        while (!header.empty() && static_cast<unsigned char>(header.back()) <= ' ') header.remove_suffix(1);
-        receiver.answer.tag = header;
+        for (const auto& [name, value] :
+             {std::pair("etag:", &receiver.answer.tag), std::pair("content-range:", &receiver.answer.range)}) {
+            const std::size_t length = std::strlen(name);
+            if (bytes < length || ::strncasecmp(line, name, length) != 0) continue;
+            if (bytes > kMostValue) return 0;
+            std::string_view header(line + length, bytes - length);
+            while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
+            while (!header.empty() && static_cast<unsigned char>(header.back()) <= ' ') header.remove_suffix(1);
+            *value = header;
+        }
         return bytes;
     }
 };

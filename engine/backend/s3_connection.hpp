@@ -74,6 +74,7 @@ struct S3Answer {
     std::size_t bytes = 0;  // received into the buffer
     std::string text;       // the body that is not in the buffer
     std::string tag;        // ETag of the object or part
+    std::string range;      // Content-Range: the bytes of the object that the body has
 };
 
 // Time-out for a page of 1000 keys. Gateways with full indexes need up to 20 s.

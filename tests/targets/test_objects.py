@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -19,7 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from conftest import StrakesRunner, one_in
-from strakes.model.phases import MetadataPhase
+from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan import Plan
 from strakes.runs.engine import LocalEngine
 from strakes.targets.marker import MARKER_NAME
@@ -38,7 +39,7 @@ class Store(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.keys: set[str] = set()
         self.uploads: dict[str, str] = {}
-        self.refuses = self.endless = self.keeps = self.page = ""
+        self.refuses = self.endless = self.keeps = self.page = self.tag = self.range = ""
         self.pages = 0
 
     @property
@@ -55,6 +56,9 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self, status: int, text: str = "") -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
+        for name, value in (("ETag", self.server.tag), ("Content-Range", self.server.range)):
+            if value:
+                self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(text.encode())
@@ -81,8 +85,8 @@ class Handler(BaseHTTPRequestHandler):
             elif key != self.server.keeps:
                 self.server.keys.discard(key)
             return self.answer(204)
-        if self.server.endless in ("bytes", "drops", "headers"):
-            return self.send_without_end()
+        if "range" in self.headers or self.server.endless in ("bytes", "drops", "headers"):
+            return self.answer(206, "x") if "range" in self.headers else self.send_without_end()
         prefix = query["prefix"][0]
         if "uploads" in query:
             items = [
@@ -302,6 +306,25 @@ def test_the_engine_gives_up_a_list_that_does_not_end(
         assert result.ended == "failed" and "does not end" in f"{result.errors} {result.left}"
     else:
         assert result.ended == "ok" and result.cleaned and not store.keys
+
+
+@pytest.mark.parametrize("answered", ["", "bytes 0-0/4096", "bytes 1-1/2"])
+def test_a_part_of_a_range_is_not_taken_for_the_end_of_the_object(
+    store: Store, engine: LocalEngine, tmp_path: Path, answered: str
+) -> None:
+    (tmp_path / MARKER_NAME).write_text("{}")
+    write = TransferPhase("write", "write", "file-per-process", "segmented", 4096, 4096, backend="s3")
+    store.range = answered
+    plan = Plan(ranks=1, phases=(write, replace(write, name="read", operation="read")))
+    result = engine.run(plan, tmp_path, "p", limit_s=60)
+    assert result.ended == "failed" and result.errors[0].where["operation"] == "read"
+
+
+def test_an_etag_of_any_length_is_not_kept(store: Store, engine: LocalEngine, tmp_path: Path) -> None:
+    (tmp_path / MARKER_NAME).write_text("{}")
+    store.tag = "e" * 60_000
+    result = engine.run(OBJECTS, tmp_path, "p", limit_s=60)
+    assert result.ended == "failed" and "libcurl says" in result.errors[0].why
 
 
 @pytest.mark.parametrize(

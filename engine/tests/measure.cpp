@@ -14,12 +14,14 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "measure/clock.hpp"
 #include "measure/counters.hpp"
 #include "measure/histogram.hpp"
 #include "measure/page_cache.hpp"
+#include "system/descriptor.hpp"
 
 using namespace strakes;
 
@@ -247,16 +249,12 @@ TEST_CASE("buckets cover the values without gaps or overlap, each within 0.8 per
 }
 
 TEST_CASE("merging two histograms equals recording both") {
-    Histogram first;
-    Histogram second;
-    Histogram both;
-    for (const auto value : latencies(7, 5000, 2.0)) {
-        first.record(value);
-        both.record(value);
-    }
-    for (const auto value : latencies(8, 3000, 1.0)) {
-        second.record(value);
-        both.record(value);
+    Histogram first, second, both;
+    for (const auto& [one, values] : {std::pair(&first, latencies(7, 5000, 2.0)), {&second, latencies(8, 3000, 1.0)}}) {
+        for (const std::uint64_t value : values) {
+            one->record(value);
+            both.record(value);
+        }
     }
     first.merge(second);
     CHECK(first.buckets() == both.buckets());
@@ -284,26 +282,19 @@ TEST_CASE("an empty histogram has no buckets") {
 namespace {
 
 // An unnamed file in the temporary directory.
-class ScratchFile {
-  public:
+struct ScratchFile {
     ScratchFile() {
         std::string path = std::filesystem::temp_directory_path() / "strakes-test-XXXXXX";
-        fd_ = mkstemp(path.data());
-        REQUIRE(fd_ >= 0);
-        unlink(path.c_str());
+        file = Descriptor(::mkstemp(path.data()));
+        ::unlink(path.c_str());
     }
-    ScratchFile(const ScratchFile&) = delete;
-    ScratchFile& operator=(const ScratchFile&) = delete;
-    ~ScratchFile() { close(fd_); }
 
-    int fd() const { return fd_; }
+    Descriptor file;
+    int fd() const { return file.get(); }
     bool lives_in_memory() const {
         struct statfs facts{};
-        return fstatfs(fd_, &facts) == 0 && facts.f_type == TMPFS_MAGIC;
+        return fstatfs(fd(), &facts) == 0 && facts.f_type == TMPFS_MAGIC;
     }
-
-  private:
-    int fd_;
 };
 
 // Not a multiple of the page size: only the used part of the last page counts.

@@ -19,44 +19,42 @@ Answers run_under(const Json& impact, const Json& plan) {
 // A rank may catch up on this much time after slow operations (kCreditNs in team/pace.hpp).
 constexpr double kCreditS = 0.1;
 
+const Clock& kClock = Clock::system();
+
 }  // namespace
 
 TEST_CASE("each operation waits for its cost under the share of the limit") {
-    const Clock& clock = Clock::system();
-    const std::uint64_t start = clock.now();
-    Pace pace({.bytes_per_s = 0, .operations_per_s = 1000, .share = 1}, 2, clock, nullptr, start, UINT64_MAX);
+    const std::uint64_t start = kClock.now();
+    Pace pace({.bytes_per_s = 0, .operations_per_s = 1000, .share = 1}, 2, kClock, nullptr, start, UINT64_MAX);
     std::uint64_t now = start;
     for (int i = 0; i < 50; ++i) now = pace.hold(now, {.operations = 1, .bytes = 1000, .ticks = 0});
-    CHECK(clock.to_seconds(elapsed(start, now)) >= 0.0995);
+    CHECK(kClock.to_seconds(elapsed(start, now)) >= 0.0995);
     CHECK(static_cast<double>(pace.held_ns()) >= 99.5e6);
 }
 
 TEST_CASE("the larger of the costs of bytes and operations counts") {
-    const Clock& clock = Clock::system();
-    const std::uint64_t start = clock.now();
-    Pace pace({.bytes_per_s = 1e6, .operations_per_s = 1e6, .share = 1}, 1, clock, nullptr, start, UINT64_MAX);
+    const std::uint64_t start = kClock.now();
+    Pace pace({.bytes_per_s = 1e6, .operations_per_s = 1e6, .share = 1}, 1, kClock, nullptr, start, UINT64_MAX);
     const std::uint64_t now = pace.hold(start, {.operations = 1, .bytes = 50'000, .ticks = 0});
-    CHECK(clock.to_seconds(elapsed(start, now)) >= 0.0498);
+    CHECK(kClock.to_seconds(elapsed(start, now)) >= 0.0498);
 }
 
 TEST_CASE("with a share of the time, a slow operation causes a longer wait than a fast one") {
-    const Clock& clock = Clock::system();
-    const std::uint64_t start = clock.now();
-    Pace pace({.bytes_per_s = 0, .operations_per_s = 0, .share = 0.25}, 1, clock, nullptr, start, UINT64_MAX);
-    const std::uint64_t ended = clock.wait(start, 20'000'000);
+    const std::uint64_t start = kClock.now();
+    Pace pace({.bytes_per_s = 0, .operations_per_s = 0, .share = 0.25}, 1, kClock, nullptr, start, UINT64_MAX);
+    const std::uint64_t ended = kClock.wait(start, 20'000'000);
     const std::uint64_t now = pace.hold(ended, {.operations = 1, .bytes = 0, .ticks = elapsed(start, ended)});
-    CHECK(clock.to_seconds(elapsed(ended, now)) >= 0.0598);
+    CHECK(kClock.to_seconds(elapsed(ended, now)) >= 0.0598);
 }
 
 TEST_CASE("there is no wait after a halt, or after the time of the phase") {
-    const Clock& clock = Clock::system();
     std::atomic<Halt> halt{Halt::cancel};
     const Impact slow{.bytes_per_s = 0, .operations_per_s = 1e-3, .share = 1};
-    Pace halted(slow, 1, clock, &halt, clock.now(), UINT64_MAX);
-    static_cast<void>(halted.hold(clock.now(), {.operations = 1, .bytes = 0, .ticks = 0}));
-    const std::uint64_t start = clock.now();
-    Pace over(slow, 1, clock, nullptr, start, start);
-    static_cast<void>(over.hold(clock.now(), {.operations = 1, .bytes = 0, .ticks = 0}));
+    Pace halted(slow, 1, kClock, &halt, kClock.now(), UINT64_MAX);
+    static_cast<void>(halted.hold(kClock.now(), {.operations = 1, .bytes = 0, .ticks = 0}));
+    const std::uint64_t start = kClock.now();
+    Pace over(slow, 1, kClock, nullptr, start, start);
+    static_cast<void>(over.hold(kClock.now(), {.operations = 1, .bytes = 0, .ticks = 0}));
     CHECK(halted.held_ns() + over.held_ns() < 1'000'000'000);
 }
 

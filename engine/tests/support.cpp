@@ -13,7 +13,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
-#include <numeric>
 #include <sstream>
 #include <thread>
 
@@ -219,16 +218,29 @@ std::vector<RankResult> Stage::run(std::size_t phase) {
 
 std::vector<RankResult> run_well(Stage& stage, std::size_t phase) {
     auto results = stage.run(phase);
-    for (const RankResult& result : results) {
-        CHECK_FALSE(result.failure);
-        if (result.failure) MESSAGE(result.failure->what, " ", result.failure->path, " ", result.failure->why);
-    }
+    CHECK_FALSE(sum_of(results).failed);
     return results;
 }
 
-std::uint64_t operations(const std::vector<RankResult>& results) {
-    return std::accumulate(results.begin(), results.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const RankResult& result) { return sum + result.operations; });
+Sum sum_of(const std::vector<RankResult>& results) {
+    Sum sum;
+    for (const RankResult& result : results) {
+        if (result.failure) MESSAGE(result.failure->what, " ", result.failure->path, " ", result.failure->why);
+        sum.operations += result.operations;
+        sum.bytes += result.bytes;
+        sum.verified += result.verified_bytes;
+        sum.failed |= result.failure.has_value();
+        sum.out_of_time |= result.out_of_time;
+    }
+    return sum;
+}
+
+std::uint64_t operations(const std::vector<RankResult>& results) { return sum_of(results).operations; }
+
+std::uint64_t calls_in(const Json& histogram) {
+    std::uint64_t calls = 0;
+    for (const Json& bucket : histogram.at("buckets")) calls += bucket.at(1).get<std::uint64_t>();
+    return calls;
 }
 
 Json with(Json object, const Json& more) {

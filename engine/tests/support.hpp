@@ -77,6 +77,9 @@ struct Answers {
     [[nodiscard]] Json sample(std::string_view name) const;
 };
 
+// Return the number of calls in a histogram of a sample.
+std::uint64_t calls_in(const Json& histogram);
+
 // Run a session on these lines.
 Answers run_session(const std::vector<std::string>& lines);
 Answers run_session(const Json& message);
@@ -109,6 +112,12 @@ class Stage {
 
 // Run a phase that must not fail.
 std::vector<RankResult> run_well(Stage& stage, std::size_t phase);
+// The results of all ranks.
+struct Sum {
+    std::uint64_t operations = 0, bytes = 0, verified = 0;
+    bool failed = false, out_of_time = false;
+};
+Sum sum_of(const std::vector<RankResult>& results);
 // Return the number of operations of all ranks.
 std::uint64_t operations(const std::vector<RankResult>& results);
 

@@ -30,16 +30,6 @@ Json stream(std::string_view name, std::string_view operation, const Json& more 
     return phase;
 }
 
-std::uint64_t sum(const std::vector<RankResult>& results, auto member) {
-    std::uint64_t total = 0;
-    for (const RankResult& result : results) {
-        CHECK_FALSE(result.failure);
-        if (result.failure) MESSAGE(result.failure->what, ": ", result.failure->why);
-        total += result.*member;
-    }
-    return total;
-}
-
 }  // namespace
 
 TEST_CASE("a stream has its own file for every rank, and its sample says so") {
@@ -62,10 +52,10 @@ TEST_CASE("samples from a shared file have the requested amount, and verify") {
     const Json shared = {{"layout", "shared-file"}};
     Json samples = {{"layout", "shared-file"}, {"access", "random-whole"}, {"verify", true}, {"segments", 6}};
     Stage stage(2, {transfer("write", "write", shared), transfer("read", "read", samples)});
-    CHECK(sum(stage.run(0), &RankResult::bytes) == 2 * 4 * 65536);
-    const auto results = stage.run(1);
-    CHECK(sum(results, &RankResult::bytes) == 2 * 6 * 65536);
-    CHECK(sum(results, &RankResult::verified_bytes) == 2 * 6 * 65536);
+    CHECK(sum_of(run_well(stage, 0)).bytes == 2 * 4 * 65536);
+    const auto results = run_well(stage, 1);
+    CHECK(sum_of(results).bytes == 2 * 6 * 65536);
+    CHECK(sum_of(results).verified == 2 * 6 * 65536);
 }
 
 TEST_CASE("samples larger than the blocks of the write stay within the file") {
@@ -73,8 +63,8 @@ TEST_CASE("samples larger than the blocks of the write stay within the file") {
     const Json samples = {{"layout", "shared-file"}, {"access", "random-whole"}, {"verify", true},
                           {"transfer_bytes", 12288}, {"block_bytes", 12288},     {"segments", 13}};
     Stage stage(2, {transfer("write", "write", shared), transfer("read", "read", samples)});
-    sum(stage.run(0), &RankResult::bytes);
-    CHECK(sum(stage.run(1), &RankResult::bytes) == 2 * 13 * 12288);
+    run_well(stage, 0);
+    CHECK(sum_of(run_well(stage, 1)).bytes == 2 * 13 * 12288);
 }
 
 TEST_CASE("samples need a file that was completely written") {
@@ -94,12 +84,12 @@ TEST_CASE("if all ranks share the items, every rank does all of them") {
         all.update({{"share", "all"}});
         Stage stage(3, {metadata("create", "file-create", tree), metadata("stat", "file-stat", all),
                         metadata("load", "file-read", all), metadata("remove", "file-remove", tree)});
-        CHECK(sum(stage.run(0), &RankResult::operations) == 30);
-        CHECK(sum(stage.run(1), &RankResult::operations) == 90);
-        const auto loaded = stage.run(2);
+        CHECK(sum_of(run_well(stage, 0)).operations == 30);
+        CHECK(sum_of(run_well(stage, 1)).operations == 90);
+        const auto loaded = run_well(stage, 2);
         CHECK(std::ranges::all_of(loaded, [](const RankResult& one) { return one.operations == 30; }));
-        CHECK(sum(loaded, &RankResult::bytes) == 9000);
-        CHECK(sum(stage.run(3), &RankResult::operations) == 30);
+        CHECK(sum_of(loaded).bytes == 9000);
+        CHECK(sum_of(run_well(stage, 3)).operations == 30);
     }
 }
 
@@ -118,9 +108,9 @@ TEST_CASE("no rank opens the trees of all ranks to work on their items") {
                         metadata("load", "file-read", all)});
         rlimit few = before;
         few.rlim_cur = static_cast<rlim_t>(free_one) + kSpare;
-        CHECK(sum(stage.run(0), &RankResult::operations) == 80);
+        CHECK(sum_of(run_well(stage, 0)).operations == 80);
         REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
-        const auto looked = sum(stage.run(1), &RankResult::operations), loaded = sum(stage.run(2), &RankResult::bytes);
+        const auto looked = sum_of(run_well(stage, 1)).operations, loaded = sum_of(run_well(stage, 2)).bytes;
         ::setrlimit(RLIMIT_NOFILE, &before);
         CHECK(looked == 640);
         CHECK(loaded == 64000);
@@ -134,8 +124,8 @@ TEST_CASE("no rank opens the trees of all ranks to work on their items") {
 TEST_CASE("shared items that another rank did not create in time are not expected") {
     const Json early = {{"stop", {{"rule", "stonewall"}, {"seconds", 1e-9}}}};
     Stage stage(3, {metadata("create", "file-create", early), metadata("stat", "file-stat", {{"share", "all"}})});
-    CHECK(sum(stage.run(0), &RankResult::operations) == 3);
-    CHECK(sum(stage.run(1), &RankResult::operations) == 9);
+    CHECK(sum_of(run_well(stage, 0)).operations == 3);
+    CHECK(sum_of(run_well(stage, 1)).operations == 9);
 }
 
 namespace {

@@ -27,15 +27,7 @@ namespace {
 
 const Json kShared = {{"layout", "shared-file"}};
 
-std::uint64_t verified(const std::vector<RankResult>& results) {
-    std::uint64_t sum = 0;
-    for (const RankResult& result : results) sum += result.verified_bytes;
-    return sum;
-}
-
-bool failed(const std::vector<RankResult>& results) {
-    return std::ranges::any_of(results, [](const RankResult& result) { return result.failure.has_value(); });
-}
+bool failed(const std::vector<RankResult>& results) { return sum_of(results).failed; }
 
 }  // namespace
 
@@ -50,7 +42,7 @@ TEST_CASE("data written in any access are verified in any other access") {
             CHECK(fs::file_size(stage.path() / "data.data") == 2 * 4 * 65536);
             const auto results = stage.run(1);
             CHECK_FALSE(failed(results));
-            CHECK(verified(results) == (read == "whole" ? 2 : 1) * 2 * 4 * 65536);
+            CHECK(sum_of(results).verified == (read == "whole" ? 2 : 1) * 2 * 4 * 65536);
         }
     }
 }
@@ -71,8 +63,8 @@ TEST_CASE("a mixed phase reads and writes its shares, and the data remain correc
     const auto mixed = stage.run(1);
     CHECK_FALSE(failed(mixed));
     CHECK(operations(mixed) == 1024);
-    CHECK(verified(mixed) > 1024 * 4096 * 0.65);
-    CHECK(verified(mixed) < 1024 * 4096 * 0.75);
+    CHECK(sum_of(mixed).verified > 1024 * 4096 * 0.65);
+    CHECK(sum_of(mixed).verified < 1024 * 4096 * 0.75);
     CHECK_FALSE(failed(stage.run(2)));
 }
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
+
+import pytest
 
 from report.example import HOSTILE_PATH, example_portrait
-from strakes.model.portrait import CellEstimate, Figure, Point, Portrait, Series
+from strakes.model.portrait import CellEstimate, Figure, Point, Portrait, Reference, Series
 from strakes.report.figures import Drawing, draw
 
+Scale = Literal["log", "linear", "category"]
 CELL = next(iter(example_portrait().cells))
 
 
@@ -39,19 +42,13 @@ def test_every_run_is_drawn_in_addition_to_the_medians() -> None:
     assert drawing_of("transfer-size").points == len(cells) + sum(cell.runs for cell in cells)
 
 
-def test_error_bars_are_the_intervals() -> None:
+def test_error_bars_are_the_intervals_and_absent_without_one() -> None:
     cells = cells_of(example_portrait())
-    median = next(
-        trace for trace in traces(drawing_of("transfer-size")) if trace["name"] == "write" and "error_y" in trace
-    )
+    drawn = [trace for trace in traces(drawing_of("transfer-size")) if trace["name"] == "write" and "error_y" in trace]
     first = cells["transfer-size-4096:write"]
-    assert first.low is not None
-    assert first.high is not None
-    assert median["error_y"]["array"][0] == first.high - first.median
-    assert median["error_y"]["arrayminus"][0] == first.median - first.low
-
-
-def test_a_cell_without_interval_has_no_error_bar() -> None:
+    assert first.low is not None and first.high is not None
+    assert drawn[0]["error_y"]["array"][0] == first.high - first.median
+    assert drawn[0]["error_y"]["arrayminus"][0] == first.median - first.low
     drawn = [trace for trace in traces(drawing_of("data-per-process")) if "error_y" in trace]
     assert [trace["error_y"]["array"][-1] for trace in drawn] == [0.0, 0.0]
 
@@ -120,30 +117,18 @@ def test_the_alternative_text_names_every_series_with_its_range() -> None:
     assert "close: " in text
 
 
-def test_a_figure_of_one_series_with_one_run_is_drawn() -> None:
+@pytest.mark.parametrize("scale", ["log", "linear", "category"])
+def test_a_figure_of_one_series_with_one_run_is_drawn(scale: Scale) -> None:
     cell = CellEstimate("c", "s", {}, 5.0, None, None, 0.9, 1, "op/s", (5.0,))
-    for scale in ("log", "linear", "category"):
-        figure = Figure(
-            "s",
-            "t",
-            "q",
-            "x",
-            "",
-            scale,
-            "y",
-            "op/s",
-            (Series("a", (Point("one" if scale == "category" else 1.0, "c"),)),),
-        )
-        drawing = draw(figure, {"c": cell})
-        assert drawing is not None
-        assert drawing.points == 2
-        at = "one" if scale == "category" else "1"
-        assert drawing.alternative.startswith(f"t: y; x: {at} only. a: 5.00 op/s at {at}. ")
+    x: float | str = "one" if scale == "category" else 1.0
+    figure = Figure("s", "t", "q", "x", "", scale, "y", "op/s", (Series("a", (Point(x, "c"),)),))
+    drawing = draw(figure, {"c": cell})
+    assert drawing is not None and drawing.points == 2
+    at = "one" if scale == "category" else "1"
+    assert drawing.alternative.startswith(f"t: y; x: {at} only. a: 5.00 op/s at {at}. ")
 
 
 def test_published_points_are_drawn_hollow_and_grey_under_the_name_of_their_source() -> None:
-    from strakes.model.portrait import Reference
-
     figure = example_portrait().figures[0]
     theirs = Reference(
         "S3", "S3: so much", label="S3, published: one client", points=((65536.0, 2e8), (1048576.0, 3e8))

@@ -36,17 +36,8 @@ def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
 
 
 def test_an_empty_portrait_is_a_valid_document() -> None:
-    empty = replace(
-        example_portrait(),
-        headlines=(),
-        cells=(),
-        findings=(),
-        answers=(),
-        figures=(),
-        warnings=(),
-        skipped=(),
-        reproduce=(),
-    )
+    names = ["headlines", "cells", "findings", "answers", "figures", "warnings", "skipped", "reproduce"]
+    empty = replace(example_portrait(), **dict.fromkeys(names, ()))
     validate(to_document(empty))
     assert from_record(Portrait, to_document(empty)) == empty
 

@@ -63,11 +63,8 @@ def test_the_rate_of_the_first_files_is_shown_with_the_lasting_rate() -> None:
     cells = tuple(
         replace(cell, fresh=86_607.0) if cell.id == "metadata-4:file-create" else cell for cell in portrait.cells
     )
-    for text in (
-        render_summary(replace(portrait, cells=cells), width=100, colour=False),
-        render_html(replace(portrait, cells=cells)),
-        render_guide(replace(portrait, cells=cells)),
-    ):
+    fresh = replace(portrait, cells=cells)
+    for text in (render_summary(fresh, width=100, colour=False), render_html(fresh), render_guide(fresh)):
         assert "the first files 86,607 op/s" in text
 
 
@@ -91,18 +88,15 @@ def test_no_word_is_cut(width: int) -> None:
 
 def test_the_summary_of_an_incomplete_run_says_so() -> None:
     portrait = example_portrait()
-    text = render_summary(
-        replace(portrait, run={**portrait.run, "status": "interrupted"}), REPORT, width=100, colour=False
-    )
-    assert "This run was interrupted" in text
+    interrupted = replace(portrait, run={**portrait.run, "status": "interrupted"})
+    assert "This run was interrupted" in render_summary(interrupted, REPORT, width=100, colour=False)
 
 
 def test_a_hostile_path_cannot_steer_the_terminal_or_break_the_layout() -> None:
     portrait = example_portrait()
     hostile = "/mnt/\x1b[31mred\x07\n[bold]x[/bold] \u202eabc"
-    text = render_summary(
-        replace(portrait, target={**portrait.target, "path": hostile}), REPORT, width=100, colour=False
-    )
+    target = {**portrait.target, "path": hostile}
+    text = render_summary(replace(portrait, target=target), REPORT, width=100, colour=False)
     assert text.splitlines()[0] == r"strakes  /mnt/\x1b[31mred\x07\n[bold]x[/bold] \u202eabc"
 
 
@@ -111,13 +105,11 @@ def test_colours_come_only_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
     assert "\x1b[" not in render_summary(portrait, REPORT, width=100, colour=False)
     assert "\x1b[" in render_summary(portrait, REPORT, width=100, colour=True)
     assert "\x1b[" not in render_summary(portrait, REPORT, width=100)  # standard output is no terminal in tests
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "dumb")
-    assert "\x1b[" not in render_summary(portrait, REPORT, width=100)
-    monkeypatch.setenv("TERM", "xterm")
-    assert "\x1b[" in render_summary(portrait, REPORT, width=100)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[" not in render_summary(portrait, REPORT, width=100)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    for term, no_colour, coloured in (("dumb", "", False), ("xterm", "", True), ("xterm", "1", False)):
+        monkeypatch.setenv("TERM", term)
+        monkeypatch.setenv("NO_COLOR", no_colour)
+        assert ("\x1b[" in render_summary(portrait, REPORT, width=100)) == coloured
 
 
 def test_colours_change_nothing_but_colours() -> None:

@@ -6,7 +6,7 @@ from strakes.model.cell import Cell
 from strakes.model.portrait import ServerCount
 from strakes.model.results import Measured, Observation
 from strakes.model.sample import Sample
-from strakes.report.servers import server_table
+from strakes.report.tables import server_table
 from strakes.runs.records import Visit
 from strakes.studies.compose import from_own_cache
 from strakes.survey.analysis_servers import server_counts, slow_servers

@@ -26,10 +26,6 @@ _OF_BOTH: Mapping[str, str] = {
 }
 # The beginning of the id of a question on one of two targets.
 _SIDE = re.compile(r"against:.*?-([AB])-")
-# Above this ratio a difference is shown as a factor, below in percent.
-_IN_TIMES = 1.5
-# Differences below this share are shown as "alike".
-_SAME_SHARE = 0.03
 
 
 @dataclass(frozen=True)
@@ -84,25 +80,23 @@ def answer_text(answer: Answer) -> str:
 
 
 def _text(answer: Answer) -> str:
-    against = answer.against
-    spread = f"{number(min(one.low for one in answer.others))}-{number(max(one.high for one in answer.others))}"
     if answer.grade == "alike":
         share = percent((answer.within or 1.0) - 1)
-        if answer.alike:
-            return gettext("{finding}, within {share} ({spread})", finding=answer.alike, share=share, spread=spread)
-        return gettext(
-            "{chosen} is enough: all alike within {share} ({spread})", chosen=answer.chosen, share=share, spread=spread
-        )
+        spread = f"{number(min(one.low for one in answer.others))}-{number(max(one.high for one in answer.others))}"
+        message = "{finding}, within {share} ({spread})"
+        if not answer.alike:
+            message = "{chosen} is enough: all alike within {share} ({spread})"
+        return gettext(message, finding=answer.alike, chosen=answer.chosen, share=share, spread=spread)
+    undecided = answer.grade == "undecided"
     if len(answer.others) == 1:
-        sides = {"chosen": answer.chosen, "other": against.option}
+        message = "{chosen}: {ratio} times {other} [{low}-{high}]"
+        if undecided:
+            message = "not decided; leaning to {chosen} ({ratio} times {other} [{low}-{high}])"
+        against = answer.against
         ratio = {"ratio": number(against.ratio), "low": number(against.low), "high": number(against.high)}
-        if answer.grade == "undecided":
-            return gettext("not decided; leaning to {chosen} ({ratio} times {other} [{low}-{high}])", **sides, **ratio)
-        return gettext("{chosen}: {ratio} times {other} [{low}-{high}]", **sides, **ratio)
-    others = _others(answer)
-    if answer.grade == "undecided":
-        return gettext("not decided; leaning to {chosen} ({others})", chosen=answer.chosen, others=others)
-    return gettext("{chosen} ({others})", chosen=answer.chosen, others=others)
+        return gettext(message, chosen=answer.chosen, other=against.option, **ratio)
+    message = "not decided; leaning to {chosen} ({others})" if undecided else "{chosen} ({others})"
+    return gettext(message, chosen=answer.chosen, others=_others(answer))
 
 
 def _others(answer: Answer) -> str:
@@ -116,20 +110,19 @@ def _others(answer: Answer) -> str:
 
 
 def _slower(one: Comparison) -> str:
-    """Return the comparison with an option as text.
+    """Return the comparison with an option as text; a difference is shown as a factor from 1.5 times on.
 
     >>> _slower(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure")), _slower(Comparison("4", "m", 1.09, 1, 1.2, "likely"))
     ('4 KiB: 6 times slower [5-7]', '4: 8 % slower [1-1.2]')
     """
-    told = {"option": one.option, "low": number(one.low), "high": number(one.high)}
-    if one.ratio >= _IN_TIMES:
-        return gettext("{option}: {ratio} times slower [{low}-{high}]", ratio=number(one.ratio), **told)
-    if abs(one.ratio - 1) < _SAME_SHARE:
-        return gettext("{option}: alike [{low}-{high}]", **told)
+    message = "{option}: {share} slower [{low}-{high}]" if one.ratio > 1 else "{option}: {share} faster [{low}-{high}]"
+    if one.ratio >= 1.5:
+        message = "{option}: {ratio} times slower [{low}-{high}]"
+    elif abs(one.ratio - 1) < 0.03:
+        message = "{option}: alike [{low}-{high}]"
     share = percent(round(abs(1 - 1 / one.ratio), 2))
-    if one.ratio > 1:
-        return gettext("{option}: {share} slower [{low}-{high}]", share=share, **told)
-    return gettext("{option}: {share} faster [{low}-{high}]", share=share, **told)
+    values = {"ratio": number(one.ratio), "low": number(one.low), "high": number(one.high), "share": share}
+    return gettext(message, option=one.option, **values)
 
 
 def number(value: float) -> str:

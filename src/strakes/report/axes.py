@@ -18,8 +18,6 @@ FEWEST_TICKS = 4  # halved, a log axis has a single label
 OUR_SHARE = 0.6
 # Above this ratio of the largest to the smallest median the axis is logarithmic; a linear one would hide small values.
 LOG_FROM_TIMES = 10.0
-
-
 # Units of labels, the largest first.
 _UNITS = {
     "B/s": [(float(MIB), "MiB/s"), (float(KIB), "KiB/s"), (1.0, "B/s")],
@@ -96,11 +94,9 @@ def y_axis(figure: Figure, medians: Sequence[float], drawn: Sequence[float]) -> 
         pad = max(1.2, (max(drawn) / min(drawn)) ** 0.06)
         low, high = min(drawn) / pad, max(drawn) * pad
         places = _decades(low / factor, high / factor)
-        if figure.y_unit == "s":
-            return Axis(
-                "log", low, high, tuple((at * factor, _tick(at * factor, "s")) for at in places), figure.y_label
-            )
-        return Axis("log", low, high, tuple((at * factor, f"{at:,.10g}") for at in places), title)
+        own = figure.y_unit == "s"  # each tick has its own unit
+        ticks = tuple((at * factor, _tick(at * factor, "s") if own else f"{at:,.10g}") for at in places)
+        return Axis("log", low, high, ticks, figure.y_label if own else title)
     high = max([*drawn, 0.0]) * 1.06 or 1.0
     low = min([*drawn, 0.0]) * 1.06
     places = _nice_places(low / factor, high / factor)

@@ -74,13 +74,9 @@ def begun_together(portrait: Portrait) -> str:
     begun = portrait.run.get("begun_together")
     if not begun:
         return ""
-    usual, worst = format_seconds(begun["median_s"]), format_seconds(begun["worst_s"])
-    return gettext(
-        "within {usual} of each other (median of {phases}, at worst {worst})",
-        usual=usual,
-        phases=f"{begun['phases']:,}",
-        worst=worst,
-    )
+    values = {"usual": format_seconds(begun["median_s"]), "worst": format_seconds(begun["worst_s"])}
+    message = "within {usual} of each other (median of {phases}, at worst {worst})"
+    return gettext(message, phases=f"{begun['phases']:,}", **values)
 
 
 def taken_in_turn(portrait: Portrait) -> str:
@@ -92,12 +88,11 @@ def taken_in_turn(portrait: Portrait) -> str:
 def facts_of(portrait: Portrait) -> tuple[tuple[str, str], ...]:
     """Return rows of name and value, without unknown values; names are not translated yet."""
     target, machine = portrait.target, portrait.environment
-    other = target.get("against")
+    pair = ""
+    if other := target.get("against"):
+        pair = f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})"
     rows = (
-        (
-            "A against B",
-            f"A: {target.get('path')}, B: {other.get('path')} ({other.get('file_system')})" if other else "",
-        ),
+        ("A against B", pair),
         ("Ranks take in turn", taken_in_turn(portrait)),
         ("File system", target.get("file_system")),
         ("Device", target.get("device")),
@@ -119,6 +114,5 @@ def no_headline(portrait: Portrait) -> str:
         return gettext("nothing was measured")
     runs = [cell.runs for cell in portrait.cells]
     times = f"{min(runs)}" if min(runs) == max(runs) else gettext("{low} to {high}", low=min(runs), high=max(runs))
-    return gettext(
-        "no headline figures: figures in the report: {figures}; runs of each: {times}", figures=len(runs), times=times
-    )
+    message = "no headline figures: figures in the report: {figures}; runs of each: {times}"
+    return gettext(message, figures=len(runs), times=times)

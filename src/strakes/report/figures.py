@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -24,16 +24,16 @@ HATCHES = ("/", "\\", "x", "-", "|", "+")
 INK = "#1f2328"
 GRID = "#e3e6ea"
 THEIRS = "#6b7280"
+_OF_OTHERS = {"type": "scatter", "line": {"color": THEIRS, "width": 1, "dash": "dot"}, "legendrank": 2000}
 
-HEIGHT = 400  # pixels; doubled, a figure does not fit on a screen with its text
+HEIGHT_PIXELS = 400  # doubled, a figure does not fit on a screen with its text
 # Series are drawn side by side, with the single runs to the right of the interval, so that none hides another.
 # As shares of the axis: largest distance of two series, and of runs from their interval. As a share of the gap between
 # two places: room of all series.
 COLUMN_SHARE = 0.014
 ASIDE_SHARE = 0.009
 ROOM_SHARE = 0.64
-# The names of more categories than this are vertical, because they would overlap.
-MOST_UPRIGHT = 12  # doubled, names overlap
+MOST_UPRIGHT = 12  # categories with horizontal names; doubled, names overlap
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,7 @@ def draw(figure: Figure, cells: Mapping[str, CellEstimate], warned: Collection[s
     shown = [cell for series in drawn for _, cell in series.points]
     if not shown:
         return None
-    everything = [
-        value for cell in shown for value in (cell.median, cell.low, cell.high, *cell.values) if value is not None
-    ]
+    everything = [value for cell in shown for value in (cell.median, cell.low, cell.high, *cell.values)]
     theirs = [y for reference in figure.references for _, y in reference.points]
     y = y_axis(figure, [*(cell.median for cell in shown), *theirs], _finite([*everything, *theirs]))
     column = _column(drawn, x)
@@ -103,30 +101,25 @@ class _SeriesOf:
         # When colours repeat, markers and dashes are different.
         style = self.index + self.index // len(COLOURS)
         symbol, dash = SYMBOLS[style % len(SYMBOLS)], DASHES[style % len(DASHES)]
-        runs = [
-            (x.shifted(place, aside + min(ASIDE_SHARE, 0.6 * column)), value)
-            for place, cell in self.points
-            for value in _finite(cell.values)
-        ]
-        raw: dict[str, Any] = {
+        common = {
             "type": "scatter",
-            "mode": "markers",
             "name": _text(self.name),
             "legendgroup": f"series-{self.index}",
+            "cliponaxis": False,
+        }
+        beside = aside + min(ASIDE_SHARE, 0.6 * column)
+        runs = [(x.shifted(place, beside), value) for place, cell in self.points for value in _finite(cell.values)]
+        raw = common | {
+            "mode": "markers",
             "showlegend": False,
             "hoverinfo": "skip",
-            "cliponaxis": False,
             "x": [place for place, _ in runs],
             "y": [value for _, value in runs],
             "marker": {"color": colour, "symbol": symbol, "size": 4, "opacity": 0.35},
         }
         cells = [cell for _, cell in self.points]
-        median: dict[str, Any] = {
-            "type": "scatter",
+        median = common | {
             "mode": "markers" if self.category else "lines+markers",
-            "name": _text(self.name),
-            "legendgroup": f"series-{self.index}",
-            "cliponaxis": False,
             "x": [x.shifted(place, aside) for place, _ in self.points],
             "y": [cell.median for cell in cells],
             "line": {"color": colour, "width": 2, "dash": dash},
@@ -172,21 +165,17 @@ def _published(figure: Figure, x: Axis, y: Axis) -> list[dict[str, Any]]:
             continue
         low, high = ends
         hatch = HATCHES[len(traces) % len(HATCHES)]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": _text(_theirs(reference)),
-                "x": [low, low, high, high, low],
-                "y": [y.low, y.high, y.high, y.low, y.low],
-                "fill": "toself",
-                "fillcolor": "rgba(107,114,128,0.07)",
-                "fillpattern": {"shape": hatch, "fgcolor": THEIRS, "fgopacity": 0.35, "size": 9, "solidity": 0.12},
-                "line": {"color": THEIRS, "width": 1, "dash": "dot"},
-                "hoverinfo": "skip",
-                "legendrank": 2000,
-            }
-        )
+        trace = _OF_OTHERS | {
+            "mode": "lines",
+            "name": _text(_theirs(reference)),
+            "x": [low, low, high, high, low],
+            "y": [y.low, y.high, y.high, y.low, y.low],
+            "fill": "toself",
+            "fillcolor": "rgba(107,114,128,0.07)",
+            "fillpattern": {"shape": hatch, "fgcolor": THEIRS, "fgopacity": 0.35, "size": 9, "solidity": 0.12},
+            "hoverinfo": "skip",
+        }
+        traces.append(trace)
     return traces
 
 
@@ -200,20 +189,16 @@ def _published_points(figure: Figure, names: Sequence[str]) -> list[dict[str, An
             points = [(float(x), y) for x, y in reference.points if not isinstance(x, str)]
         if points:
             symbol = f"{('star-diamond', 'hexagram', 'pentagon', 'cross')[len(traces) % 4]}-open"
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "markers" if names else "lines+markers",
-                    "name": _text(reference.label or _theirs(reference)),
-                    "x": [x for x, _ in points],
-                    "y": [y for _, y in points],
-                    "line": {"color": THEIRS, "width": 1, "dash": "dot"},
-                    "marker": {"color": THEIRS, "symbol": symbol, "size": 10, "line": {"width": 1.5, "color": THEIRS}},
-                    "hovertext": [_text(f"{reference.label}: {show(y, figure.y_unit)}") for _, y in points],
-                    "hoverinfo": "text",
-                    "legendrank": 2000,
-                }
-            )
+            trace = _OF_OTHERS | {
+                "mode": "markers" if names else "lines+markers",
+                "name": _text(reference.label or _theirs(reference)),
+                "x": [x for x, _ in points],
+                "y": [y for _, y in points],
+                "marker": {"color": THEIRS, "symbol": symbol, "size": 10, "line": {"width": 1.5, "color": THEIRS}},
+                "hovertext": [_text(f"{reference.label}: {show(y, figure.y_unit)}") for _, y in points],
+                "hoverinfo": "text",
+            }
+            traces.append(trace)
     return traces
 
 
@@ -227,21 +212,14 @@ def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, Any]:
     lines = [{**style, "x0": place + 0.5, "x1": place + 0.5} for place, _ in x.ticks[:-1] if category]
     fonts = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
     return {
-        "height": HEIGHT,
+        "height": HEIGHT_PIXELS,
         "margin": {"l": 64, "r": 16, "t": 12, "b": 48},
         "font": {"family": fonts, "size": 13, "color": INK},
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
         "hovermode": "closest",
         "hoverlabel": {"bgcolor": "#ffffff", "font": {"color": INK, "size": 13}, "align": "left"},
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "traceorder": "normal",
-        },
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "traceorder": "normal"},
         "shapes": lines,
         "xaxis": {**_axis(x, wrap=category), "showgrid": not category},
         "yaxis": {**_axis(y, wrap=False), "showgrid": True},
@@ -250,15 +228,13 @@ def _layout(figure: Figure, x: Axis, y: Axis) -> dict[str, Any]:
 
 def _axis(axis: Axis, *, wrap: bool) -> dict[str, Any]:
     on_end = wrap and len(axis.ticks) > MOST_UPRIGHT
+    width = max(8, 90 // (len(axis.ticks) or 1)) if wrap and not on_end else 1000
     return {
         "type": axis.scale,
         "range": list(axis.ends()),
         "tickmode": "array",
         "tickvals": [place for place, _ in axis.ticks],
-        "ticktext": [
-            _wrapped(text, max(8, 90 // len(axis.ticks))) if wrap and not on_end else _text(text)
-            for _, text in axis.ticks
-        ],
+        "ticktext": ["<br>".join(map(_text, textwrap.wrap(t, width, break_long_words=False))) for _, t in axis.ticks],
         "title": {"text": _text(axis.title), "standoff": 10, "font": {"size": 13}},
         "automargin": True,
         "gridcolor": GRID,
@@ -271,18 +247,13 @@ def _axis(axis: Axis, *, wrap: bool) -> dict[str, Any]:
     }
 
 
-def _finite(values: Sequence[float]) -> list[float]:
-    return [value for value in values if math.isfinite(value)]
+def _finite(values: Iterable[float | None]) -> list[float]:
+    return [value for value in values if value is not None and math.isfinite(value)]
 
 
 def _length(low: float | None, high: float | None) -> float:
     """Return the length of half an error bar, or 0 without a bound."""
     return 0.0 if low is None or high is None or not math.isfinite(high - low) else high - low
-
-
-def _wrapped(name: str, width: int) -> str:
-    """Return the name of a category, wrapped at about ``width`` characters."""
-    return "<br>".join(map(_text, textwrap.wrap(name, width, break_long_words=False)))
 
 
 def _text(text: str) -> str:
@@ -298,15 +269,10 @@ def _written(place: float, x: Axis) -> str:
 def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
     """Return a description of the figure as text."""
     first, *others = {place for series in drawn for place, _ in series.points}
+    message = "{figure}: {quantity} against {factor}." if others else "{figure}: {quantity}; {factor}: {level} only."
     named = {"figure": figure.title, "quantity": figure.y_label, "factor": figure.x_label}
-    parts = [
-        gettext("{figure}: {quantity} against {factor}.", **named)
-        if others
-        else gettext("{figure}: {quantity}; {factor}: {level} only.", **named, level=_written(first, x))
-    ]
-    for series in drawn:
-        if not series.points:
-            continue
+    parts = [gettext(message, **named, level=_written(first, x))]
+    for series in (each for each in drawn if each.points):
         cells = sorted((cell for _, cell in series.points), key=lambda cell: cell.median)
         lowest, highest = show(cells[0].median, cells[0].unit), show(cells[-1].median, cells[-1].unit)
         if len(cells) == 1:
@@ -318,5 +284,4 @@ def _alternative(figure: Figure, drawn: Sequence[_SeriesOf], x: Axis) -> str:
     bands = [reference.source for reference in figure.references if figure.x_scale != "category" and band(reference, x)]
     if bands:
         parts.append(gettext("Hatched: published by {sources}, on other machines.", sources=", ".join(bands)))
-    parts.append(gettext("Every value is in the table below."))
-    return " ".join(parts)
+    return " ".join([*parts, gettext("Every value is in the table below.")])

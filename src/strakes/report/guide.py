@@ -12,7 +12,7 @@ from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, title_of
 from strakes.report.html import environment
 from strakes.report.notices import notices
-from strakes.report.numbers import listed, percent, show, show_fresh, show_interval, show_interval_of, show_width
+from strakes.report.numbers import listed, percent, show, show_interval, show_interval_of, show_remarks
 from strakes.report.sections import VERDICTS
 
 
@@ -39,36 +39,30 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         statements=_statements,
         drawn=lambda figure: _figure(figure, cells),
         facts=[(gettext(name), value) for name, value in facts_of(portrait)],
-        decided=[
-            (line.title, _Markdown(f"**{_text(line.text)}**"), line.word)
-            for line in answers
-            if line.grade != "undecided"
-        ],
+        decided=[(one.title, _bold(one.text), one.word) for one in answers if one.grade != "undecided"],
         layouts=layouts,
         confidence=percent(standing[0][1].confidence) if standing else "",
-        headlines=[_headline(line.label, cell) for line, cell in standing],
+        headlines=[(line.label, *_estimate(cell)) for line, cell in standing],
         findings=portrait.findings,
         settled=[one for one in portrait.findings if one not in undecided and one.tone == "neutral"],
         studies=dict.fromkeys(figure.study for figure in portrait.figures),
         figures=portrait.figures,
-        leanings=[line for line in answers if line.grade == "undecided"],
+        leanings=[one for one in answers if one.grade == "undecided"],
         open=undecided,
-        notices=[
-            _Markdown(
-                gettext(
-                    "**{code}** ({extent}): {advice}", code=one.code, extent=_text(one.extent), advice=_text(one.advice)
-                )
-            )
-            for one in notices(portrait)
-        ],
+        notices=notices(portrait),
+        markdown=_Markdown,
+        text=_text,
         repeat=for_terminal(portrait.reproduce[0]) if portrait.reproduce else "",
     )
     return text.rstrip() + "\n"
 
 
-def _headline(label: str, cell: CellEstimate) -> tuple[str, ...]:
-    interval = listed(show_interval(cell), show_width(cell), show_fresh(cell))
-    return label, show(cell.median, cell.unit), interval, str(cell.runs)
+def _bold(text: str) -> str:
+    return _Markdown(f"**{_text(text)}**")
+
+
+def _estimate(cell: CellEstimate) -> tuple[str, str, str]:
+    return show(cell.median, cell.unit), listed(show_interval(cell), show_remarks(cell)), str(cell.runs)
 
 
 def _figure(figure: Figure, cells: Mapping[str, CellEstimate]) -> str:

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -14,22 +13,13 @@ from typing import TYPE_CHECKING, Any
 from strakes.base.foreign_text import escaped
 from strakes.base.language import current, gettext, ngettext
 from strakes.model.literature import SOURCES, published_values, scale, statements
-from strakes.model.portrait import CellEstimate, Headline, Portrait
+from strakes.model.portrait import Finding, Portrait
+from strakes.report import numbers
 from strakes.report.answer_text import answer_lines
 from strakes.report.facts import ended_early, facts_of, headlines_of, no_headline, title_of
 from strakes.report.notices import notices, omissions
-from strakes.report.numbers import (
-    flat_facts,
-    label_of,
-    level_of,
-    listed,
-    percent,
-    show,
-    show_fresh,
-    show_interval,
-    show_width,
-)
-from strakes.report.sections import Section, Statement, foremost, sections, statement
+from strakes.report.numbers import flat_facts, percent
+from strakes.report.sections import VERDICTS, Section, foremost, sections
 from strakes.report.words import explained, title_of_warning
 
 if TYPE_CHECKING:
@@ -41,39 +31,25 @@ PLOTLY = "plotly-cartesian.min.js"
 MOST_FINDINGS = 5  # of each kind above the figures; doubled, they fill the first screen
 
 
-@dataclass(frozen=True)
-class HeadlineRow:
-    """A headline with the value of its cell. ``width``: remarks on a wide interval and on first files."""
-
-    label: str
-    settings: str
-    median: str
-    interval: str
-    width: str
-    runs: int
-    warnings: tuple[str, ...]
-
-
 def render_html(portrait: Portrait) -> str:
     """Return the report as text, to write in UTF-8."""
     parts = sections(portrait)
-    cards = [statement(finding) for finding in portrait.findings]
-    settled = [card for card in cards if card.verdict in ("measured", "holds", "does-not")]
+    settled = [one for one in portrait.findings if one.verdict in ("measured", "holds", "does-not")]
     cited = {reference.source for figure in portrait.figures for reference in figure.references}
     page = _resource("templates", "page.js")
     facts = {"Run": portrait.run, "Target": portrait.target, "Machine": portrait.environment}
-    rows = [_headline(line, cell) for line, cell in headlines_of(portrait)]
+    headlines = headlines_of(portrait)
     return render_page(
         "report.html.j2",
         title=title_of(portrait),
         ended=ended_early(portrait),
         facts=facts_of(portrait),
         no_headline=no_headline(portrait),
-        headlines=rows,
-        doubts=list(dict.fromkeys(code for row in rows for code in row.warnings)),
+        headlines=headlines,
+        doubts=list(dict.fromkeys(code for _, cell in headlines for code in cell.warnings)),
         amounts=[part[:1].upper() + part[1:] for part in portrait.scope.split("; ")],
         groups=_groups(settled),
-        open=foremost([card for card in cards if card not in settled], MOST_FINDINGS),
+        open=foremost([one for one in portrait.findings if one not in settled], MOST_FINDINGS),
         answers=answer_lines(portrait.answers),
         published=published(portrait),
         measured=bool(portrait.cells),
@@ -97,32 +73,21 @@ def published(portrait: Portrait) -> dict[str, object]:
     source = SOURCES.get(str(portrait.run.get("name", "")).partition(" ")[0])
     if portrait.run.get("kind") != "reproduce" or source is None:
         return {}
-    prefix = gettext("{source}, published: {what}", source=source.name, what="")
-    rows = [
-        {
-            "figure": value.figure,
-            "at": value.at,
-            "label": value.label.removeprefix(prefix),
-            "theirs": show(value.published, value.unit),
-            "ours": [(name, show(cell.median, cell.unit), show_interval(cell)) for name, cell in value.own],
-        }
-        for value in published_values(portrait, source.name)
-    ]
-    omitted = source.left_out(against="against" in portrait.target)
     return {
         "source": source.name,
         "paper": gettext(source.paper),
         "scale": scale(source, [portrait]),
-        "rows": rows,
+        "prefix": gettext("{source}, published: {what}", source=source.name, what=""),
+        "rows": published_values(portrait, source.name),
         "statements": statements(portrait, source.name),
-        "left_out": [(gettext(omission.what), gettext(omission.why)) for omission in omitted],
+        "left_out": source.left_out(against="against" in portrait.target),
     }
 
 
-def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ...], int]]:
-    """Return the findings of each tone: title, statements, and number of findings left out."""
+def _groups(settled: Sequence[Finding]) -> list[tuple[str, list[Finding], int]]:
+    """Return the findings of each tone: title, findings, and number of findings left out."""
     titles = {"good": "Strengths", "bad": "Weaknesses", "neutral": "Other findings"}
-    chosen = {tone: [card for card in settled if card.tone == tone] for tone in titles}
+    chosen = {tone: [one for one in settled if one.tone == tone] for tone in titles}
     return [(gettext(title), *foremost(chosen[tone], MOST_FINDINGS)) for tone, title in titles.items() if chosen[tone]]
 
 
@@ -130,12 +95,6 @@ def _groups(settled: Sequence[Statement]) -> list[tuple[str, tuple[Statement, ..
 def plotly_bundle() -> str:
     """Return the vendored drawing library, which is part of every report."""
     return _resource("vendor", PLOTLY)
-
-
-def _headline(line: Headline, cell: CellEstimate) -> HeadlineRow:
-    settings = ", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in cell.settings.items())
-    median, width = show(cell.median, cell.unit), listed(show_width(cell), show_fresh(cell))
-    return HeadlineRow(line.label, settings, median, show_interval(cell), width, cell.runs, cell.warnings)
 
 
 def _drawings(parts: Sequence[Section]) -> str:
@@ -184,8 +143,7 @@ def environment(escape: Callable[[Any], Any], *, autoescape: bool = True) -> Env
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["_"] = gettext
-    environment.globals["ngettext"] = ngettext
+    environment.globals |= vars(numbers) | {"_": gettext, "ngettext": ngettext, "verdicts": VERDICTS}
     environment.filters["explained"] = explained
     environment.filters["warning"] = title_of_warning
     environment.filters["unbroken"] = lambda text: str(text).replace(" %", "\u00a0%")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from strakes.base.language import gettext, ngettext
 from strakes.model.portrait import Portrait, RunWarning, SkippedCell
-from strakes.report.numbers import label_of, level_of
+from strakes.report.numbers import settings_text
 from strakes.report.tables import shared_and_varying
 
 
@@ -34,9 +34,7 @@ class Notice:
     @property
     def extent(self) -> str:
         """The affected part of the run."""
-        if not self.cells:
-            return gettext("whole run")
-        return ngettext("{count} cell", "{count} cells", len(self.cells))
+        return ngettext("{count} cell", "{count} cells", len(self.cells)) if self.cells else gettext("whole run")
 
 
 @dataclass(frozen=True)
@@ -50,11 +48,9 @@ class Omission:
 
 def notices(portrait: Portrait) -> tuple[Notice, ...]:
     """Return the notices in their order, but notices about the whole run or a displayed figure first."""
-    shown = {headline.cell for headline in portrait.headlines}
-    shown.update(answer.measure for answer in portrait.answers)
-    return tuple(
-        sorted(_gathered(portrait.warnings), key=lambda notice: bool(notice.cells) and shown.isdisjoint(notice.cells))
-    )
+    shown = {headline.cell for headline in portrait.headlines} | {answer.measure for answer in portrait.answers}
+    ordered = sorted(_gathered(portrait.warnings), key=lambda one: bool(one.cells) and shown.isdisjoint(one.cells))
+    return tuple(ordered)
 
 
 def touching(warnings: Sequence[RunWarning], cells: Collection[str]) -> tuple[Notice, ...]:
@@ -71,24 +67,23 @@ def omissions(skipped: Iterable[SkippedCell]) -> tuple[Omission, ...]:
     gathered = []
     for (study, reason), members in groups.items():
         shared, varying = shared_and_varying([cell.settings for cell in members])
-        texts = [", ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in shared.items())]
-        for cell in members:
-            levels = {key: cell.settings[key] for key in varying if key in cell.settings}
-            texts.append(" ".join(f"{label_of(key)} {level_of(key, value)}" for key, value in levels.items()))
-        gathered.append(Omission(study, reason, tuple(filter(None, dict.fromkeys(texts)))))
+        own = [{key: cell.settings[key] for key in varying if key in cell.settings} for cell in members]
+        texts = dict.fromkeys([settings_text(shared), *(settings_text(levels, " ") for levels in own)])
+        gathered.append(Omission(study, reason, tuple(filter(None, texts))))
     return tuple(gathered)
 
 
 def _gathered(warnings: Iterable[RunWarning]) -> tuple[Notice, ...]:
-    groups: dict[tuple[str, str], list[RunWarning]] = {}
+    groups: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {}
+    whole = set()
     for warning in warnings:
-        groups.setdefault((warning.code, warning.remedy), []).append(warning)
+        key = warning.code, warning.remedy
+        texts = groups.setdefault(key, {})
+        texts[warning.text] = (*texts.get(warning.text, ()), *warning.cells)
+        if not warning.cells:
+            whole.add(key)
     notices = []
-    for (code, remedy), members in groups.items():
-        whole = any(not warning.cells for warning in members)
-        cells = () if whole else tuple(dict.fromkeys(cell for warning in members for cell in warning.cells))
-        cells_of: dict[str, tuple[str, ...]] = {}
-        for warning in members:
-            cells_of[warning.text] = (*cells_of.get(warning.text, ()), *warning.cells)
-        notices.append(Notice(code, tuple(cells_of.items()), remedy, cells))
+    for key, texts in groups.items():
+        cells = () if key in whole else tuple(dict.fromkeys(cell for each in texts.values() for cell in each))
+        notices.append(Notice(key[0], tuple(texts.items()), key[1], cells))
     return tuple(notices)

@@ -59,27 +59,19 @@ def show_interval(cell: CellEstimate, dash: str = "–") -> str:
     return show_range(cell.low, cell.high, cell.unit, beside=show(cell.median, cell.unit), dash=dash)
 
 
-# An interval with a larger ratio of its bounds is also described in words, in headlines.
-_WIDE_TIMES = 2.0
-
-
-def show_width(cell: CellEstimate, dash: str = "–") -> str:
-    """Return a remark on a wide interval and on runs that exceed the interval, or ""."""
-    wide = ""
-    if cell.low and cell.high is not None and cell.high > _WIDE_TIMES * cell.low:
+def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
+    """Return remarks on a wide interval, on runs that exceed the interval, and on far faster first files, or ""."""
+    remarks = []
+    if cell.low and cell.high is not None and cell.high > 2 * cell.low:
         ratio = cell.high / cell.low
-        wide = gettext("varied {ratio}-fold", ratio=f"{ratio:,.0f}" if ratio >= 9.95 else f"{ratio:.1f}")
-    runs = ""
+        remarks.append(gettext("varied {ratio}-fold", ratio=f"{ratio:,.0f}" if ratio >= 9.95 else f"{ratio:.1f}"))
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
         most = show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)
-        runs = gettext("most runs {range}", range=most)
-    return listed(wide, runs)
-
-
-def show_fresh(cell: CellEstimate) -> str:
-    """Return a remark on the rate of the first files, if all later ones took far longer, or ""."""
-    return "" if cell.fresh is None else gettext("the first files {rate}", rate=show(cell.fresh, cell.unit))
+        remarks.append(gettext("most runs {range}", range=most))
+    if cell.fresh is not None:
+        remarks.append(gettext("the first files {rate}", rate=show(cell.fresh, cell.unit)))
+    return listed(*remarks)
 
 
 def listed(*texts: str) -> str:
@@ -91,28 +83,22 @@ def listed(*texts: str) -> str:
     return gettext(", ").join(filter(None, texts))
 
 
-def show_bounds(interval: IntervalOf, dash: str = "–", beside: str = "") -> str:
-    """Return the bounds with their unit, which is left out if ``beside``, the displayed median, has the same.
+def show_bounds(interval: IntervalOf, dash: str = "–") -> str:
+    """Return the bounds with their unit.
 
     >>> show_bounds(IntervalOf(0.956, 1.034, 0.9, "ratio of 1 MiB to 4 KiB", "times"), " - ")
     '0.96 - 1.03 times'
     """
-    return show_range(interval.low, interval.high, interval.unit, beside, dash)
+    return show_range(interval.low, interval.high, interval.unit, dash=dash)
 
 
-def show_interval_of(interval: IntervalOf, dash: str = "–", median: float | None = None) -> str:
-    """Return an interval's bounds, with the median if known, its confidence, and its quantity.
+def show_interval_of(interval: IntervalOf) -> str:
+    """Return an interval's bounds, its confidence, and its quantity.
 
     >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"))
     '1.31–12.0 times (90 %): ratio of 1 MiB to 4 KiB'
-    >>> show_interval_of(IntervalOf(1.314, 12.0, 0.9, "ratio of 1 MiB to 4 KiB", "times"), median=2.5)
-    '2.50 times [1.31–12.0] (90 %): ratio of 1 MiB to 4 KiB'
     """
-    bounds = show_bounds(interval, dash)
-    if median is not None:
-        middle = show(median, interval.unit)
-        bounds = f"{middle} [{show_bounds(interval, dash, middle)}]"
-    return f"{bounds} ({percent(interval.confidence)}): {interval.of}"
+    return f"{show_bounds(interval)} ({percent(interval.confidence)}): {interval.of}"
 
 
 def percent(share: float) -> str:
@@ -152,6 +138,15 @@ def level_of(key: str, value: Setting) -> str:
     if key.endswith("_s"):
         return "0 s" if value == 0 else format_seconds(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def settings_text(settings: Mapping[str, Setting], between: str = ", ") -> str:
+    """Return settings as text.
+
+    >>> settings_text({"ranks": 4, "transfer_bytes": 65536})
+    'ranks 4, transfer 64 KiB'
+    """
+    return between.join(f"{label_of(key)} {level_of(key, value)}" for key, value in settings.items())
 
 
 def when(created: object) -> str:

@@ -21,13 +21,13 @@ _MOST_BYTES = 1 << 20
 # Each phase of IO500: column of the table and its unit, and the most similar headlines, by their settings; the first
 # one that was measured is used.
 _PHASES: Mapping[str, tuple[str, float, Sequence[Mapping[str, str]]]] = {
-    f"ior_easy_{operation}": (
-        f"ior_easy_{operation}_gib_s",
-        float(GIB),
-        [{"operation": operation, "io": io} for io in ("direct", "buffered")],
+    f"ior_easy_{name}": (
+        f"ior_easy_{name}_gib_s",
+        GIB,
+        [{"operation": name, "io": io} for io in ("direct", "buffered")],
     )
-    for operation in ("write", "read")
-} | {"mdtest_easy_write": ("mdtest_easy_write_kiops", 1000.0, [{"operation": "file-create"}])}
+    for name in ("write", "read")
+} | {"mdtest_easy_write": ("mdtest_easy_write_kiops", 1000, [{"operation": "file-create"}])}
 # A site is compared with systems of half to twice its number of client nodes, or if they are fewer than 3, the nearest.
 _LIKE_TIMES = 2.0
 

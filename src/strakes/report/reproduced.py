@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from io import StringIO
@@ -15,6 +15,7 @@ from strakes.base.text_width import wrapped
 from strakes.base.units import typed_seconds
 from strakes.model.answers import Answer
 from strakes.model.literature import (
+    Omitted,
     PublishedValue,
     Source,
     published_values,
@@ -33,6 +34,7 @@ _WIDTH_COLUMNS = 100
 _MOST_VALUES = 4  # doubled, one line of a source fills the screen
 _HOLDS = {"holds": "holds", "does-not": "does not hold"}
 _YES = "leaning to yes"
+_MORE = "a larger --budget"
 # A comparison is decided when the difference is this many half-widths of its interval; 10 % is the smallest difference.
 _DECIDES, _SMALLEST = 2.0, math.log(1.1)
 
@@ -50,6 +52,10 @@ class Row:
 
 def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]:
     """Return the reproduction as JSON values, with separate lists of published values and of our results."""
+
+    def every(name: str) -> list[dict[str, Any]]:
+        return [asdict(each) for portrait in portraits for each in getattr(portrait, name)]
+
     return {
         "schema": 1,
         "source": source.name,
@@ -59,16 +65,17 @@ def to_document(source: Source, portraits: Sequence[Portrait]) -> dict[str, Any]
         "table": [asdict(row) for row in rows(source, portraits)],
         "published": [asdict(value) for portrait in portraits for value in published_values(portrait, source.name)],
         "statements": [text for portrait in portraits for text in statements(portrait, source.name)],
-        "answers": [asdict(answer) for portrait in portraits for answer in portrait.answers],
-        "findings": [asdict(finding) for portrait in portraits for finding in portrait.findings],
+        "answers": every("answers"),
+        "findings": every("findings"),
         "replication": [asdict(row) for row in replication_table()] if source.name == "S2" else [],
         "disagreements": [replication_disagreement()] if source.name == "S2" else [],
-        "omitted": [
-            asdict(omission)
-            for omission in source.left_out(against=any("against" in portrait.target for portrait in portraits))
-        ],
-        "skipped": [asdict(cell) for portrait in portraits for cell in portrait.skipped],
+        "omitted": [asdict(omission) for omission in _left_out(source, portraits)],
+        "skipped": every("skipped"),
     }
+
+
+def _left_out(source: Source, portraits: Sequence[Portrait]) -> tuple[Omitted, ...]:
+    return source.left_out(against=any("against" in portrait.target for portrait in portraits))
 
 
 def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]) -> str:
@@ -81,11 +88,10 @@ def render(source: Source, portraits: Sequence[Portrait], reports: Sequence[str]
         lines += [f"  {line}" for text in rules(source, portraits) for line in wrapped(text, _WIDTH_COLUMNS - 2)]
     if source.name == "S2":
         lines += ["", *_replication()]
-    left_out = [
-        f"{omission.what}: {omission.why}"
-        for omission in source.left_out(against=any("against" in portrait.target for portrait in portraits))
-    ]
-    left_out += _skipped(portraits)
+    left_out = [f"{omission.what}: {omission.why}" for omission in _left_out(source, portraits)]
+    counts = Counter((cell.study, cell.reason) for portrait in portraits for cell in portrait.skipped)
+    for (study, reason), cells in counts.items():
+        left_out.append(f"{study}: {reason}" + (f" ({cells} cells)" if cells > 1 else ""))
     if left_out:
         lines += ["", "Left out, and why"]
         lines += [f"  {line}" for text in left_out for line in wrap(text, _WIDTH_COLUMNS - 2)]
@@ -108,10 +114,10 @@ def rules(source: Source, portraits: Sequence[Portrait]) -> list[str]:
     lines = []
     for index, (rule, patterns) in enumerate(source.rules.items(), 1):
         answers = [answer for portrait in portraits for answer in portrait.answers if _matches(answer.id, patterns)]
-        told = [
-            f"{answer.title.partition(', ')[2] or answer.title}: {_chosen(answer)} ({GRADES[answer.grade]})"
-            for answer in answers
-        ]
+        told = []
+        for answer in answers:
+            title = answer.title.partition(", ")[2] or answer.title
+            told.append(f"{title}: {_chosen(answer)} ({GRADES[answer.grade]})")
         lines.append(f"{index}. {rule}: {'; '.join(told) or 'not measured'}.")
     return lines
 
@@ -127,7 +133,7 @@ def _rows_of(text: str, patterns: Sequence[str], portraits: Sequence[Portrait]) 
         found.append(replace(row, here=f"{finding.statement.partition(': ')[0]}: {row.here}") if several else row)
     skipped = [cell for portrait in portraits for cell in portrait.skipped]
     reasons = [cell.reason for cell in skipped if any(pattern.startswith(cell.study) for pattern in patterns)]
-    return found or [Row(text, "not measured", "-", decides=reasons[-1] if reasons else "a larger --budget")]
+    return found or [Row(text, "not measured", "-", decides=[_MORE, *reasons][-1])]
 
 
 def _matches(identifier: str, patterns: Sequence[str]) -> bool:
@@ -169,16 +175,12 @@ def _found(text: str, finding: Finding, portrait: Portrait) -> Row:
 def _values(value: PublishedValue) -> list[Row]:
     text = f"{value.figure}, {value.at}; {value.label}: {show(value.published, value.unit)}"
     if not value.own:
-        return [Row(text, "not measured", "-", decides="a larger --budget")]
-    return [
-        Row(
-            text,
-            f"{name}: {show(cell.median, cell.unit)} [{show_interval(cell, ' - ')}]",
-            "measured",
-            f"{number(cell.median / value.published)} times as published",
-        )
-        for name, cell in value.own
-    ]
+        return [Row(text, "not measured", "-", decides=_MORE)]
+    found = []
+    for name, cell in value.own:
+        here = f"{name}: {show(cell.median, cell.unit)} [{show_interval(cell, ' - ')}]"
+        found.append(Row(text, here, "measured", f"{number(cell.median / value.published)} times as published"))
+    return found
 
 
 def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
@@ -190,13 +192,6 @@ def _decides(low: float, high: float, blocks: int, portrait: Portrait) -> str:
     return f"{math.ceil(factor * blocks)} blocks{budget}"
 
 
-def _skipped(portraits: Sequence[Portrait]) -> Iterator[str]:
-    """Yield each reason for skipped cells of a study, with their number."""
-    counts = Counter((cell.study, cell.reason) for portrait in portraits for cell in portrait.skipped)
-    for (study, reason), cells in counts.items():
-        yield f"{study}: {reason}" + (f" ({cells} cells)" if cells > 1 else "")
-
-
 def _table(found: Sequence[Row]) -> list[str]:
     """Return the table as lines; a statement with several rows is printed once."""
     from rich.box import SIMPLE_HEAD
@@ -205,13 +200,8 @@ def _table(found: Sequence[Row]) -> list[str]:
     from rich.text import Text
 
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, width=_WIDTH_COLUMNS)
-    for heading, share in (
-        ("published", 28),
-        ("here", 27),
-        ("grade", 10),
-        ("ratio [90 % interval]", 19),
-        ("would decide it", 14),
-    ):
+    widths = {"published": 28, "here": 27, "grade": 10, "ratio [90 % interval]": 19, "would decide it": 14}
+    for heading, share in widths.items():
         drawn.add_column(heading, ratio=share, overflow="fold")
     before = ""
     for row in found:

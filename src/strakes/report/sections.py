@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from strakes.base.language import gettext
 from strakes.model.literature import SOURCES
-from strakes.model.portrait import CellEstimate, Figure, Finding, Portrait, Reference
+from strakes.model.portrait import CellEstimate, Figure, Finding, Portrait
 from strakes.report.axes import band, x_axis
 from strakes.report.figures import Drawing, draw
 from strakes.report.notices import Notice, Omission, omissions, touching
-from strakes.report.numbers import show_bounds, show_interval_of
-from strakes.report.servers import ServerTable, server_table
-from strakes.report.tables import CellTable, tables_of
+from strakes.report.tables import CellTable, ServerTable, server_table, tables_of
 
 VERDICTS: Mapping[str, str] = {"does-not": "does not hold"} | {
     verdict: verdict for verdict in ("measured", "holds", "forecast", "inconclusive", "unknown")
@@ -23,39 +20,16 @@ VERDICTS: Mapping[str, str] = {"does-not": "does not hold"} | {
 
 
 @dataclass(frozen=True)
-class Statement:
-    """A finding as text. ``bounds``: only the ends of its interval."""
-
-    verdict: str
-    badge: str
-    text: str
-    bounds: str
-    interval: str
-    needs: str
-    study: str
-    tone: str
-
-
-@dataclass(frozen=True)
-class PublishedText:
-    """A published result, beginning with the name of its source. ``drawn``: its marks in the figure."""
-
-    text: str
-    drawn: Literal["", "hatched", "marks"]
-
-
-@dataclass(frozen=True)
 class Plot:
-    """A figure with its texts. ``computed``: texts on lines fitted to its points.
+    """A figure with its drawing. ``published``: texts of its sources, each with "hatched", "marks" or "" as drawn.
 
-    ``hollow``: some markers are hollow because of a warning.
+    ``computed``: texts on lines fitted to its points. ``hollow``: some markers are hollow because of a warning.
     """
 
     number: int
-    title: str
-    question: str
+    figure: Figure
     drawing: Drawing | None
-    published: tuple[PublishedText, ...]
+    published: tuple[tuple[str, str], ...]
     computed: tuple[str, ...]
     notices: tuple[Notice, ...]
     hollow: bool
@@ -66,89 +40,68 @@ class Section:
     """All parts of the report on one study."""
 
     study: str
-    plots: tuple[Plot, ...]
-    statements: tuple[Statement, ...]
+    plots: list[Plot]
+    findings: list[Finding]
     notices: tuple[Notice, ...]
     omissions: tuple[Omission, ...]
-    tables: tuple[CellTable, ...]
-    servers: ServerTable | None = None
+    tables: list[CellTable]
+    servers: ServerTable | None
 
 
-def sections(portrait: Portrait) -> tuple[Section, ...]:
+def sections(portrait: Portrait) -> list[Section]:
     """Return a section for each study with content. Figures are numbered across studies."""
     kinds = (portrait.figures, portrait.cells, portrait.findings, portrait.skipped)
-    studies = list(dict.fromkeys(member.study for kind in kinds for member in kind))
-    figures = sorted(portrait.figures, key=lambda figure: studies.index(figure.study))
-    numbers = {id(figure): number for number, figure in enumerate(figures, start=1)}
-    return tuple(_section(portrait, study, numbers) for study in studies)
+    cells = {cell.id: cell for cell in portrait.cells}
+    made: list[Section] = []
+    for study in dict.fromkeys(member.study for kind in kinds for member in kind):
+        number = 1 + sum(len(section.plots) for section in made)
+        own = [cell for cell in portrait.cells if cell.study == study]
+        figures = [figure for figure in portrait.figures if figure.study == study]
+        undrawn = {cell.id for cell in own}.difference(*map(_cells_of, figures))
+        section = Section(
+            study,
+            [_plot(portrait, figure, index, cells) for index, figure in enumerate(figures, number)],
+            [finding for finding in portrait.findings if finding.study == study],
+            touching(portrait.warnings, undrawn),
+            omissions(cell for cell in portrait.skipped if cell.study == study),
+            tables_of(own),
+            server_table([count for count in portrait.servers if count.study == study]),
+        )
+        made.append(section)
+    return made
 
 
-def statement(finding: Finding) -> Statement:
-    """Return a finding as text."""
-    bounds, interval = "", ""
-    if finding.interval is not None:
-        bounds, interval = show_bounds(finding.interval), show_interval_of(finding.interval)
-    badge = gettext(VERDICTS[finding.verdict])
-    text, needs = finding.statement, finding.needs
-    return Statement(finding.verdict, badge, text, bounds, interval, needs, finding.study, finding.tone)
+def foremost(findings: Sequence[Finding], most: int) -> tuple[list[Finding], int]:
+    """Return up to ``most`` of the findings in their order, and the number of others.
 
-
-def foremost(statements: Sequence[Statement], most: int) -> tuple[tuple[Statement, ...], int]:
-    """Return up to ``most`` of the statements in their order, and the number of others.
-
-    The first statements of all studies come before second ones.
+    The first findings of all studies come before second ones.
     """
     seen: Counter[str] = Counter()
     turns = []
-    for index, finding in enumerate(statements):
+    for index, finding in enumerate(findings):
         seen[finding.study] += 1
         turns.append((seen[finding.study], index))
     chosen = sorted(index for _, index in sorted(turns)[:most])
-    return tuple(statements[index] for index in chosen), len(statements) - len(chosen)
-
-
-def _section(portrait: Portrait, study: str, numbers: Mapping[int, int]) -> Section:
-    cells = {cell.id: cell for cell in portrait.cells}
-    own = [cell for cell in portrait.cells if cell.study == study]
-    figures = [figure for figure in portrait.figures if figure.study == study]
-    drawn = {cell for figure in figures for cell in _cells_of(figure)}
-    return Section(
-        study=study,
-        plots=tuple(_plot(portrait, figure, numbers[id(figure)], cells) for figure in figures),
-        statements=tuple(statement(finding) for finding in portrait.findings if finding.study == study),
-        notices=touching(portrait.warnings, {cell.id for cell in own} - drawn),
-        omissions=omissions(cell for cell in portrait.skipped if cell.study == study),
-        tables=tables_of(own),
-        servers=server_table([count for count in portrait.servers if count.study == study]),
-    )
+    return [findings[index] for index in chosen], len(findings) - len(chosen)
 
 
 def _plot(portrait: Portrait, figure: Figure, number: int, cells: Mapping[str, CellEstimate]) -> Plot:
     warned = {cell for warning in portrait.warnings for cell in warning.cells}
     mine = _cells_of(figure)
     drawing = draw(figure, cells, warned)
-    return Plot(
-        number=number,
-        title=figure.title,
-        question=figure.question,
-        drawing=drawing,
-        published=tuple(
-            _published(reference, figure, drawing) for reference in figure.references if reference.source in SOURCES
-        ),
-        computed=tuple(reference.text for reference in figure.references if reference.source not in SOURCES),
-        notices=touching(portrait.warnings, mine),
-        hollow=drawing is not None and not warned.isdisjoint(mine),
-    )
-
-
-def _published(reference: Reference, figure: Figure, drawing: Drawing | None) -> PublishedText:
-    hatched = figure.x_scale != "category" and band(reference, x_axis(figure)) is not None
-    drawn: Literal["", "hatched", "marks"] = ""
-    if drawing is not None:
-        drawn = "hatched" if hatched else "marks" if reference.points else ""
-    named = reference.text.startswith(reference.source)
-    text = reference.text if named else gettext("{source}: {text}", source=reference.source, text=reference.text)
-    return PublishedText(text, drawn)
+    published, computed = [], []
+    for reference in figure.references:
+        if reference.source not in SOURCES:
+            computed.append(reference.text)
+            continue
+        hatched = figure.x_scale != "category" and band(reference, x_axis(figure)) is not None
+        drawn = "" if drawing is None else "hatched" if hatched else "marks" if reference.points else ""
+        named = reference.text.startswith(reference.source)
+        text = reference.text if named else gettext("{source}: {text}", source=reference.source, text=reference.text)
+        published.append((text, drawn))
+    hollow = drawing is not None and not warned.isdisjoint(mine)
+    notices = touching(portrait.warnings, mine)
+    return Plot(number, figure, drawing, tuple(published), tuple(computed), notices, hollow)
 
 
 def _cells_of(figure: Figure) -> set[str]:

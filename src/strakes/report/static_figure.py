@@ -98,17 +98,15 @@ def write_figure(figure: Figure, portrait: Portrait, path: Path) -> None:
 
 
 def _caption(figure: Figure, portrait: Portrait, warned: Collection[str]) -> str:
+    parts = ["small points: single runs"]
     confidence = next((cell.confidence for cell in portrait.cells if cell.study == figure.study), None)
-    intervals = f"bars: {percent(confidence)} intervals of medians; " if confidence else ""
-    drawn = [
-        reference.source
-        for reference in figure.references
-        if reference.points or reference.x_low is not None or reference.x_high is not None
-    ]
-    theirs = f"grey: published by others ({', '.join(dict.fromkeys(drawn))}); " if drawn else ""
-    hollow = any(point.cell in warned for series in figure.series for point in series.points)
-    told = "hollow markers: a warning affects them; " if hollow else ""
-    return f"{intervals}small points: single runs; {told}{theirs}strakes run {portrait.run['id']}"
+    if confidence:
+        parts.insert(0, f"bars: {percent(confidence)} intervals of medians")
+    if any(point.cell in warned for series in figure.series for point in series.points):
+        parts.append("hollow markers: a warning affects them")
+    if drawn := [one.source for one in figure.references if one.points or (one.x_low, one.x_high) != (None, None)]:
+        parts.append(f"grey: published by others ({', '.join(dict.fromkeys(drawn))})")
+    return "; ".join([*parts, f"strakes run {portrait.run['id']}"])
 
 
 def _draw(axes: Axes, trace: Mapping[str, Any]) -> None:
@@ -119,26 +117,15 @@ def _draw(axes: Axes, trace: Mapping[str, Any]) -> None:
         axes.axvspan(min(x), max(x), color=THEIRS, alpha=0.12, linewidth=0, label=name)
         return
     marker, line, bars = trace["marker"], trace.get("line", {}), trace.get("error_y")
-    symbol = _MARKERS.get(marker["symbol"], "x")
     colour = line.get("color", marker["color"])
-    size = 0.65 * marker["size"]
-    axes.errorbar(
-        x,
-        y,
-        yerr=(bars["arrayminus"], bars["array"]) if bars else None,
-        label=name,
-        color=colour,
-        alpha=marker.get("opacity"),
-        marker=symbol,
-        markersize=size,
-        linestyle=_DASHES[line["dash"]] if "lines" in trace["mode"] else "",
-        linewidth=1.5,
-        capsize=3,
-    )
+    symbol = {"marker": _MARKERS.get(marker["symbol"], "x"), "markersize": 0.65 * marker["size"]}
+    dash = _DASHES[line["dash"]] if "lines" in trace["mode"] else ""
+    yerr = (bars["arrayminus"], bars["array"]) if bars else None
+    alpha = marker.get("opacity")
+    axes.errorbar(x, y, yerr, label=name, color=colour, alpha=alpha, linestyle=dash, capsize=3, **symbol)
     fills = marker["color"] if isinstance(marker["color"], list) else []
-    hollow = [(place, value) for place, value, fill in zip(x, y, fills, strict=False) if fill != colour]
-    if hollow:
-        style = {"marker": symbol, "markersize": size, "markerfacecolor": "white", "markeredgecolor": colour}
+    if hollow := [(place, value) for place, value, fill in zip(x, y, fills, strict=False) if fill != colour]:
+        style = {"markerfacecolor": "white", "markeredgecolor": colour, **symbol}
         axes.plot(*zip(*hollow, strict=True), linestyle="", zorder=3, **style)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal
 
 from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext
@@ -25,7 +26,7 @@ from strakes.report.facts import (
     title_of,
 )
 from strakes.report.notices import notices
-from strakes.report.numbers import listed, percent, show, show_bounds, show_fresh, show_interval, show_width
+from strakes.report.numbers import listed, percent, show, show_bounds, show_interval, show_remarks
 
 MOST_LINES = 40
 MOST_COLUMNS = 100
@@ -38,6 +39,8 @@ DASH = "-"
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)
 _STYLES = {"sure": "bold green", "likely": "green", "alike": "", "undecided": "dim"}
+# Parameters of SGR in ECMA-48.
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 def render_summary(
@@ -47,42 +50,29 @@ def render_summary(
 
     ``width`` defaults to the terminal's; ``colour`` follows standard output and NO_COLOR.
     """
-    from io import StringIO
-
-    from rich.console import Console
-    from rich.text import Text
-
     if width is None:
         width = shutil.get_terminal_size((MOST_COLUMNS, MOST_LINES)).columns
     width = max(FEWEST_COLUMNS, min(width, MOST_COLUMNS))
     if colour is None:
-        here = Console()
-        # A terminal may have no colours (TERM=dumb).
-        colour = here.color_system is not None and not here.no_color
-    system: Literal["standard"] | None = "standard" if colour else None
-    console = Console(
-        file=StringIO(), width=width, force_terminal=colour, color_system=system, no_color=not colour, highlight=False
-    )
-    with console.capture() as capture:
-        for line in _lines(portrait, report, width):
-            console.print(Text.assemble(*line), soft_wrap=True)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines())
-
-
-def _lines(portrait: Portrait, report: Path | None, width: int) -> list[_Line]:
-    """Return the screen with the remarks that fit; answers and figures are never left out."""
-    for most in (3, 2, 1, 0):
+        there = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        colour = there and not os.environ.get("NO_COLOR")  # no-color.org
+    for most in (3, 2, 1, 0):  # the remarks that fit; answers and figures are never left out
         lines = list(_screen(portrait, report, width, most))
         if len(lines) <= MOST_LINES:
             break
-    return lines
+    return "\n".join("".join(_styled(*piece, colour=colour) for piece in line).rstrip() for line in lines)
+
+
+def _styled(text: str, style: str, *, colour: bool) -> str:
+    codes = ";".join(_CODES[word] for word in style.split())
+    return f"\x1b[{codes}m{text}\x1b[0m" if colour and codes and text else text
 
 
 def _screen(portrait: Portrait, report: Path | None, width: int, most: int) -> Iterator[_Line]:
     seen = notices(portrait)
     yield from _head(portrait, width)
     for warning in (notice for notice in seen if notice.code in FIRST):
-        yield from (((line, "yellow"),) for line in _sentences(warning.advice, width, 3))
+        yield from _plain(*_sentences(for_terminal(warning.advice), width, 3), style="yellow")
     answers = answer_lines(portrait.answers)
     if answers:
         yield ()
@@ -111,7 +101,7 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     if felt := felt_by_others(portrait):
         yield from _plain(cut(gettext("other users: {latencies}", latencies=felt), width))
     if ended_early(portrait):
-        yield from (((line, "yellow"),) for line in wrap(ended_early(portrait), width))
+        yield from _plain(*wrap(ended_early(portrait), width), style="yellow")
 
 
 _WORD_COLUMNS = 6
@@ -142,13 +132,13 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
     yield ((gettext("How fast it is"), "bold"), (f"  {columns_of}", "dim"))
     rows = []
     for line, cell in standing[:MOST_HEADLINE_LINES]:
-        told = listed(f"[{show_interval(cell, DASH)}]", show_width(cell, DASH), show_fresh(cell))
+        told = listed(f"[{show_interval(cell, DASH)}]", show_remarks(cell, DASH))
         rows.append((for_terminal(line.label), show(cell.median, cell.unit), told))
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
     for label, median, rest in rows:
-        start = (f"  {padded(cut(label, first), first)}", ""), (f"{padded(median, 12, right=True)}  ", "bold")
+        start = (f"  {padded(cut(label, first), first)}", ""), (padded(median, 12, right=True), "bold")
         if first + 16 + columns(rest) <= width:
-            yield (*start, (rest, ""))
+            yield (*start, (f"  {rest}", ""))
         else:
             yield start
             yield from _plain(*(f"      {line}" for line in wrapped(rest, width - 6)))
@@ -210,8 +200,8 @@ def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:
         yield ((padded(gettext("Repeat"), 8), "bold"), (for_terminal(portrait.reproduce[0]), ""))
 
 
-def _plain(*lines: str) -> Iterator[_Line]:
-    yield from (((line, ""),) for line in lines)
+def _plain(*lines: str, style: str = "") -> Iterator[_Line]:
+    yield from (((line, style),) for line in lines)
 
 
 def cut(text: str, width: int) -> str:

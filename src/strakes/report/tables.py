@@ -1,48 +1,60 @@
-"""Cells as tables: common settings are listed once above, settings that vary become columns."""
+"""Cells and counters of servers as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from strakes.model.portrait import CellEstimate, Setting
-from strakes.report.numbers import label_of, level_of, percent, show, show_interval, show_range
+from strakes.base.language import gettext
+from strakes.base.units import format_bytes, format_seconds
+from strakes.model.portrait import CellEstimate, ServerCount, Setting
+from strakes.report.numbers import percent
 
-
-@dataclass(frozen=True)
-class Row:
-    """One cell as text. ``levels``: in the order of the table's ``factors``; ``wraps``: without interval."""
-
-    cell: str
-    levels: tuple[str, ...]
-    median: str
-    interval: str
-    runs: int
-    span: str
-    pooled: str
-    warnings: tuple[str, ...]
-    wraps: bool
+_CLIENT = "client."
+_COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[float], str]], ...] = (
+    ("metadata requests", ("md.requests",), "{:,.0f}".format),
+    ("creates", ("md.create",), "{:,.0f}".format),
+    ("removes", ("md.unlink", "md.rmdir"), "{:,.0f}".format),
+    ("write requests", ("data.write_requests",), "{:,.0f}".format),
+    ("written", ("data.write_bytes",), format_bytes),
+    ("read requests", ("data.read_requests",), "{:,.0f}".format),
+    ("read", ("data.read_bytes",), format_bytes),
+    ("busy", ("data.busy_s",), format_seconds),
+)
 
 
 @dataclass(frozen=True)
 class CellTable:
-    """Rows of one study. ``shared``: settings with the same level in all rows."""
+    """Cells of one study. ``shared``: settings with the same level in all cells; ``factors``: the other settings."""
 
     study: str
-    shared: tuple[tuple[str, str], ...]
+    cells: tuple[CellEstimate, ...]
+    shared: Mapping[str, Setting]
     factors: tuple[str, ...]
-    rows: tuple[Row, ...]
     confidence: str
-    has_pooled: bool
-    has_warnings: bool
 
 
-def tables_of(cells: Sequence[CellEstimate]) -> tuple[CellTable, ...]:
+@dataclass(frozen=True)
+class ServerTable:
+    """Rows are servers or targets. Each value is followed by its share of the column."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def tables_of(cells: Sequence[CellEstimate]) -> list[CellTable]:
     """Return a table for each study and set of factors among the cells, in their order."""
     groups: dict[tuple[str, frozenset[str]], list[CellEstimate]] = {}
     for cell in cells:
         groups.setdefault((cell.study, frozenset(cell.settings)), []).append(cell)
-    return tuple(_table(study, members) for (study, _), members in groups.items())
+    tables = []
+    for (study, _), members in groups.items():
+        shared, factors = shared_and_varying([cell.settings for cell in members])
+        confidences = {cell.confidence for cell in members}
+        confidence = percent(confidences.pop()) if len(confidences) == 1 else ""
+        tables.append(CellTable(study, tuple(members), shared, tuple(factors), confidence))
+    return tables
 
 
 def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[str, Setting], list[str]]:
@@ -57,30 +69,27 @@ def shared_and_varying(settings: Sequence[Mapping[str, Setting]]) -> tuple[dict[
     return shared, [key for key in keys if key not in shared]
 
 
-def _table(study: str, cells: Sequence[CellEstimate]) -> CellTable:
-    shared, varying = shared_and_varying([cell.settings for cell in cells])
-    confidences = {cell.confidence for cell in cells}
-    return CellTable(
-        study=study,
-        shared=tuple((label_of(key), level_of(key, value)) for key, value in shared.items()),
-        factors=tuple(label_of(key) for key in varying),
-        rows=tuple(_row(cell, varying) for cell in cells),
-        confidence=percent(confidences.pop()) if len(confidences) == 1 else "",
-        has_pooled=any(cell.pooled is not None for cell in cells),
-        has_warnings=any(cell.warnings for cell in cells),
-    )
+def server_table(counts: Sequence[ServerCount]) -> ServerTable | None:
+    """Return the sums over a study's cells, or None without counters."""
+    sums: dict[str, Counter[str]] = {}
+    for count in counts:
+        sums.setdefault(count.server, Counter()).update(_named(count.counters))
+    values = {server: [sum(own[name] for name in names) for _, names, _ in _COLUMNS] for server, own in sums.items()}
+    totals = [sum(column) for column in zip(*values.values(), strict=True)]
+    kept = [(index, *_COLUMNS[index], total) for index, total in enumerate(totals) if total > 0]
+    if not kept:
+        return None
+    rows = []
+    for server, row in sorted(values.items()):
+        if any(row) or any(name.startswith(("md.", "data.")) for name in sums[server]):
+            shown = (f"{form(row[i])} ({row[i] / total:.0%})" if row[i] else "-" for i, _, _, form, total in kept)
+            rows.append((server, tuple(shown)))
+    return ServerTable(tuple(gettext(title) for _, title, _, _, _ in kept), tuple(rows))
 
 
-def _row(cell: CellEstimate, varying: Sequence[str]) -> Row:
-    median = show(cell.median, cell.unit)
-    return Row(
-        cell=cell.id,
-        levels=tuple(level_of(key, cell.settings[key]) if key in cell.settings else "" for key in varying),
-        median=median,
-        interval=show_interval(cell),
-        runs=cell.runs,
-        span=show_range(min(cell.values), max(cell.values), cell.unit, beside=median) if cell.values else "",
-        pooled="" if cell.pooled is None else show(cell.pooled, cell.unit),
-        warnings=cell.warnings,
-        wraps=cell.low is None or cell.high is None,
-    )
+def _named(counters: Mapping[str, float]) -> dict[str, float]:
+    """Return the server's counters, or else the client's; if the total of metadata requests is missing, add it."""
+    own = {name: value for name, value in counters.items() if not name.startswith(_CLIENT)}
+    own = own or {name.removeprefix(_CLIENT): value for name, value in counters.items()}
+    kinds = [value for name, value in own.items() if name.startswith("md.")]
+    return {"md.requests": sum(kinds), **own} if kinds else own

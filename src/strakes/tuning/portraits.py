@@ -5,13 +5,12 @@ from __future__ import annotations
 from strakes.model.portrait import Portrait
 from strakes.runs.run import Run, told_as_damage
 from strakes.survey.analysis_build import study_portrait
-from strakes.tuning.request import KIND
 
 
 def build_portrait(run: Run) -> Portrait:
     """Return the portrait: estimates, figures, findings, answers, warnings. Raises BadInputError for a damaged run."""
     with told_as_damage(run):
-        if run.manifest["kind"] != KIND:
+        if run.manifest["kind"] != "tune":
             return study_portrait(run)
         # Portraits of searches need numpy, which takes 0.2 s to load.
         from strakes.tuning.tuned import tuned_portrait

@@ -45,18 +45,9 @@ def python_path() -> str:
 
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_loaded_by("--help")
-    ours = {name for name in loaded if name.startswith("strakes.")}
-    assert ours == {
-        "strakes.base",
-        "strakes.cli",
-        "strakes.cli.main",
-        "strakes.cli.say",
-        "strakes.cli.signals",
-        "strakes.base.errors",
-        "strakes.base.foreign_text",
-        "strakes.base.language",
-        "strakes.base.version",
-    }
+    ours = {name.removeprefix("strakes.") for name in loaded if name.startswith("strakes.")}
+    base = {f"base.{name}" for name in ("errors", "foreign_text", "language", "version")}
+    assert ours == {"base", "cli", "cli.main", "cli.say", "cli.signals"} | base
     assert not loaded & HEAVY
 
 
@@ -78,11 +69,6 @@ def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str])
     groups = shown.split("-h, --help")[1].split("\n\n")[1:]
     assert [group.split(":")[0] for group in groups] == ["Measure", "Advise", "Results", "Operate", "Try"]
     assert sum(len(group.strip().splitlines()) - 1 for group in groups) <= 18
-
-
-def test_version_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("strakes 0.")
 
 
 @pytest.mark.parametrize(
@@ -157,11 +143,6 @@ def test_errors_during_clean_up_are_reported(
     register(monkeypatch, fail)
     assert run(["probe"]) != 0
     assert "  also: not everything could be removed; next: strakes clean DIR" in capsys.readouterr().err
-
-
-def test_a_commands_own_status_is_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    register(monkeypatch, lambda: 3)
-    assert run(["probe"]) == 3
 
 
 def test_a_bug_is_one_message_and_a_log_with_the_traceback(

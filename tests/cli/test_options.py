@@ -58,25 +58,16 @@ def test_options_are_converted_to_typed_values(tmp_path: Path) -> None:
     assert (given.json, given.html) == (Output(None), Output(tmp_path / "r.html"))
 
 
-@pytest.mark.parametrize(("words", "run"), [(["--resume"], ""), (["--resume", "2026"], "2026"), ([], None)])
-def test_resume_takes_an_optional_run(words: list[str], run: str | None) -> None:
-    assert parse(*words).resume == run
-
-
-@pytest.mark.parametrize("word", ["soon", "0", "-1", "5 parsec", ""])
-def test_an_invalid_duration_is_refused(word: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        *((SECONDS, word) for word in ("soon", "0", "-1", "5 parsec", "")),
+        *((BYTES, word) for word in ("0", "many", "5XB")),
+    ],
+)
+def test_an_invalid_amount_is_refused(kind: click.ParamType[float], word: str) -> None:
     with pytest.raises(click.BadParameter):
-        SECONDS.convert(word, None, None)
-
-
-@pytest.mark.parametrize("word", ["0", "many", "5XB"])
-def test_an_invalid_size_is_refused(word: str) -> None:
-    with pytest.raises(click.BadParameter):
-        BYTES.convert(word, None, None)
-
-
-def test_a_size_is_converted_to_bytes() -> None:
-    assert BYTES.convert("64KiB", None, None) == 65536
+        kind.convert(word, None, None)
 
 
 def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path: Path) -> None:

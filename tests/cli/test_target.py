@@ -38,7 +38,7 @@ def test_servers_targets_and_limits_are_shown(lustre: Path) -> None:
         "strakes can change",
         "strakes cannot change, and why",
     ):
-        assert f"\n{title}\n" in done.output
+        assert f"\n{title}" in done.output
     assert "labfs-OST0000" in done.output and "labfs-MDT0003" in done.output
     assert "layout here" in done.output and "stripe count 2" in done.output
 
@@ -59,14 +59,30 @@ def test_a_template_without_a_host_is_refused(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "it has no {host}" in done.output
 
 
-def test_layouts_and_placements_are_described_in_words() -> None:
+def test_layouts_are_described_in_words() -> None:
     assert layout_text(Layout()) == "the file system's default"
-    assert (
-        layout_text(Layout(65536, 2, object_bytes=1 << 20, pool="fast"))
-        == "stripe count 2, stripe size 64 KiB, objects of 1 MiB, pool fast"
-    )
-    assert placement_text(Placement("manual", (1,), inherited=True)) == "on metadata target 1, also for subdirectories"
-    assert placement_text(Placement("inherit", (0,))) == "same as the parent directory (metadata target 0)"
+    text = "stripe count 2, stripe size 64 KiB, objects of 1 MiB, pool fast"
+    assert layout_text(Layout(65536, 2, object_bytes=1 << 20, pool="fast")) == text
+
+
+@pytest.mark.parametrize(
+    ("placement", "text"),
+    [
+        (Placement("manual", (1,), inherited=True), "on metadata target 1, also for subdirectories"),
+        (Placement("manual", (2, 3)), "on metadata targets 2, 3"),
+        (Placement("inherit", (0,)), "same as the parent directory (metadata target 0)"),
+        (
+            Placement("automatic", (1, 0), 2, "fnv_1a_64"),
+            "spread by the file system over 2 metadata targets (1, 0), fnv_1a_64",
+        ),
+        (
+            Placement("automatic", (3,), 1, inherited=True),
+            "on metadata target 3, its subdirectories spread by the file system, also for subdirectories",
+        ),
+    ],
+)
+def test_placements_are_described_in_words(placement: Placement, text: str) -> None:
+    assert placement_text(placement) == text
 
 
 def test_the_output_states_whether_the_servers_run_on_this_machine(
@@ -84,11 +100,3 @@ def test_the_output_states_whether_the_servers_run_on_this_machine(
     assert shown((here, there), ("10.0.0.1@tcp",)).endswith("lustre (on this machine and others)")
     assert shown((here,), ("10.0.0.1@tcp",)).endswith("lustre (on this machine)")
     assert shown((), ()).endswith("lustre (on other machines)")
-
-
-def test_a_striped_directory_is_shown_with_its_count_and_targets() -> None:
-    striped = Placement("automatic", (1, 0), 2, "fnv_1a_64")
-    assert placement_text(striped) == "spread by the file system over 2 metadata targets (1, 0), fnv_1a_64"
-    in_turn = Placement("automatic", (3,), 1, inherited=True)
-    assert placement_text(in_turn).startswith("on metadata target 3, its subdirectories spread by the file system")
-    assert placement_text(Placement("manual", (2, 3))) == "on metadata targets 2, 3"

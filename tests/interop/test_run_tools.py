@@ -386,8 +386,6 @@ def test_options_after_the_name_of_the_tool_belong_to_the_tool(
     # Options of strakes come before the name of the tool.
     assert strakes(["run", "-n", "1", "mdtest", "-n", "0", "-d", str(tmp_path)]) == 2
     assert "no item to work on" in capsys.readouterr().err
-    assert strakes(["run", "--resume", "mdtest", "-n", "0"]) == 2
-    assert "no item to work on" in capsys.readouterr().err
     assert strakes(["run", "--html", "ior", str(tmp_path / "absent.toml"), str(tmp_path)]) == 2
     assert "absent.toml" in capsys.readouterr().err
 

@@ -27,7 +27,7 @@ def begin():
 if sys.argv[3] == "new":
     writer = begin()
 else:
-    writer = store.resume(None, "f")
+    writer = store.resume("f")
 print("begun", writer.id, flush=True)
 number = len(writer.run.visits)
 while True:
@@ -40,7 +40,7 @@ while True:
         writer.write_findings({"visits": number})
     if number % 11 == 0:
         writer.finish("interrupted")
-        writer = store.resume(writer.id, "f")
+        writer = store.resume("f")
 """
 
 

@@ -130,7 +130,7 @@ def test_an_unfinished_run_is_resumed_with_what_it_had(store: Store, make_run: M
         writer.write_cells([Cell("s", "a", {})])
         writer.append_visit(Visit(0))
         writer.finish("interrupted")
-    with store.resume(None, "f") as again:
+    with store.resume("f") as again:
         assert again.id == writer.id
         assert again.run.cells == [Cell("s", "a", {})]
         again.append_visit(Visit(1))
@@ -146,34 +146,30 @@ def test_resuming_takes_the_newest_of_the_same_fingerprint(store: Store, make_ru
     for name, fingerprint in (("old", "f"), ("new", "f"), ("other", "g")):
         with make_run(name, fingerprint) as writer:
             writer.finish("failed")
-    with store.resume(None, "f") as again:
+    with store.resume("f") as again:
         assert "new" in again.id
 
 
-@pytest.mark.parametrize("run", [None, "latest"])
-def test_a_complete_run_is_not_resumed(store: Store, make_run: MakeRun, run: str | None) -> None:
+def test_a_complete_run_is_not_resumed(store: Store, make_run: MakeRun) -> None:
     with make_run() as writer:
         writer.finish("complete")
     with pytest.raises(BadInputError, match="complete") as caught:
-        store.resume(run, "f")
+        store.resume("f")
     assert writer.id in caught.value.remedy
 
 
-@pytest.mark.parametrize("run", [None, "latest"])
-def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: MakeRun, run: str | None) -> None:
+def test_a_run_that_is_still_written_is_not_resumed(store: Store, make_run: MakeRun) -> None:
     with make_run():
         assert store.runs()[0].status == "running"
         with pytest.raises(BadInputError, match=r"another strakes process|still in progress"):
-            store.resume(run, "f")
+            store.resume("f")
 
 
 def test_a_run_with_other_options_is_not_resumed(store: Store, make_run: MakeRun) -> None:
     with make_run() as writer:
         writer.finish("interrupted")
-    with pytest.raises(BadInputError, match="other options"):
-        store.resume(writer.id, "g")
     with pytest.raises(BadInputError, match="no run with this directory and these options"):
-        store.resume(None, "g")
+        store.resume("g")
 
 
 def test_a_run_with_a_damaged_manifest_is_listed_as_damaged(store: Store, make_run: MakeRun) -> None:
@@ -182,7 +178,7 @@ def test_a_run_with_a_damaged_manifest_is_listed_as_damaged(store: Store, make_r
     (writer.path / "run.json").write_text("{")
     assert [(run.id, run.status) for run in store.runs()] == [(writer.id, "damaged")]
     with pytest.raises(BadInputError, match="no run with this directory and these options"):
-        store.resume(None, "f")
+        store.resume("f")
 
 
 def test_a_full_store_ends_the_run_with_an_error(tmpfs: Path, measured: Path) -> None:

@@ -171,7 +171,7 @@ def test_a_run_whose_file_became_a_link_is_not_resumed(tmp_path: Path, store: Pa
     (run.path / name).unlink()
     plant(run.path / name, victim / "file")
     with pytest.raises(StrakesError, match="cannot be written"):
-        stored.resume(None, "f")
+        stored.resume("f")
     assert unchanged(victim)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.base.language import english
-from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, option, takes, write_json
+from strakes.cli.options import DIRECTORY, PATH, Sampling, argument, command_named, option, write_json
 from strakes.cli.say import say
 
 if TYPE_CHECKING:
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 _WATCHED_S = 30 * 86400  # needs for service levels are judged over a month
 
 
-@click.command("accept")
-@takes(budget_s="3m")
-@english()
+@command_named("accept", budget_s="3m")
 def command(
     *,
     needs: Path = argument("NEEDS.toml", type=PATH),
@@ -48,27 +45,26 @@ def command(
     from strakes.tuning.accept_needs import needs_from_toml
 
     title, wanted = needs_from_toml(needs)
-    run: Run | None = None
+    # A watch answers needs for service levels without a measurement. The page would require one.
+    measures = from_run is None and (sampling.html is not None or not all(need.level for need in wanted))
     if from_run is not None:
-        run = Store().open(from_run)
+        run: Run | None = Store().open(from_run)
     elif directory is None:
         remedy = f"Give DIR: strakes accept {needs} DIR. Or answer from a stored run: --from RUN."
         raise BadInputError("DIR is missing", remedy=remedy)
-    elif sampling.html is not None or not all(need.level for need in wanted):
+    elif measures:
         # Measure the studies of all needs in one interleaved run. For capacity alone, any short study will do.
         names = list(dict.fromkeys(need.study for need in wanted if need.study)) or ["open-close"]
-        studies = tuple(study_named(name) for name in names)
-        request = request_from(sampling, "accept", title, directory, studies)
+        request = request_from(sampling, "accept", title, directory, tuple(map(study_named, names)))
         run = perform(replace(request, full=False), sampling)
-    if run is None:
-        # A watch answers needs for service levels without a measurement. The page would require one.
-        assert directory is not None
+    else:
         path = str(detect(directory, sampling.servers).path)
         answers = judge(wanted, {}, Results((), sampling.confidence, {}), (), _watched_minutes(path))
-    elif "total_bytes" not in run.facts:  # imported runs have no more than a path
-        remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
-        raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
-    else:
+        run = None
+    if run is not None:
+        if "total_bytes" not in run.facts:  # imported runs have no more than a path
+            remedy = "Choose a run made by strakes survey, strakes study or strakes accept."
+            raise BadInputError("the run does not describe its file system", where=run.id, remedy=remedy)
         levels = any(need.level for need in wanted)
         minutes = _watched_minutes(str(run.facts.get("path", ""))) if levels else []
         with told_as_damage(run):
@@ -76,14 +72,13 @@ def command(
             answers = judge(wanted, run.facts, results_of(run), figures, minutes)
     name = run.id if run else ""
     document = to_document(title, name, answers)
-    measured = run if from_run is None else None
-    if measured is not None:
-        measured.write_answers(document)
+    if run is not None and measures:
+        run.write_answers(document)
     if write_json(sampling.json, document):
         click.echo(render(title, name, answers))
-    if measured is not None:
+    if run is not None and measures:
         try:
-            write_report(analyse(measured), measured, sampling.html)
+            write_report(analyse(run), run, sampling.html)
         except StrakesError as error:  # the verdicts hold without a report
             say(f"strakes: the report could not be written: {error} Later: strakes report {name}", err=True)
     return 1 if any(answer.verdict == FAIL for answer in answers) else 0
@@ -96,8 +91,6 @@ def _watched_minutes(directory: str) -> list[RingRow]:
 
     ring = default_root() / "watch"
     rows = Ring(ring, to_read=True).rows(time.time() - _WATCHED_S) if ring.is_dir() else []
-    beginning = f"{directory} probe "
-    return [
-        replace(row, figures={name: seen for name, seen in row.figures.items() if name.startswith(beginning)})
-        for row in rows
-    ]
+    begin = f"{directory} probe "
+    own = ({name: seen for name, seen in row.figures.items() if name.startswith(begin)} for row in rows)
+    return [replace(row, figures=figures) for row, figures in zip(rows, own, strict=True)]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from strakes.base.language import english
 from strakes.base.units import counted, format_bytes
-from strakes.cli.options import PATH, Json, Output, option, takes, write_json
+from strakes.cli.options import PATH, Json, Output, command_named, option, write_json
 from strakes.cli.say import print_table, say, say_lines, say_sentence
 
 if TYPE_CHECKING:
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
     from strakes.tuning.advise_paste import Paste
 
 
-@click.command()
-@takes()
-@english()
+@command_named("advise")
 def command(
     *,
     app: Path | None = option("Description of the application.", type=PATH, metavar="APP.toml"),
@@ -72,16 +69,14 @@ def command(
         chosen = choose(described, results, float(stored.manifest["options"].get("budget_s", 120.0)))
         file_system = str(results.facts.get("file_system", ""))
         snippets = pastes(described, chosen, file_system)
-    result = {
-        "schema": 1,
-        "app": asdict(described),
-        "run": stored.id,
-        "file_system": file_system,
-        "choices": list(map(asdict, chosen.choices)),
-        "unknowns": list(map(asdict, chosen.unknowns)),
-        "classes": list(map(asdict, chosen.classes)),
-        "settings": list(map(asdict, snippets)),
+    lists: dict[str, tuple[Any, ...]] = {
+        "choices": chosen.choices,
+        "unknowns": chosen.unknowns,
+        "classes": chosen.classes,
+        "settings": snippets,
     }
+    result = {"schema": 1, "app": asdict(described), "run": stored.id, "file_system": file_system}
+    result |= {name: list(map(asdict, each)) for name, each in lists.items()}
     if write_json(json, result):
         _print(described, stored, file_system, chosen, snippets)
     return 0
@@ -94,7 +89,7 @@ def _rank(directory: Path, json: Output | None) -> int:
     logs, errors = read_logs(directory)
     keys = ("program", "ranks", "run_s", "io_s", "moved_bytes", "partial")
     found = [{"log": str(path), **{key: getattr(facts, key) for key in keys}} for path, facts in logs]
-    if write_json(json, {"schema": 1, "logs": found, "unreadable": [str(error) for error in errors]}):
+    if write_json(json, {"schema": 1, "logs": found, "unreadable": list(map(str, errors))}):
         say("In I/O: time in which the slowest rank read, wrote, opened and closed: the most that can be saved.")
         rows = []
         for path, facts in logs:
@@ -102,8 +97,8 @@ def _rank(directory: Path, json: Output | None) -> int:
             if not any(facts.records.values()):
                 remark = f" (not counted: {', '.join(facts.modules) or 'nothing recorded'})"
             log = f"{facts.program or '(unknown)'}, {path.relative_to(directory)}{remark}"
-            times = f"{facts.io_s:.1f} s", f"{facts.run_s:.1f} s"
-            rows.append((*times, f"{facts.ranks:,}", format_bytes(facts.moved_bytes), log))
+            figures = f"{facts.io_s:.1f} s", f"{facts.run_s:.1f} s", f"{facts.ranks:,}", format_bytes(facts.moved_bytes)
+            rows.append((*figures, log))
         print_table(("in I/O", "of run", "ranks", "moved", "program, log"), rows)
         say(f"Describe one for advice: strakes advise --darshan {directory}/LOG > app.toml")
     for error in errors:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import click
-
-from strakes.cli.options import AsJson, Directory, option, takes
+from strakes.cli.options import AsJson, Directory, command_named, option
 from strakes.cli.say import print_json, say
 
 
-@click.command()
-@takes()
+@command_named("clean")
 def command(
     *,
     directory: Directory,
@@ -27,18 +24,17 @@ def command(
     from strakes.targets.clean import clean
 
     report = clean(directory, dry_run=dry_run, force=force)
+    status = 1 if report.left else 0
     if as_json:
         print_json({"dry_run": dry_run, **asdict(report)})
-        return 1 if report.left else 0
-    for path in report.removed:
-        say(f"{'would remove' if dry_run else 'removed'} {path}")
+        return status
+    lines = [f"{'would remove' if dry_run else 'removed'} {path}" for path in report.removed]
     for label, entries in (
         ("in use, not touched (--force removes it)", report.skipped_live),
         ("not made by strakes, not touched", report.ignored),
         ("could not be removed", report.left),
     ):
-        for entry in entries:
-            say(f"{label}: {entry.path}: {entry.why}")
-    if not (report.removed or report.skipped_live or report.ignored or report.left):
-        say(f"No files of strakes in {directory}.")
-    return 1 if report.left else 0
+        lines += [f"{label}: {entry.path}: {entry.why}" for entry in entries]
+    for line in lines or [f"No files of strakes in {directory}."]:
+        say(line)
+    return status

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from strakes.base.errors import BadInputError
 from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import (
@@ -18,8 +16,8 @@ from strakes.cli.options import (
     NumberRange,
     Output,
     argument,
+    command_named,
     option,
-    takes,
     write_json,
 )
 from strakes.cli.say import say, say_sentences
@@ -52,8 +50,7 @@ class Sides:
     html: Output | None = option("Write the comparison as an HTML page to FILE (- is standard output).", type=OUTPUT)
 
 
-@click.command("compare")
-@takes()
+@command_named("compare")
 def command(sides: Sides, fail_on: FailOn, json: Json) -> int:
     """Compare run B with run A, cell by cell: FASTER, SLOWER, SAME or INCONCLUSIVE.
 

@@ -12,14 +12,13 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import click
-
 from strakes.base.errors import BadInputError, EnvironmentLacksError, StrakesError
 from strakes.base.units import GIB, counted, format_bytes
-from strakes.cli.options import DIRECTORY, Json, Launching, Output, argument, takes, write_json
+from strakes.cli.options import DIRECTORY, Json, Launching, Output, argument, command_named, write_json
 from strakes.cli.say import print_table, say, say_sentence
 from strakes.runs.choice import with_launcher
 from strakes.runs.launch import Launch
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from strakes.runs.messages import Hello
     from strakes.runs.node_facts import CheckedNode
 
-# In the order of mpi_engines().
-_MPI_ENGINES = ("engine for MPI", "engine for the site's MPI")
 _TOKEN = "token"
 _IO_URING_SETUP = 425  # syscalls(2) of the manual; the same on every architecture
 
@@ -51,8 +48,7 @@ class MachineCheck:
     required: bool = False
 
 
-@click.command()
-@takes()
+@command_named("doctor")
 def command(
     *,
     directory: Path | None = argument("[DIR]", type=DIRECTORY, required=False),
@@ -86,7 +82,7 @@ def command(
 
 def examine() -> list[MachineCheck]:
     """Return all checks in display order."""
-    return [*_engines(), *kernel(), *limits(), *tools()]
+    return [*_engines(), *_kernel(), *limits(), *tools()]
 
 
 def _engines() -> Iterator[MachineCheck]:
@@ -105,17 +101,22 @@ def _engines() -> Iterator[MachineCheck]:
     detail = f"{hello.engine}, backends {', '.join(hello.backends)}, clock {hello.clock}"
     yield MachineCheck("engine", "ok", detail, required=True)
     hellos = [hello]
-    for name, path in zip(_MPI_ENGINES, mpi_engines(), strict=True):
-        try:
-            hellos.append(by_mpi := _hello_of(path))
-            yield MachineCheck(name, "ok", f"{by_mpi.engine}, {by_mpi.mpi}, backends {', '.join(by_mpi.backends)}")
-        except EnvironmentLacksError as error:
-            yield _missing(name, error)
-    try:
+
+    def mpi(path: Path) -> str:
+        hellos.append(_hello_of(path))
+        return f"{hellos[-1].engine}, {hellos[-1].mpi}, backends {', '.join(hellos[-1].backends)}"
+
+    def launcher() -> str:
         mpiexec = find_mpiexec()
-        yield MachineCheck("launcher mpi", "ok", f"{mpiexec}, for {find_mpi_engine(mpiexec).name}")
-    except EnvironmentLacksError as error:
-        yield _missing("launcher mpi", error)
+        return f"{mpiexec}, for {find_mpi_engine(mpiexec).name}"
+
+    names = dict(zip(("engine for MPI", "engine for the site's MPI"), mpi_engines(), strict=True))
+    finders = {name: partial(mpi, path) for name, path in names.items()} | {"launcher mpi": launcher}
+    for name, find in finders.items():
+        try:
+            yield MachineCheck(name, "ok", find())
+        except EnvironmentLacksError as error:
+            yield MachineCheck(name, "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
     present = {name for hello in hellos for name in hello.backends}
     absent = {name: reason for hello in hellos for name, reason in hello.absent.items() if name not in present}
     for name, reason in absent.items():
@@ -133,19 +134,13 @@ def _hello_of(path: Path) -> Hello:
         return engine.start()
 
 
-def _missing(name: str, error: EnvironmentLacksError) -> MachineCheck:
-    return MachineCheck(name, "missing", f"{error.what}: {error.why}".strip(": "), error.remedy)
-
-
 def _print(checks: Sequence[MachineCheck]) -> None:
     """Print the missing and limited items grouped by reason, and the names of the others."""
     reasons: dict[tuple[str, str, str], list[str]] = {}
-    for check in sorted(checks, key=lambda check: (not check.required, check.state != "limited")):
+    for check in sorted(checks, key=lambda check: (check.state == "ok", not check.required, check.state != "limited")):
         state = check.state if check.required or check.state != "missing" else "absent"
         key = (state, check.detail, check.remedy) if check.state != "ok" else ("ok", "", "")
         reasons.setdefault(key, []).append(check.name)
-    if present := reasons.pop(("ok", "", ""), []):
-        reasons["ok", "", ""] = present  # last
     for (label, detail, remedy), alike in reasons.items():
         text = ". ".join(part.rstrip(".") for part in (detail, remedy) if part)
         begin = f"{label:<8} "
@@ -195,17 +190,17 @@ def _print_nodes(nodes: Iterable[CheckedNode]) -> None:
     say()
 
 
-def kernel() -> list[MachineCheck]:
+def _kernel() -> list[MachineCheck]:
     """Check the kernel's release and io_uring."""
+    libc = ctypes.CDLL(None, use_errno=True)
     # A kernel that allows io_uring fails with EINVAL or EFAULT for zero entries.
-    error = _errno_of(_IO_URING_SETUP, 0, None)
+    failed = libc.syscall(ctypes.c_long(_IO_URING_SETUP), ctypes.c_long(0), ctypes.c_void_p(None)) < 0
+    error = ctypes.get_errno() if failed else 0
     allowed = error in (errno.EINVAL, errno.EFAULT)
     found = "allowed" if allowed else "not in this kernel" if error == errno.ENOSYS else "not allowed here"
     remedy = "Allow it with sysctl kernel.io_uring_disabled=0; in a container, also in its seccomp profile."
-    return [
-        MachineCheck("kernel", "ok", f"{platform.system()} {platform.release()} {platform.machine()}"),
-        _check("io_uring", allowed, found, remedy),
-    ]
+    release = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return [MachineCheck("kernel", "ok", release), _check("io_uring", allowed, found, remedy)]
 
 
 def limits() -> list[MachineCheck]:
@@ -239,9 +234,3 @@ def tools() -> list[MachineCheck]:
 def _check(name: str, good: bool, detail: str, remedy: str) -> MachineCheck:
     """Return a check of what strakes works better with."""
     return MachineCheck(name, "ok", detail) if good else MachineCheck(name, "limited", detail, remedy)
-
-
-def _errno_of(number: int, *arguments: int | None) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    wide = [ctypes.c_long(argument) if argument is not None else ctypes.c_void_p(None) for argument in arguments]
-    return ctypes.get_errno() if libc.syscall(ctypes.c_long(number), *wide) < 0 else 0

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import click
-
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.schemas import shipped
-from strakes.cli.options import TextOutput, argument, takes
+from strakes.cli.options import TextOutput, argument, command_named
 from strakes.cli.say import say_sentence
 
 
-@click.command("examples")
-@takes()
+@command_named("examples")
 def command(
     *,
     output: TextOutput,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import click
 
-from strakes.base.language import english
-from strakes.cli.options import StoredRun, TextOutput, option, takes
+from strakes.cli.options import StoredRun, TextOutput, command_named, option
 
 
-@click.command("export")
-@takes()
-@english()
+@command_named("export")
 def command(
     *,
     output: TextOutput,

@@ -10,26 +10,44 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from strakes.base.errors import BadInputError
+from strakes.base.files import default_root
 from strakes.base.units import counted
+from strakes.cli.failover_text import (
+    print_check,
+    print_drill,
+    print_rehearsal,
+    print_rules,
+    print_timeline,
+    print_trials,
+)
 from strakes.cli.fault_options import FaultOptions, has_sessions
 from strakes.cli.options import (
     DIRECTORY,
     PATH,
     SECONDS,
     AtServers,
+    Group,
     Json,
     NumberRange,
     WholeNumber,
     argument,
     option,
-    takes,
     write_document,
 )
 from strakes.cli.say import say
+from strakes.control import drill_pair
+from strakes.control.drill_journal import try_all
+from strakes.control.drill_pair import PAIR_FAULTS, Pace, rows, run_trials
+from strakes.failover import check, rehearse
+from strakes.failover.plan import write_plan
+from strakes.failover.setup import read_live, read_plan
+from strakes.lab.ha_pair import Pair
+from strakes.lab.manager import status
+from strakes.model.recovery_clients import Timing
+from strakes.targets.command import Servers
 
 if TYPE_CHECKING:
     from strakes.control.drill_outcome import Reader
-    from strakes.targets.command import Servers
 
 
 def _clients(usual: int, most: int, text: str) -> Any:
@@ -44,7 +62,7 @@ def _moments() -> Any:
     return option("Print every event with its time.", default=False)
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Keep a metadata service, or another service, running on a pair of servers.
 
@@ -53,8 +71,7 @@ def command() -> None:
     """
 
 
-@command.command("plan")
-@takes()
+@command.part("plan")
 def plan_command(
     *,
     description: Path = argument("CLUSTER.toml", type=PATH),
@@ -65,8 +82,6 @@ def plan_command(
 
     examples/failover has descriptions to start from.
     """
-    from strakes.failover.plan import write_plan
-
     cluster, files = write_plan(description, output, replace=replace)
     width = max(len(file.path) for file in files)
     for file in files:
@@ -78,8 +93,7 @@ def plan_command(
     click.echo(f"  strakes failover check {output}\n  strakes failover rehearse {output}")
 
 
-@command.command("check")
-@takes()
+@command.part("check")
 def check_command(
     *,
     directory: Path | None = argument("[DIR|FILE]", required=False, type=PATH),
@@ -92,23 +106,18 @@ def check_command(
     DIR has any files of a cluster: the configuration of a node (etc/corosync, etc/drbd.d ...), its CIB, crm or pcs
     commands, pcs config output, or a plan. It may be a single file. Exits with status 1 if an error is found.
     """
-    from strakes.cli.failover_text import print_check, print_rules
-    from strakes.failover.check import check, document
-    from strakes.failover.setup import read_live, read_plan
-
     if rules:
         print_rules()
         return 0
     if (directory is None) == (not live):
         raise click.UsageError("give either DIR, the directory of a plan, or --live")
-    result = check(read_plan(directory) if directory else read_live())
-    if write_document(json, document(result)):
+    result = check.check(read_plan(directory) if directory else read_live())
+    if write_document(json, check.document(result)):
         print_check(result)
     return 1 if result.failed else 0
 
 
-@command.command("rehearse")
-@takes()
+@command.part("rehearse")
 def rehearse_command(
     *,
     directory: Path = argument("DIR|FILE", type=PATH),
@@ -123,12 +132,8 @@ def rehearse_command(
     Pacemaker's own policy engine decides, with this configuration; strakes models cables, switches, power and disks. A
     CIB alone is enough: the output lists the assumptions. Exits with status 1 if split brain is possible.
     """
-    from strakes.cli.failover_text import print_rehearsal
-    from strakes.failover.rehearse import document, rehearse
-    from strakes.failover.setup import read_plan
-
-    result = rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
-    if write_document(json, document(result)):
+    result = rehearse.rehearse(read_plan(directory), doubles=not singles, progress=_show_progress)
+    if write_document(json, rehearse.document(result)):
         print_rehearsal(result, every=every)
     return 1 if any(scene.split_brain for scene in (*result.singles, *result.doubles)) else 0
 
@@ -172,8 +177,7 @@ class Drilling:
         return Reader(self.read_on, servers, PurePosixPath(self.read_in or self.directory.absolute()))
 
 
-@command.command("drill")
-@takes()
+@command.part("drill")
 def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json: Json) -> int:
     """Cause a fault on a live system, and measure how long clients wait.
 
@@ -183,11 +187,8 @@ def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json
     file is missing or damaged, if clients hang although the fault is undone, or if the servers are not in the same
     state as before.
     """
-    from strakes.base.files import default_root
-    from strakes.cli.failover_text import print_drill
-    from strakes.control.drill_outcome import document
+    from strakes.control import drill_outcome
     from strakes.control.drill_run import ClientsHang, Drill, play
-    from strakes.model.recovery_clients import Timing
 
     directory = asked.directory
     reader = asked.reader(servers)
@@ -207,7 +208,7 @@ def drill_command(asked: Drilling, servers: AtServers, fault: FaultOptions, json
         if error.outcome is not None:
             print_drill(error.outcome, moments=asked.moments)
         raise
-    if write_document(json, document(outcome)):
+    if write_document(json, drill_outcome.document(outcome)):
         print_drill(outcome, moments=asked.moments)
     return 1 if outcome.lost or outcome.lacking else 0
 
@@ -219,9 +220,6 @@ def undo_command() -> int:
     Every strakes command does this when it starts; this one also retries what failed before. Exits with status 1 if a
     fault could not be undone.
     """
-    from strakes.base.files import default_root
-    from strakes.control.drill_journal import try_all
-
     failed = False
     for pending, done, error in try_all(default_root()):
         failed = failed or bool(error)
@@ -229,8 +227,7 @@ def undo_command() -> int:
     return 1 if failed else 0
 
 
-@command.command("pair")
-@takes()
+@command.part("pair")
 def pair_command(
     *,
     name: str = argument("[NAME]", default="ha"),
@@ -254,18 +251,12 @@ def pair_command(
     at the same time. Each fault is undone, even if strakes is killed. Exits with status 1 if a record is missing or
     the wrong node serves.
     """
-    from strakes.base.files import default_root
-    from strakes.cli.failover_text import print_timeline, print_trials
-    from strakes.control.drill_pair import PAIR_FAULTS, Pace, document, rows, run_trials
-    from strakes.lab.ha_pair import Pair
-    from strakes.lab.manager import status
-
     lab = status(name)
     if lab is None or lab.kind != "ha" or lab.condition not in ("up", "degraded"):
         raise BadInputError(f"no pair {name} is running", remedy="Start one: strakes lab up ha")
     faults, pace = fault or tuple(PAIR_FAULTS), Pace(clients, rate)
     trials = run_trials(name, Pair(lab.facts), faults, repeat, pace, default_root(), _tell)
-    if write_document(json, document(trials)):
+    if write_document(json, drill_pair.document(trials)):
         for trial in trials if moments else ():
             print_timeline(trial.line, moments=True)
         print_trials(rows(trials))

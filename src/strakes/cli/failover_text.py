@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
 from strakes.cli.say import print_table, say
+from strakes.control.drill_outcome import DrillOutcome
+from strakes.control.drill_pair import Spread, TrialRow
+from strakes.failover.check import Check
+from strakes.failover.rehearsal_room import Scene
+from strakes.failover.rehearse import Rehearsal
+from strakes.failover.rule import all_rules
+from strakes.failover.timeline import Timeline
 
-if TYPE_CHECKING:
-    from strakes.control.drill_outcome import DrillOutcome
-    from strakes.control.drill_pair import Spread, TrialRow
-    from strakes.failover.check import Check
-    from strakes.failover.rehearsal_room import Scene
-    from strakes.failover.rehearse import Rehearsal
-    from strakes.failover.timeline import Timeline
-
-_MOST_CLIENTS = 10  # rows of a table; more hide the summary below it
+_MOST_CLIENTS = 10  # rows of a table; doubled, they hide the summary below it
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
@@ -51,8 +49,6 @@ def print_check(result: Check) -> None:
 
 def print_rules() -> None:
     """Print every rule with its reason, remedy and source."""
-    from strakes.failover.rule import all_rules
-
     for rule in all_rules():
         click.echo(f"{rule.name} ({rule.severity})")
         for text in (rule.reason, rule.remedy, rule.source):
@@ -73,13 +69,13 @@ def print_rehearsal(result: Rehearsal, *, every: bool) -> None:
     for text in result.assumed:
         say(f"assumed: {text}")
     say()
-    for scenes, one, several in (
-        (result.singles, "single failure", "single failures"),
-        (result.doubles, "pair of failures", "pairs of failures"),
+    for scenes, names in (
+        (result.singles, ("single failure", "single failures")),
+        (result.doubles, ("pair of failures", "pairs of failures")),
     ):
         ends = sum(scene.ends_the_service for scene in scenes)
         if scenes:
-            say(f"{counted(len(scenes), one, several)}, {ends} {'ends' if ends == 1 else 'end'} the service.")
+            say(f"{counted(len(scenes), *names)}, {ends} {'ends' if ends == 1 else 'end'} the service.")
     split = sum(bool(scene.split_brain) for scene in (*result.singles, *result.doubles))
     say(f"Split brain possible: {f'after {split} of them' if split else 'nowhere'}.")
     say("* strakes models cables, power and disks; Pacemaker's policy engine decides everything else.")
@@ -92,10 +88,11 @@ def _print_scenes(title: str, scenes: Sequence[Scene]) -> None:
         served = ", ".join(f"{name} {place}" for name, place in homes.items())
         if len(set(homes.values())) == 1:
             served = next(iter(homes.values()))
-        remarks = "; ".join([*([f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []), *scene.said])
+        split = [f"SPLIT BRAIN: {scene.split_brain}"] if scene.split_brain else []
         failure = ", then ".join(part.text for part in scene.failures) + (" *" if scene.modelled else "")
         wait = "until a person acts" if scene.ends_the_service else scene.wait.text
-        rows.append((failure, scene.ending, wait, served, ", ".join(scene.fenced), remarks))
+        fenced = ", ".join(scene.fenced)
+        rows.append((failure, scene.ending, wait, served, fenced, "; ".join([*split, *scene.said])))
     say(title)
     print_table(("failure", "service", "clients wait", "served by", "powered off", "remarks"), rows)
 
@@ -116,12 +113,10 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
         say(f"  … {len(line.outages) - _MOST_CLIENTS} more that waited for a shorter time; --json has them all")
     hit = sum(outage.hit for outage in line.outages)
     spared = sum(not outage.hit and outage.known for outage in line.outages)
-    unknown = len(line.outages) - hit - spared
-    others = "".join(
-        f"; {number} of {counted(len(line.outages), 'client')} {what}"
-        for number, what in ((spared, "not hit"), (unknown, "with too few operations to judge"))
-        if number
-    )
+    unknown, clients = len(line.outages) - hit - spared, counted(len(line.outages), "client")
+    others = f"; {spared} of {clients} not hit" if spared else ""
+    if unknown:
+        others += f"; {unknown} of {clients} with too few operations to judge"
     if line.back_after_s:
         first, median, last = line.back_after_s
         say(f"  back: first {first:.1f} s, median {median:.1f} s, last {last:.1f} s{others}")
@@ -129,10 +124,10 @@ def print_timeline(line: Timeline, *, moments: bool) -> None:
         say(f"  not back: {len(line.gone)} of {counted(hit, 'client')}{others}")
     else:
         say(f"  no client is known to be hit{others}" if unknown else "  no client was hit")
-    targets = [
-        (one.target, one.status, *(_number(x, "g") for x in (one.duration_s, one.clients, one.evicted, one.replayed)))
-        for one in line.targets
-    ]
+    targets = []
+    for one in line.targets:
+        numbers = (_number(x, "g") for x in (one.duration_s, one.clients, one.evicted, one.replayed))
+        targets.append((one.target, one.status, *numbers))
     if targets:
         print_table(("target", "status", "recovery, s", "clients", "evicted", "replayed"), targets)
     say()
@@ -166,17 +161,11 @@ def print_drill(outcome: DrillOutcome, *, moments: bool) -> None:
 
 def print_trials(rows: Sequence[TrialRow]) -> None:
     """Print a row for each fault, and the counts of acknowledged and missing records."""
-    shown = [
-        (
-            row.fault,
-            f"{row.good} of {row.runs}",
-            str(row.took_over),
-            "nobody" if row.powered_off is None else _times(row.powered_off),
-            "not answered again" if row.outage is None else _times(row.outage),
-            str(row.told),
-        )
-        for row in rows
-    ]
+    shown = []
+    for row in rows:
+        fenced = "nobody" if row.powered_off is None else _times(row.powered_off)
+        outage = "not answered again" if row.outage is None else _times(row.outage)
+        shown.append((row.fault, f"{row.good} of {row.runs}", str(row.took_over), fenced, outage, str(row.told)))
     print_table(("fault", "as expected", "taken over", "powered off after, s", "longest wait, s", "alerts"), shown)
     acknowledged, lost = sum(row.acknowledged for row in rows), sum(row.lost for row in rows)
     say()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from strakes.control.fault import Fault
     from strakes.targets.command import Servers
 
-# Default fault of a study.
-_USUAL = "mds-kill"
+_USUAL = "mds-kill"  # default fault of a study
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,19 +61,8 @@ class FaultOptions:
         if not name:
             remedy = "--fault list lists the faults. For one of your own, give --fault-command 'ssh mds1 reboot -f'."
             raise BadInputError("no fault was given", remedy=remedy)
-        asked = Ask(
-            directory,
-            command=self.command,
-            restore=self.restore,
-            node=self.node,
-            resource=self.resource,
-            via=self.via,
-            bmc=self.bmc,
-            bmc_user=self.bmc_user,
-            bmc_password_file=self.bmc_password_file,
-            target=self.target,
-            servers=servers,
-        )
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("fault", "agreed")}
+        asked = Ask(directory, servers=servers, **own)
         fault = make_fault(name, asked)
         fault.require_serves(directory)
         return fault

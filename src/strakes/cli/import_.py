@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from strakes.base.units import counted
-from strakes.cli.options import DIRECTORY, PATH, argument, option, takes
+from strakes.cli.options import DIRECTORY, PATH, argument, command_named, option
 from strakes.cli.say import say
 
 
-@click.command("import")
-@takes()
+@command_named("import")
 def command(
     *,
     files: tuple[Path, ...] = argument("FILE...", nargs=-1, required=True, type=PATH),

@@ -6,21 +6,20 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from strakes.base.errors import BadInputError
-from strakes.cli.options import AsJson, AtServers, Directory, MaybeDirectory, argument, option, takes
+from strakes.base.files import default_root
+from strakes.cli.options import AsJson, AtServers, Directory, Group, MaybeDirectory, argument, option
 from strakes.cli.say import local_time, print_json, print_table, say
+from strakes.control.knob import Knob, catalogue
+from strakes.control.knob_change import Reading, in_force, read, set_values
+from strakes.control.knob_journal import JournalState, open_journals
+from strakes.control.knob_restore import restore
 
-if TYPE_CHECKING:
-    from strakes.control.knob import Knob
-    from strakes.control.knob_change import Reading
-    from strakes.control.knob_journal import JournalState
 
-
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Read and change settings of a file system, its servers and the kernel, and put them back.
 
@@ -29,15 +28,12 @@ def command() -> None:
     """
 
 
-@command.command("list")
-@takes()
+@command.part("list")
 def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson) -> None:
     """List the settings of the file system under DIR with their values.
 
     Without DIR, list all settings that strakes knows, without values.
     """
-    from strakes.control.knob import catalogue
-    from strakes.control.knob_change import Reading, in_force, read
     from strakes.targets.registry import detect
 
     used: dict[str, Mapping[str, str]] = {}
@@ -75,8 +71,7 @@ def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson)
             say(f"  {name}: {text}")
 
 
-@command.command("get")
-@takes()
+@command.part("get")
 def get_command(
     *,
     directory: Directory,
@@ -87,7 +82,6 @@ def get_command(
 
     Exits with status 1 if a setting has no value here.
     """
-    from strakes.control.knob_change import in_force, read
     from strakes.targets.registry import detect
 
     target = detect(directory, servers)
@@ -103,8 +97,7 @@ def get_command(
     return 1 if any(reading.why for reading in readings) else 0
 
 
-@command.command("set")
-@takes()
+@command.part("set")
 def set_command(
     *,
     directory: Directory,
@@ -116,7 +109,6 @@ def set_command(
     Shows the value that is really in force, because some systems silently adjust a value. If one setting is refused,
     the earlier ones are put back. Exits with status 1 if a value in force is not the one you gave.
     """
-    from strakes.control.knob_change import set_values
     from strakes.targets.registry import detect
 
     change = set_values(detect(directory, servers), _pairs(values))
@@ -129,8 +121,7 @@ def set_command(
     return 1 if change.remarks else 0
 
 
-@command.command("restore")
-@takes()
+@command.part("restore")
 def restore_command(
     *,
     directory: MaybeDirectory,
@@ -141,9 +132,6 @@ def restore_command(
     With DIR, put back only those changed for DIR, and those whose journal is lost. Exits with status 1 if an old value
     could not be put back, or if a journal or a record is damaged.
     """
-    from strakes.base.files import default_root
-    from strakes.control.knob_restore import restore
-
     done = restore(default_root(), target=_name(directory), keep=keep)
     for restored in done:
         say(restored)
@@ -153,16 +141,12 @@ def restore_command(
     return 0 if all(restored.good for restored in done) and not damaged else 1
 
 
-@command.command("journal")
-@takes()
+@command.part("journal")
 def journal_command(*, directory: MaybeDirectory) -> None:
     """Show the settings that strakes has changed and not yet put back.
 
     Each change has its time and the command that made it. With DIR, show only those changed for DIR.
     """
-    from strakes.base.files import default_root
-    from strakes.control.knob_journal import open_journals
-
     states, _ = open_journals(default_root())
     chosen = [state for state in states if directory is None or state.target == _name(directory)]
     for state in chosen:
@@ -246,9 +230,6 @@ def _print_state(state: JournalState) -> None:
 
 def _print_damaged() -> bool:
     """Print the journals that cannot be read. Return whether any were found."""
-    from strakes.base.files import default_root
-    from strakes.control.knob_journal import open_journals
-
     errors = open_journals(default_root())[1]
     for error in errors:
         say(f"{error.what}: {error.where} ({error.why}). {error.remedy}", err=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from strakes.base.errors import BadInputError
+from strakes.base.processes import python_module
 from strakes.base.units import format_bytes, typed_bytes, typed_seconds
-from strakes.cli.options import BYTES, SECONDS, AsJson, Parsed, WholeNumber, argument, option, takes
+from strakes.cli.options import BYTES, SECONDS, AsJson, Group, Parsed, WholeNumber, argument, option
 from strakes.cli.say import print_json, say, say_rows
 from strakes.lab.kind import KINDS, load
-
-if TYPE_CHECKING:
-    from strakes.lab.manager import LabStatus
-    from strakes.lab.options import LabOption
+from strakes.lab.manager import LabStatus, all_labs, down, names, status
+from strakes.lab.manager import up as bring
+from strakes.lab.options import LabOption, options_of
 
 
 class UpGroup(click.Group):
@@ -39,7 +39,7 @@ class UpGroup(click.Group):
             formatter.write_dl([(name, kind.summary) for name, kind in KINDS.items()])
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Start a real, disposable file system on this machine, and remove it without a trace.
 
@@ -56,16 +56,13 @@ def up() -> None:
     """
 
 
-@command.command("status")
-@takes()
+@command.part("status")
 def status_command(
     *,
     name: str | None = argument("[NAME]", required=False),
     as_json: AsJson,
 ) -> None:
     """Show the labs and their state; JSON also has processes, options and connection details."""
-    from strakes.lab.manager import all_labs, status
-
     labs = all_labs() if name is None else tuple(filter(None, [status(name)]))
     if as_json:
         print_json([asdict(lab) for lab in labs])
@@ -76,15 +73,12 @@ def status_command(
         say(f"{name} is not up." if name else "No lab is up. Start one: strakes lab up ceph")
 
 
-@command.command("mount")
-@takes()
+@command.part("mount")
 def mount_command(
     *,
     name: str = argument("NAME"),
 ) -> None:
     """Print the mount point of the lab NAME."""
-    from strakes.lab.manager import status
-
     lab = status(name)
     if lab is None or lab.condition not in ("up", "degraded"):
         remedy = f"Start it: strakes lab up {lab.kind if lab else name}"
@@ -92,8 +86,7 @@ def mount_command(
     say(lab.mount_point)
 
 
-@command.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@takes()
+@command.part("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def exec_command(
     *,
     name: str = argument("NAME"),
@@ -105,9 +98,6 @@ def exec_command(
     For example: strakes lab exec ha mds-a crm_mon -1. Labs of the kinds ha, hosts and slurm have nodes. strakes itself
     is available on every node.
     """
-    from strakes.base.processes import python_module
-    from strakes.lab.manager import status
-
     lab = status(name)
     commands = lab.facts.get("commands", {}) if lab else {}
     if node not in commands:
@@ -118,8 +108,7 @@ def exec_command(
     os.execvp(commands[node][0], [*commands[node], *own, *words[1:]])
 
 
-@command.command("down")
-@takes()
+@command.part("down")
 def down_command(
     *,
     name: str | None = argument("[NAME]", required=False),
@@ -131,8 +120,6 @@ def down_command(
     This removes its processes, mounts, devices, networks, control groups and files. NAME may be left out if there is
     only one lab.
     """
-    from strakes.lab.manager import down, names
-
     if name is not None and every:
         raise click.UsageError("give a NAME or --all, not both")
     labs: Sequence[str] = names() if name is None else (name,)
@@ -146,7 +133,6 @@ def down_command(
 
 
 def _up_command(kind: str) -> click.Command:
-    from strakes.lab.options import options_of
 
     declared = options_of(load(kind).options_type)
     named = f"Name of the lab, to run several of one kind.  [default: {kind}]"
@@ -157,7 +143,6 @@ def _up_command(kind: str) -> click.Command:
     ]
 
     def bring_up(*, name: str, install: bool, **chosen: object) -> None:
-        from strakes.lab.manager import up as bring
 
         def tell(text: str) -> None:
             say(f"strakes: {text}", err=True)

@@ -24,7 +24,7 @@ from strakes.base.errors import (
     nearest_word,
 )
 from strakes.base.foreign_text import for_terminal, without_secrets
-from strakes.base.language import LANGUAGES, choose, wanted
+from strakes.base.language import ENGLISH, LANGUAGES, choose, wanted
 from strakes.base.version import __version__
 from strakes.cli.say import broken, say
 from strakes.cli.signals import orderly_signals
@@ -38,6 +38,8 @@ _APART = frozenset(
     {"survey", "study", "study reproduce", "run", "accept", "tune", "failover", "target", "knobs", "clean", "advise"}
     | {"doctor", "report guide", "watch"}
 )
+# Commands whose texts for people are translated; all others are English.
+_TRANSLATED = frozenset({"survey", "study", "run", "report", "report guide", "compare"})
 _COMPLETION = "_STRAKES_COMPLETE"  # the variable that click reads
 
 # Help line of each command, so that the main help imports no command. A command is the object ``command`` in the module
@@ -103,7 +105,7 @@ class LazyGroup(click.Group):
             names = {known.split()[-1]: known for known in COMMANDS}
             near = nearest_word(args[0], names)
             raise click.UsageError(f"no such command: {args[0]}{f'; did you mean {names[near]}?' if near else ''}", ctx)
-        return name, self.get_command(ctx, name), _protect_optional_value(args[len(name.split()) :])
+        return name, self.get_command(ctx, name), args[len(name.split()) :]
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return commands of one word."""
@@ -134,6 +136,8 @@ def cli(ctx: click.Context, language: str | None) -> None:
     """
     if language:
         choose(language)
+    if ctx.invoked_subcommand not in _TRANSLATED:
+        choose(ENGLISH)
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -187,10 +191,10 @@ def _trouble(arguments: Sequence[str]) -> str:
     mounts = read_mounts()
     named = [find_mount(mounts, os.path.abspath(word)) for word in arguments[1:] if not word.startswith("-")]
     texts = []
-    for mount in {mount.mount_point: mount for mount in named if mount.mount_point != "/"}.values():
-        texts.append(f"The command line names a path on {mount.mount_point} ({mount.file_system}).")
+    for place, mount in {mount.mount_point: mount for mount in named if mount.mount_point != "/"}.items():
+        texts.append(f"The command line names a path on {place} ({mount.file_system}).")
         try:
-            texts += target_of_mount(Path(mount.mount_point), mount).trouble()
+            texts += target_of_mount(Path(place), mount).trouble()
         except StrakesError as error:
             texts.append(str(error))
     return " ".join(texts)
@@ -253,11 +257,9 @@ def _require_address_space() -> None:
     """Raise EnvironmentLacksError if OpenBLAS would retry the allocation of its buffers for ever."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if resource.RLIM_INFINITY != limit < _LEAST_ADDRESS_SPACE_BYTES:
-        raise EnvironmentLacksError(
-            "too little address space for strakes",
-            why=f"it is limited to {limit >> 20} MiB",
-            remedy=f"Raise the limit: ulimit -v {_LEAST_ADDRESS_SPACE_BYTES >> 10}, or more for many ranks.",
-        )
+        why = f"it is limited to {limit >> 20} MiB"
+        remedy = f"Raise the limit: ulimit -v {_LEAST_ADDRESS_SPACE_BYTES >> 10}, or more for many ranks."
+        raise EnvironmentLacksError("too little address space for strakes", why=why, remedy=remedy)
 
 
 def _recover(name: str, arguments: list[str]) -> None:
@@ -311,29 +313,14 @@ def _load(name: str) -> click.Command:
     return command
 
 
-def _protect_optional_value(arguments: list[str]) -> list[str]:
-    """Return the arguments with ``--resume=`` in front of a path or directory, which is DIR, not the optional RUN.
-
-    >>> _protect_optional_value(["--resume", "/scratch"]), _protect_optional_value(["--resume", "20260101-1"])
-    (['--resume=', '/scratch'], ['--resume', '20260101-1'])
-    """
-    return [
-        "--resume=" if word == "--resume" and ("/" in after or os.path.isdir(after)) else word
-        for word, after in zip(arguments, [*arguments[1:], ""], strict=False)
-    ]
-
-
 def write_log(error: Exception, arguments: Sequence[str]) -> str:
     """Write the traceback and the arguments, without secrets, to a new temporary file; return its path."""
     import platform
     import tempfile
     import traceback
 
-    lines = [
-        f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}",
-        f"arguments: {list(map(without_secrets, arguments))}",
-        *traceback.format_exception(error),
-    ]
+    system = f"strakes {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    lines = [system, f"arguments: {list(map(without_secrets, arguments))}", *traceback.format_exception(error)]
     try:
         handle, name = tempfile.mkstemp(prefix="strakes-", suffix=".log")
         with os.fdopen(handle, "w", errors="backslashreplace") as file:
@@ -354,13 +341,12 @@ def _complain(error: StrakesError, cause: BaseException | None = None) -> int:
 def _limit_reached(error: Exception) -> StrakesError | None:
     """Return an error if a limit on memory, descriptors, processes or file size was reached, else None."""
     text = str(error)
-    is_limit = (
+    if not (
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno in _LIMITS)
         or (isinstance(error, ImportError) and _MEMORY_DENIED.search(text))
         or (isinstance(error, RuntimeError) and text == "can't start new thread")
-    )
-    if not is_limit:
+    ):
         return None
     remedy = "Raise the limits of memory, open files and processes (ulimit -a), or free some."
     return EnvironmentLacksError("a limit of this machine or of this user is reached", why=text, remedy=remedy)

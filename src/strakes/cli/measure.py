@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -15,15 +15,16 @@ from strakes.base.language import ENGLISH, current, english
 from strakes.cli.options import Amounts, Measuring, Output, Report, Sampling, write_json
 from strakes.cli.progress import LiveProgress
 from strakes.cli.say import say_sentences
-
-if TYPE_CHECKING:
-    from strakes.model.portrait import Portrait
-    from strakes.runs.run import Run
-    from strakes.runs.store import Store
-    from strakes.runs.writer import RunWriter
-    from strakes.studies.study import Study
-    from strakes.survey.request import Request
-    from strakes.tuning.request import TuningRequest
+from strakes.model.portrait import Portrait
+from strakes.report.findings import to_document
+from strakes.runs.run import Run
+from strakes.runs.store import Store
+from strakes.runs.store_files import replace_text
+from strakes.runs.writer import RunWriter
+from strakes.studies.study import Study
+from strakes.survey.request import Request
+from strakes.tuning.portraits import build_portrait
+from strakes.tuning.request import TuningRequest
 
 Asked = TypeVar("Asked", "Request", "TuningRequest")
 
@@ -37,29 +38,24 @@ def request_from(
     amounts: Amounts | None = None,
 ) -> Request:
     """Return the request for these studies, with every level of their factors, and the options."""
-    from strakes.survey.request import Request
-
-    amounts = amounts or Amounts()
     return Request(
-        kind=kind,
-        name=name,
-        directory=directory,
-        studies=studies,
-        budget_s=sampling.budget_s,
-        confidence=sampling.confidence,
-        relative_half_width=sampling.relative_half_width,
-        seed=sampling.seed,
-        command=typed_command(),
+        kind,
+        name,
+        directory,
+        studies,
+        sampling.budget_s,
+        sampling.confidence,
+        sampling.relative_half_width,
+        sampling.seed,
+        typed_command(),
         full=True,
         keep=sampling.keep,
         launch=sampling.launch,
         resume=sampling.resume,
-        files=amounts.files,
-        data_per_rank=amounts.data_per_rank,
-        phase_s=amounts.phase_s,
         impact=sampling.impact,
         neighbour_s=sampling.neighbour_s,
         servers=sampling.servers,
+        **vars(amounts or Amounts()),
     )
 
 
@@ -84,10 +80,8 @@ def conclude(run: Run, report: Report, compare_with: str | None = None) -> bool:
     ``compare_with``: a list of published systems. Return False if standard output is for JSON. Raises BadInputError if
     the list cannot be read.
     """
-    from strakes.report.findings import to_document
     from strakes.report.other_systems import render_comparison, systems
     from strakes.report.summary import render_summary
-    from strakes.tuning.portraits import build_portrait
 
     others = None if compare_with is None else systems(compare_with)
     try:
@@ -119,8 +113,6 @@ def perform(request: Request, options: Measuring) -> Run:
 
 def carry_out(work: Callable[[Asked, Store, LiveProgress], RunWriter], request: Asked, options: Measuring) -> Run:
     """Perform the requested ``work`` with a progress display; return the stored run, which is in English."""
-    from strakes.runs.store import Store
-
     store = Store()
     with english(), LiveProgress(quiet=options.quiet) as progress:
         progress.start(total_s=request.budget_s)
@@ -134,9 +126,6 @@ def typed_command() -> str:
 
 def analyse(run: Run) -> Portrait:
     """Build the portrait and store it with the run; in the language in use, which has to be English."""
-    from strakes.report.findings import to_document
-    from strakes.tuning.portraits import build_portrait
-
     portrait = build_portrait(run)
     run.write_findings(to_document(portrait))
     return portrait
@@ -145,7 +134,6 @@ def analyse(run: Run) -> Portrait:
 def write_report(portrait: Portrait, run: Run, html: Output | None) -> None:
     """Write the report to ``html``, or to the directory of the run."""
     from strakes.report.html import render_html
-    from strakes.runs.store_files import replace_text
 
     if html is None:
         replace_text(run.path / "report.html", render_html(portrait))  # as private as the run

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from strakes.runs.run import Run
 
 T = TypeVar("T")
+_Decorator = Callable[[Callable[..., Any]], click.Command]
 _CLICK = "click"
 MAX_SEED = 2**32 - 1  # as schemas/plan.json
 
@@ -101,7 +102,20 @@ def _declared(default: object, annotation: Any) -> Field[Any] | None:
     return next((each for each in candidates if isinstance(each, Field) and _CLICK in each.metadata), None)
 
 
-class DefaultGroup(click.Group):
+def command_named(name: str, cls: type[click.Command] = click.Command, **defaults: str) -> _Decorator:
+    """Return a decorator that makes the command ``name`` of a function, with the parameters that ``takes`` adds."""
+    return lambda body: click.command(name, cls=cls)(takes(**defaults)(body))
+
+
+class Group(click.Group):
+    """A group whose commands have the parameters that ``takes`` adds."""
+
+    def part(self, name: str, **settings: Any) -> _Decorator:
+        """Return a decorator that makes the command ``name`` of this group out of a function."""
+        return lambda body: self.command(name, **settings)(takes()(body))
+
+
+class DefaultGroup(Group):
     """A group that runs its first command if the first argument names none."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -178,16 +192,11 @@ def amount(parse: Callable[[str], float], least: str = "") -> Callable[[str], fl
     return read
 
 
-def comma_separated(pattern: str, example: str) -> Callable[[str], tuple[str, ...]]:
-    """Return a parser of words that are separated by commas and match the regular expression."""
-
-    def read(text: str) -> tuple[str, ...]:
-        words = tuple(word.strip() for word in text.split(","))
-        if not all(re.fullmatch(pattern, word, re.ASCII) for word in words):
-            raise BadInputError(f"expected a list such as {example}, not {text!r}")
-        return words
-
-    return read
+def _hosts(text: str) -> tuple[str, ...]:
+    hosts = tuple(word.strip() for word in text.split(","))
+    if not all(re.fullmatch(r"[\w\[.:][\w.:@%\[\]-]*", host, re.ASCII) for host in hosts):
+        raise BadInputError(f"expected a list such as n1,n2, not {text!r}")
+    return hosts
 
 
 def words_of(name: str, text: str) -> tuple[str, ...]:
@@ -221,8 +230,6 @@ class Output:
     """Destination of a document: a file, or standard output if ``path`` is None."""
 
     path: Path | None
-    remedy: str = "No measurement is lost; write the report again: strakes report latest"
-    """Next step if the file cannot be written."""
 
     def write(self, text: str) -> None:
         """Write the document, a file atomically. Raises MeasurementError if it cannot be written."""
@@ -232,24 +239,20 @@ class Output:
         try:
             write_whole(self.path, text.encode("utf-8", "backslashreplace"))  # a name need not be UTF-8
         except OSError as error:
-            why = error.strerror or str(error)
-            what = "the result cannot be written"
-            raise MeasurementError(what, where=str(self.path), why=why, remedy=self.remedy) from error
+            remedy = "Name another file. A measurement is not lost; write its report again: strakes report latest"
+            where, why = str(self.path), error.strerror or str(error)
+            raise MeasurementError("the result cannot be written", where=where, why=why, remedy=remedy) from error
 
 
 class OutputType(PlaceType):
     """A file to write, or - for standard output. An unwritable file is refused before the measurement."""
-
-    def __init__(self, remedy: str = Output.remedy) -> None:
-        super().__init__("file", "file")
-        self._remedy = remedy
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the Output; fail if the file cannot be written."""
         if isinstance(value, Output):
             return value
         if value == "-":
-            return Output(None, self._remedy)
+            return Output(None)
         path = super().convert(value, param, ctx)
         if path.is_dir():
             self.fail(f"{path} is a directory; give a file", param, ctx)
@@ -257,7 +260,7 @@ class OutputType(PlaceType):
             self.fail(f"the directory {path.parent} does not exist", param, ctx)
         if not os.access(path if path.exists() else path.parent, os.W_OK):
             self.fail(f"{path} is not writable", param, ctx)
-        return Output(path, self._remedy)
+        return Output(path)
 
 
 def write_document(output: Output | None, text: str, *others: Output | None) -> bool:
@@ -279,10 +282,10 @@ def write_json(output: Output | None, document: object, *others: Output | None) 
 
 PATH = PlaceType("file", "file")
 DIRECTORY = PlaceType("directory", "dir")
-OUTPUT = OutputType()
+OUTPUT = OutputType("file", "file")
 BYTES = Parsed("size", amount(parse_bytes))
 SECONDS = Parsed("time", amount(parse_seconds))
-HOSTS = Parsed("hosts", comma_separated(r"[\w\[.:][\w.:@%\[\]-]*", "n1,n2"))
+HOSTS = Parsed("hosts", _hosts)
 RANKS = WholeNumber(1, 65536)  # as schemas/plan.json
 
 
@@ -396,14 +399,15 @@ class Launching:
     def launch(self) -> Launch:
         """Return the options as a Launch. Raises BadInputError if they contradict each other."""
         launcher = "command" if self.launcher_command is not None and self.launcher == "local" else self.launcher
-        wrong: tuple[tuple[str, object, tuple[Launcher, ...]], ...] = (
-            ("--hosts", self.hosts, ("mpi", "slurm", "command")),
-            ("--ranks-per-node", self.ranks_per_node, ("mpi", "slurm", "command")),
-            ("--mpiexec", self.mpiexec, ("mpi",)),
-            ("--launcher-options", self.launcher_options, ("mpi", "slurm")),
-            ("--launcher-command", self.launcher_command, ("command",)),
-        )
-        for name, value, where in wrong:
+        processes: tuple[Launcher, ...] = ("mpi", "slurm", "command")
+        wrong: dict[str, tuple[object, tuple[Launcher, ...]]] = {
+            "--hosts": (self.hosts, processes),
+            "--ranks-per-node": (self.ranks_per_node, processes),
+            "--mpiexec": (self.mpiexec, ("mpi",)),
+            "--launcher-options": (self.launcher_options, ("mpi", "slurm")),
+            "--launcher-command": (self.launcher_command, ("command",)),
+        }
+        for name, (value, where) in wrong.items():
             if value is not None and launcher not in where:
                 remedy = with_launcher(f"Add --launcher {' or '.join(where)}.")
                 raise BadInputError(f"{name} cannot be used with --launcher {launcher}", remedy=remedy)
@@ -419,13 +423,7 @@ class Launching:
 class Measuring(Launching, Report, Effort):
     """Options of every command that measures."""
 
-    resume: str | None = option(
-        "Resume an interrupted run: RUN, or the newest with the same DIR and options.",
-        is_flag=False,
-        flag_value="",
-        metavar="[RUN]",
-    )
-    """RUN, "" for the newest unfinished run of the same measurement, or None."""
+    resume: bool = option("Resume the newest interrupted run with the same DIR and options.", default=False)
     servers: AtServers
     keep: bool = option("Do not remove the measured files; strakes clean DIR removes them later.", default=False)
     seed: int = option(
@@ -483,9 +481,7 @@ def like_run(like: str | None, *amounts: float | None) -> Run | None:
     """Return the run whose plans are used, or None. Raises BadInputError if amounts were given as well."""
     from strakes.runs.store import Store
 
-    if like is None:
-        return None
-    if any(amounts):
+    if like is not None and any(amounts):
         remedy = "Leave out --data-per-rank, --files and --phase: RUN determines them."
         raise BadInputError("--like cannot be used together with amounts", remedy=remedy)
-    return Store().open(like)
+    return None if like is None else Store().open(like)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from strakes.base.language import english
 from strakes.cli.options import (
     PATH,
     DefaultGroup,
@@ -16,10 +15,16 @@ from strakes.cli.options import (
     WholeNumber,
     argument,
     option,
-    takes,
     write_json,
 )
 from strakes.cli.say import say, say_lines
+from strakes.predict.asked import Stated, parse_asked, read_stated
+from strakes.predict.gather import figures_of
+from strakes.predict.inputs import inputs_of
+from strakes.predict.namespace import commands, place, render_namespace, walk
+from strakes.predict.sealed import digest, open_sealed, require_later, score
+from strakes.predict.sealed import seal as keep
+from strakes.runs.store import Store
 
 _RECENT_S = 7 * 86400.0  # directories are weighed by the changes of a week
 _WALK_S = 300.0  # a larger tree is estimated from the part that was counted by then
@@ -37,9 +42,7 @@ def command() -> None:
     """
 
 
-@command.command("forecast")
-@takes()
-@english()
+@command.part("forecast")
 def forecast(
     *,
     runs: tuple[str, ...] = argument("RUN...", nargs=-1, required=True),
@@ -59,14 +62,8 @@ def forecast(
     json: Json,
 ) -> None:
     """Forecast every figure of the runs for a larger system."""
-    from strakes.predict.asked import Stated, parse_asked, read_stated
     from strakes.predict.forecast_text import render
     from strakes.predict.forecasts import forecast_document, forecast_figures
-    from strakes.predict.gather import figures_of
-    from strakes.predict.inputs import inputs_of
-    from strakes.predict.sealed import digest
-    from strakes.predict.sealed import seal as keep
-    from strakes.runs.store import Store
 
     scale = parse_asked(",".join(at))
     stated = read_stated(system) if system is not None else Stated()
@@ -84,9 +81,7 @@ def forecast(
         say(f"To prove the date to others, send them this hash today: SHA-256 {digest(result)}", err=True)
 
 
-@command.command("score")
-@takes()
-@english()
+@command.part("score")
 def score_command(
     *,
     name: str = argument("FORECAST"),
@@ -99,9 +94,6 @@ def score_command(
     predict --seal printed, the beginning of it, or its file.
     """
     from strakes.predict.forecast_text import say_score
-    from strakes.predict.gather import figures_of
-    from strakes.predict.sealed import open_sealed, require_later, score
-    from strakes.runs.store import Store
 
     store = Store()
     sealed = open_sealed(name, store.root)
@@ -116,8 +108,7 @@ def score_command(
             say(say_score(each))
 
 
-@command.command("namespace")
-@takes()
+@command.part("namespace")
 def namespace(
     *,
     directory: Directory,
@@ -125,7 +116,6 @@ def namespace(
     json: Json,
 ) -> None:
     """Share DIR among metadata targets. Counts entries and recent changes below DIR; changes nothing."""
-    from strakes.predict.namespace import commands, place, render_namespace, walk
     from strakes.targets.registry import detect
 
     # The printed commands must work from any directory.

@@ -6,12 +6,20 @@ from pathlib import Path
 
 import click
 
-from strakes.base.language import english
-from strakes.cli.options import OUTPUT, CompareWith, Output, Report, StoredRun, TextOutput, argument, option, takes
+from strakes.cli.options import (
+    OUTPUT,
+    CompareWith,
+    Output,
+    Report,
+    StoredRun,
+    TextOutput,
+    argument,
+    command_named,
+    option,
+)
 
 
-@click.command("report")
-@takes()
+@command_named("report")
 def command(run: StoredRun, report: Report, compare_with: CompareWith) -> int:
     """Write the report of RUN again from the store; nothing is measured.
 
@@ -25,9 +33,7 @@ def command(run: StoredRun, report: Report, compare_with: CompareWith) -> int:
     return 0
 
 
-@click.command("figure")
-@takes()
-@english()
+@command_named("figure")
 def figure(
     *,
     run: StoredRun,
@@ -59,8 +65,7 @@ def figure(
     return 0
 
 
-@click.command("guide")
-@takes()
+@command_named("guide")
 def guide(
     *,
     output: TextOutput,

@@ -14,7 +14,7 @@ import click
 from strakes.base.errors import BadInputError, nearest_word
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted, format_seconds
-from strakes.cli.options import DIRECTORY, Parsed, Sampling, argument, option, takes
+from strakes.cli.options import DIRECTORY, Parsed, Sampling, argument, command_named, option
 
 if TYPE_CHECKING:
     from strakes.survey.request import Request
@@ -30,12 +30,10 @@ class RunOrPeerCommand(click.Command):
         takes = {name for one in self.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
         place = 0
         while place < len(args) and args[place].startswith("-") and args[place] != "-":
-            bare = args[place] == "--resume" and {*args[place + 1 : place + 2]} & {*TOOLS}
-            place += 2 if args[place] in takes and not bare else 1
+            place += 2 if args[place] in takes else 1
         word = args[place] if place < len(args) else ""
         if word in TOOLS:
-            before = ["--resume=" if each == "--resume" else each for each in args[:place]]
-            args = [*before, "--", *args[place:]]
+            args = [*args[:place], "--", *args[place:]]
         elif word:
             _refuse_misspelt(word, ctx)
         return super().parse_args(ctx, args)
@@ -79,8 +77,7 @@ class Placement:
         return {key: value for key, value in vars(self).items() if value is not None}
 
 
-@click.command("run", cls=RunOrPeerCommand, options_metavar="[OPTIONS]")
-@takes(budget_s="1m")
+@command_named("run", cls=RunOrPeerCommand, budget_s="1m")
 def command(
     *,
     plan: str = argument("PLAN.toml|ior|mdtest|io500|dlio"),
@@ -118,20 +115,16 @@ def command(
 
 def _several(request: Request, directories: Sequence[Path], ranks: int) -> Request:
     """Return the request to run a plan in these directories. Raises BadInputError for fewer ranks than directories."""
-    beside = tuple(directories[1:])
     context = click.get_current_context()
     if len({path.resolve() for path in directories}) < len(directories):
         raise click.UsageError("A directory is given twice.", context)
     if len(directories) > ranks:
-        raise BadInputError(
-            f"there are {len(directories)} directories for {counted(ranks, 'rank')}",
-            where="strakes run",
-            why="each rank works in one directory",
-            remedy=f"Give more ranks, as in strakes run -n {len(directories)}, or fewer directories.",
-        )
-    if beside and request.keep:
+        what = f"there are {len(directories)} directories for {counted(ranks, 'rank')}"
+        remedy = f"Give more ranks, as in strakes run -n {len(directories)}, or fewer directories."
+        raise BadInputError(what, where="strakes run", why="each rank works in one directory", remedy=remedy)
+    if directories[1:] and request.keep:
         raise click.UsageError("--keep takes one directory only.", context)
-    return replace(request, beside=beside)
+    return replace(request, beside=tuple(directories[1:]))
 
 
 def _of_plan(path: Path, directories: Sequence[Path], sampling: Sampling, placement: Placement) -> Request:

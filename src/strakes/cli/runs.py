@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from os.path import abspath
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
 
 from strakes.base.errors import BadInputError, StrakesError
-from strakes.base.language import english
-from strakes.cli.options import DIRECTORY, SECONDS, AsJson, Cells, FailOn, Json, argument, option, takes, write_json
+from strakes.cli.options import (
+    DIRECTORY,
+    SECONDS,
+    AsJson,
+    Cells,
+    FailOn,
+    Json,
+    argument,
+    command_named,
+    option,
+    write_json,
+)
 from strakes.cli.say import local_time, print_json, print_table, say, say_sentences
 
-if TYPE_CHECKING:
-    from strakes.runs.run import RunSummary
 
-
-@click.command()
-@takes()
+@command_named("runs")
 def command(as_json: AsJson) -> None:
     """List the runs in the store, oldest first."""
     from strakes.runs.store import Store
@@ -31,13 +33,10 @@ def command(as_json: AsJson) -> None:
     runs = store.runs()
     if as_json:
         print_json([{**asdict(run), "path": str(run.path)} for run in runs])
-    elif not runs:
+        return
+    if not runs:
         say(f"No runs yet in {store.root}. Make one: strakes survey DIR")
-    else:
-        _print(runs)
-
-
-def _print(runs: Sequence[RunSummary]) -> None:
+        return
     rows = []
     for run in runs:
         when = f"{local_time(datetime.fromisoformat(run.created)):%Y-%m-%d %H:%M}" if run.created else ""
@@ -46,9 +45,7 @@ def _print(runs: Sequence[RunSummary]) -> None:
     print_table(("id", "when", "what", "target", "file system", "status"), rows, whole=True)
 
 
-@click.command("history")
-@takes()
-@english()
+@command_named("history")
 def history(
     *,
     name: str = argument("[NAME]", default=""),
@@ -78,12 +75,12 @@ def history(
     series = gather(store, name, abspath(target) if target else "", cells, left_out.append)
     for error in left_out:
         say(f"left out: {error}", err=True)
-    if not series and any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
+    if not series:
+        if not any(run.status == "complete" and name in ("", run.name) for run in store.runs()):
+            what, remedy = f"no run{f' named {name}' if name else ''} is stored", "Make one with strakes survey DIR."
+            raise BadInputError(what, where=str(store.root), remedy=remedy)
         say("No measurement has been repeated yet. To start a history, repeat one with the same DIR and options.")
         return 1 if any(condition.verdict is Verdict.INCONCLUSIVE for condition in conditions) else 0
-    if not series:
-        remedy = "List the runs with strakes runs, or make a first one with strakes survey DIR."
-        raise BadInputError(f"no run{f' named {name}' if name else ''} is stored", where=str(store.root), remedy=remedy)
     start = None if since is None else datetime.fromtimestamp(max(0.0, time.time() - since), UTC)
     histories = judged(series, since=start)
     met = failures(histories, conditions)

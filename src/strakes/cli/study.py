@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from strakes.base.errors import BadInputError
-from strakes.base.language import english
 from strakes.cli.fault_options import FaultOptions, drill_visit
 from strakes.cli.options import (
     DIRECTORY,
@@ -21,9 +20,9 @@ from strakes.cli.options import (
     Output,
     Sampling,
     argument,
+    command_named,
     like_run,
     option,
-    takes,
     write_json,
 )
 from strakes.cli.say import say_sentence
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
 
 
-@click.command("study")
-@takes(budget_s="5m")
+@command_named("study", budget_s="5m")
 def command(
     *,
     name: str = argument("NAME"),
@@ -110,14 +108,12 @@ def _values(knob: str | None) -> tuple[str, ...]:
 
 
 # Share of the budget for a population, which comes first; the rest also gets what the population does not need.
-_SHARE_OF_POPULATION = 0.5
+_SHARE_OF_POPULATION = 0.5  # of the budget; doubled, nothing is left for the other studies
 # Studies get at least this many seconds, so that a slow removal of a population does not leave them without a block.
 _LEAST_S = 10.0
 
 
-@click.command()
-@takes(budget_s="10m")
-@english()
+@command_named("reproduce", budget_s="10m")
 def reproduce(
     *,
     libcephfs: Libcephfs,
@@ -140,7 +136,7 @@ def reproduce(
     from strakes.studies.registry import study_named
 
     chosen = SOURCES[source.upper()]
-    if chosen.grown and sampling.resume is not None:
+    if chosen.grown and sampling.resume:
         first = f"strakes study {chosen.studies[0]} {directory} --resume"
         what = f"{chosen.name} consists of several runs and cannot be resumed as a whole"
         raise BadInputError(what, remedy=f"Resume its studies one by one, beginning with: {first}")

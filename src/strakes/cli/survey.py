@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import click
-
-from strakes.cli.options import Amounts, Directory, Like, Sampling, like_run, takes
+from strakes.cli.options import Amounts, Directory, Like, Sampling, command_named, like_run
 
 
-@click.command("survey")
-@takes(budget_s="2m")
+@command_named("survey", budget_s="2m")
 def command(
     directory: Directory,
     sampling: Sampling,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import click
-
 from strakes.base.units import counted, format_bytes
-from strakes.cli.options import AsJson, AtServers, Directory, takes
+from strakes.cli.options import AsJson, AtServers, Directory, command_named
 from strakes.cli.say import print_json, print_table, say, say_rows, say_sentence
 
 if TYPE_CHECKING:
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
 _HEADS = ("name", "server", "state", "free", "free inodes", "pools")
 
 
-@click.command()
-@takes()
+@command_named("target")
 def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
     """Show the properties of the file system under DIR. Nothing is written there."""
     from strakes.targets.knowledge import know
@@ -32,9 +29,17 @@ def command(directory: Directory, servers: AtServers, as_json: AsJson) -> None:
     description = known.description
     say_rows(list(_rows(known)))
     hosts = [(server.name, server.role, server.address, server.state) for server in description.servers]
-    _print_table("Servers", ("name", "role", "address", "state"), hosts)
-    _print_table("Metadata targets", _HEADS, [_target_row(target) for target in description.metadata_targets])
-    _print_table("Data targets", _HEADS, [_target_row(target) for target in description.data_targets])
+    tables: dict[str, tuple[Sequence[str], Sequence[Sequence[str]]]] = {
+        "Servers": (("name", "role", "address", "state"), hosts),
+        "Metadata targets": (_HEADS, list(map(_target_row, description.metadata_targets))),
+        "Data targets": (_HEADS, list(map(_target_row, description.data_targets))),
+    }
+    for title, (heads, rows) in tables.items():
+        kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
+        if kept:
+            say()
+            say(title)
+            print_table([heads[column] for column in kept], [[row[column] or "-" for column in kept] for row in rows])
     controls = known.controls or ("no layouts of files; for settings see: strakes knobs list DIR",)
     for title, lines in (
         ("Check before you trust figures", known.unlike),
@@ -96,16 +101,18 @@ def _where(known: Knowledge) -> str:
 
 def layout_text(layout: Layout) -> str:
     """Return a layout as text."""
-    parts = [
-        f"stripe count {layout.stripe_count}" if layout.stripe_count is not None else "",
-        f"stripe size {format_bytes(layout.stripe_size_bytes)}" if layout.stripe_size_bytes is not None else "",
-        f"objects of {format_bytes(layout.object_bytes)}" if layout.object_bytes is not None else "",
-        f"first target {layout.first_target}" if layout.first_target is not None else "",
-        f"pool {layout.pool}" if layout.pool else "",
-        layout.pattern,
-        f"{counted(len(layout.components), 'component')}" if layout.components else "",
-    ]
-    return ", ".join(part for part in parts if part) or "the file system's default"
+    values = {
+        "stripe count {}": layout.stripe_count,
+        "stripe size {}": format_bytes(layout.stripe_size_bytes) if layout.stripe_size_bytes is not None else None,
+        "objects of {}": format_bytes(layout.object_bytes) if layout.object_bytes is not None else None,
+        "first target {}": layout.first_target,
+        "pool {}": layout.pool or None,
+        "{}": layout.pattern or None,
+    }
+    parts = [form.format(value) for form, value in values.items() if value is not None]
+    if layout.components:
+        parts.append(counted(len(layout.components), "component"))
+    return ", ".join(parts) or "the file system's default"
 
 
 def placement_text(placement: Placement) -> str:
@@ -127,12 +134,3 @@ def _target_row(target: DataTarget | MetadataTarget) -> tuple[str, ...]:
     space = f"{format_bytes(target.free_bytes)} of {format_bytes(target.total_bytes)}" if target.total_bytes else ""
     inodes = f"{target.free_inodes:,} of {target.total_inodes:,}" if target.total_inodes else ""
     return target.name, target.server, target.state, space, inodes, ", ".join(getattr(target, "pools", ()))
-
-
-def _print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table without its empty columns."""
-    kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
-    if kept:
-        say()
-        say(title)
-        print_table([heads[column] for column in kept], [[row[column] or "-" for column in kept] for row in rows])

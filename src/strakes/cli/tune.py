@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
-
 from strakes.base.errors import BadInputError
-from strakes.base.language import english
-from strakes.cli.options import PATH, Directory, Measuring, option, takes
+from strakes.cli.options import PATH, Directory, Measuring, command_named, option
 from strakes.cli.say import say_lines
 
 
-@click.command("tune")
-@takes(budget_s="20m")
-@english()
+@command_named("tune", budget_s="20m")
 def command(
     *,
     directory: Directory,

@@ -19,17 +19,17 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError
 from strakes.base.units import counted
 from strakes.cli.options import (
     DIRECTORY,
+    OUTPUT,
     PATH,
     SECONDS,
     AtServers,
     DefaultGroup,
+    Json,
     NumberRange,
     Output,
-    OutputType,
     Parsed,
     argument,
     option,
-    takes,
     words_of,
     write_json,
 )
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from strakes.watch.live import LiveWatch
     from strakes.watch.ring import Ring
 
-_OUTPUT = OutputType(remedy="Give the name of another file.")
-
-
 FalseAlarms = Annotated[
     float,
     option(
@@ -53,7 +50,6 @@ FalseAlarms = Annotated[
         default=1.0,
     ),
 ]
-Json = Annotated[Output | None, option("Write the results as JSON to FILE (- is standard output).", type=_OUTPUT)]
 Levels = Annotated[
     tuple[str, ...],
     option(
@@ -111,8 +107,7 @@ def _runnable(text: str) -> tuple[str, ...]:
     if not words:
         raise BadInputError("it is empty; give a command, such as /usr/local/bin/page-operators")
     if shutil.which(words[0]) is None:
-        what = f"{words[0]} is not a command that can be run; give a program, such as /usr/bin/logger"
-        raise BadInputError(what)
+        raise BadInputError(f"{words[0]} is not a command that can be run; give a program, such as /usr/bin/logger")
     return words
 
 
@@ -138,8 +133,7 @@ def command() -> None:
     """
 
 
-@command.command("run")
-@takes()
+@command.part("run")
 def run_command(
     *,
     directories: tuple[Path, ...] = argument("DIR...", nargs=-1, required=True, type=DIRECTORY),
@@ -240,24 +234,23 @@ def _serve(live: LiveWatch, address: str, port: int) -> None:
     """Serve metrics, and print where. Raises EnvironmentLacksError if the port cannot be used."""
     from strakes.watch.metrics import serve
 
-    host = f"[{address}]" if ":" in address else address
+    where = f"[{address}]" if ":" in address else address
     try:
-        say(f"metrics: http://{host}:{serve(live.metrics, address, port)}/metrics")
+        say(f"metrics: http://{where}:{serve(live.metrics, address, port)}/metrics")
     except (OSError, OverflowError) as error:
         remedy = "Give an address of this host and a free port, such as --metrics 127.0.0.1:9817."
         why = (isinstance(error, OSError) and error.strerror) or str(error)
-        where = f"{host}:{port}"
+        where = f"{where}:{port}"
         raise EnvironmentLacksError("metrics cannot be served", where=where, why=why, remedy=remedy) from error
 
 
-@command.command("report")
-@takes()
+@command.part("report")
 def report_command(
     *,
     levels: Levels,
     store: Store,
     since: float = option("Report on the last TIME.", type=SECONDS, default="30d"),
-    html: Output = option("Write the page to FILE.", type=_OUTPUT, default="watch.html"),
+    html: Output = option("Write the page to FILE.", type=OUTPUT, default="watch.html"),
 ) -> int:
     """Write a page: what changed, when, who caused it, and the service levels.
 
@@ -276,16 +269,14 @@ def report_command(
 
 def _spare(output: Output | None, *used: Path) -> None:
     """Raise BadInputError if the output would overwrite its input."""
-    if output is None or output.path is None:
-        return
-    path = output.path.resolve()
-    if any(path == place.resolve() or (place.is_dir() and path.parent == place.resolve()) for place in used):
-        where, remedy = str(output.path), "Give the name of another file."
-        raise BadInputError("the result would overwrite its input", where=where, remedy=remedy)
+    if output is not None and output.path is not None:
+        path = output.path.resolve()
+        if any(path == place.resolve() or (place.is_dir() and path.parent == place.resolve()) for place in used):
+            where, remedy = str(output.path), "Give the name of another file."
+            raise BadInputError("the result would overwrite its input", where=where, remedy=remedy)
 
 
-@command.command("replay")
-@takes()
+@command.part("replay")
 def replay_command(
     *,
     false_alarms_a_month: FalseAlarms,
@@ -315,6 +306,7 @@ def replay_command(
 
     first = str(files[0])
     _spare(json, *files)
+    document: dict[str, object]
     if all(map(is_recording, files)):
         if time or value or by or equals:
             what = "--time, --value, --by and --equals are for CSV files; a recording has no columns"
@@ -323,10 +315,10 @@ def replay_command(
         for reading in readings(files):
             contents.add(reading)
             versions += watch.add(reading)
-        lacking = contents.lacking()
-        document: dict[str, object] = {"top": watch.top, "lacking": lacking}
         events = list({event.key: event for event in versions}.values())  # the last version of each
         alarms = counted(sum(event.alarm for event in events), "alarm")
+        lacking = contents.lacking()
+        document = {"top": watch.top, "lacking": lacking}
         notes = [f"not watched: {text}" for text in lacking]
         notes.append(f"{counted(len(files), 'recording')}, {contents.span}: {alarms}")
     else:
@@ -338,12 +330,9 @@ def replay_command(
             what = "this is no recording, which begins with ### and the Unix time; a CSV file needs --time and --value"
             raise BadInputError(what, where=first, remedy=remedy)
         columns = Columns(time, value, by)
-        up = worse == "up"
-        result = replay(files[0], columns, false_alarms_a_month, worse_up=up, equals=equals)
-        events = list(result.events)
-        keys = ("alarms", "months", "learning", "passed_over")
-        document = {key: getattr(result, key) for key in keys}
-        notes = [*result.notes, result.summary]
+        result = replay(files[0], columns, false_alarms_a_month, worse_up=worse == "up", equals=equals)
+        events, notes = list(result.events), [*result.notes, result.summary]
+        document = {key: getattr(result, key) for key in ("alarms", "months", "learning", "passed_over")}
     listed = [{**asdict(event), "alarm": event.alarm} for event in events]
     if write_json(json, {"schema": 1, "events": listed, **document}):
         for text in (*map(line, events), *notes):

@@ -96,22 +96,12 @@ class Store:
         """
         return Run(self._find(run).path)
 
-    def resume(self, run: str | None, fingerprint: str) -> RunWriter:
-        """Resume ``run``, or if None the newest unfinished run whose options have ``fingerprint``.
+    def resume(self, fingerprint: str) -> RunWriter:
+        """Resume the newest unfinished run whose options have ``fingerprint``.
 
-        Raises BadInputError if the run is complete, still running or has other options.
+        Raises BadInputError if there is none or it is still running.
         """
-        summary = self._find(run) if run else self._newest_unfinished(fingerprint)
-        if summary.status == "complete":
-            remedy = f"See it with: strakes report {summary.id}"
-            raise BadInputError("this run is complete", where=summary.id, remedy=remedy)
-        if _fingerprint(summary) != fingerprint:
-            raise BadInputError(
-                "this run was made with other options",
-                where=summary.id,
-                why=f"it ran: {' '.join(Run(summary.path).manifest.get('command', []))}",
-                remedy="Resume it with the same directory and options, or start a new run without --resume.",
-            )
+        summary = self._newest_unfinished(fingerprint)
         writer = RunWriter(summary.path)
         try:
             writer.mark_running()

@@ -65,12 +65,12 @@ def begin_run(
     options: Mapping[str, object],
     target: Target,
     hello: Hello,
-    resume: str | None,
+    resume: bool,
 ) -> RunWriter:
-    """Begin a new run if ``resume`` is None, otherwise resume it ("": the newest run with the same fingerprint)."""
-    if resume is None:
+    """Begin a new run, or resume the newest one with the same fingerprint."""
+    if not resume:
         return store.create(kind, name, directory, options, {**target.environment(), "engine": asdict(hello)})
-    writer = store.resume(resume or None, str(options["fingerprint"]))
+    writer = store.resume(str(options["fingerprint"]))
     if dict(hello.nodes) != writer.run.environment["engine"].get("nodes", {}):
         writer.append_event(NodesChanged(tuple(hello.nodes)))
     return writer

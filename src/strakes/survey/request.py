@@ -21,7 +21,7 @@ from strakes.targets.command import Servers
 class Request:
     """A survey, or one study (``full``: every level of its factors).
 
-    ``resume``: None for a new run, "" for the newest unfinished run with the same fingerprint, else a run id.
+    ``resume``: continue the newest unfinished run with the same fingerprint.
     ``against``: a second file system, measured alternately with the first. ``beside``: further directories, to which
     ranks are assigned round-robin with ``directory``. ``like``: a run whose plans are used unchanged. ``files``: number
     of files in each metadata phase, and final number of a growing population. ``data_per_rank``: bytes of each rank in
@@ -43,7 +43,7 @@ class Request:
     full: bool = False
     keep: bool = False
     launch: Launch = LOCAL
-    resume: str | None = None
+    resume: bool = False
     against: Path | None = None
     beside: tuple[Path, ...] = ()
     like: Run | None = None

@@ -78,7 +78,7 @@ def _perform(request: Request, target: Target, store: Store, progress: ProgressD
             _require_libcephfs(request, hello)
         options = request.options()
         writer = begin_run(store, request.kind, request.name, request.directory, options, target, hello, request.resume)
-        if request.resume is not None:
+        if request.resume:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
         # Kept files of a growing population remain, so each resume has the whole budget.
         grows = any(study.visits_in_sequence for study in request.studies)

@@ -19,7 +19,7 @@ KIND = "tune"
 class TuningRequest:
     """``only``: restricts factors to some levels. ``knobs``: settings of the system, and the values to try.
 
-    ``resume``: a run id, or None for a new run, "" for the newest unfinished one with the same fingerprint.
+    ``resume``: continue the newest unfinished run with the same fingerprint.
     """
 
     app: App
@@ -32,7 +32,7 @@ class TuningRequest:
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     knobs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keep: bool = False
-    resume: str | None = None
+    resume: bool = False
     servers: Servers | None = None
 
     def fingerprint(self) -> str:

@@ -74,7 +74,7 @@ def _perform(request: TuningRequest, target: Target, store: Store, progress: Pro
         hello = engine.start()
         options = request.options()
         writer = begin_run(store, KIND, request.app.title, request.directory, options, target, hello, request.resume)
-        if request.resume is not None:
+        if request.resume:
             request = replace(request, seed=writer.run.manifest["options"]["seed"])
         with ended_in_order(store, writer), ExitStack() as stack:
             site = open_site(stack, engine, target, writer.id, keep=request.keep)

@@ -11,8 +11,8 @@ import pytest
 from conftest import StrakesRunner
 from lab.running import Labs
 from mounts import tmpfs_mounted
+from report.document import validate
 from strakes.lab.cgroup import hierarchy_of
-from strakes.report.findings import validate
 from strakes.runs.impact import UNLIMITED
 from strakes.runs.records import NeighbourFelt
 from strakes.runs.run import Run

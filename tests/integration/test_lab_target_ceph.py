@@ -11,9 +11,9 @@ import pytest
 
 from conftest import StrakesRunner
 from lab.running import Labs
+from report.document import validate
 from strakes.base.units import KIB, MIB
 from strakes.model.record import to_record
-from strakes.report.findings import validate
 from strakes.runs.records import LayoutGiven
 from strakes.runs.store import Store
 from strakes.targets.ceph_target import CephTarget

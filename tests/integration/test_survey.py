@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT, StrakesRunner
 from integration.conftest import started
 from mounts import tmpfs_mounted
-from strakes.report.findings import validate
+from report.document import validate
 from strakes.runs.run import Run
 from strakes.runs.store import Store
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from report.document import validate
 from strakes.base.errors import BadInputError
 from strakes.base.units import KIB, MIB
 from strakes.cli.main import run as strakes
@@ -18,7 +19,6 @@ from strakes.interop.formats import FORMATS, read_file
 from strakes.interop.importing import keep
 from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
-from strakes.report.findings import validate
 from strakes.runs.store import Store
 
 SAMPLES = Path(__file__).parent / "samples"

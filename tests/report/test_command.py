@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from report.document import validate
 from strakes.cli.main import run as strakes
 from strakes.model.cell import Cell
 from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
-from strakes.report.findings import validate
 from strakes.runs.records import FactsFound
 from strakes.runs.store import Store
 from strakes.studies.registry import STUDIES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from collections.abc import Callable
@@ -11,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from report.document import validate
 from report.example import DOCUMENT, HOSTILE_PATH, example_portrait
-from strakes.base.errors import BadInputError
 from strakes.model.portrait import Portrait
 from strakes.model.record import from_record
-from strakes.report.findings import to_document, validate
+from strakes.report.findings import to_document
 
 
 def example_document() -> dict[str, Any]:
@@ -37,62 +36,34 @@ def test_the_document_keeps_to_the_schema_and_gives_the_portrait_back() -> None:
 
 def test_an_empty_portrait_is_a_valid_document() -> None:
     names = ["headlines", "cells", "findings", "answers", "figures", "warnings", "skipped", "reproduce"]
-    empty = replace(example_portrait(), **dict.fromkeys(names, ()))
+    nothing: dict[str, Any] = dict.fromkeys(names, ())
+    empty = replace(example_portrait(), **nothing)
     validate(to_document(empty))
     assert from_record(Portrait, to_document(empty)) == empty
 
 
-def _cell(document: dict[str, Any]) -> dict[str, Any]:
-    cell: dict[str, Any] = document["cells"][0]
-    return cell
-
-
-FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "an unknown key": (lambda document: document.update(extra=1), "extra"),
-    "a missing key": (lambda document: document.pop("warnings"), "warnings"),
-    "a newer schema": (lambda document: document.update(schema=2), "schema"),
-    "an answer without a grade": (lambda document: document["answers"][0].pop("grade"), "grade"),
-    "an answer that compares with nothing": (
-        lambda document: document["answers"][0].update(others=[]),
-        "answers[0].others",
-    ),
-    "an answer on a measure that is not there": (
-        lambda document: document["answers"][0].update(measure="nowhere"),
-        "answers[0]",
-    ),
-    "a warning without remedy": (lambda document: document["warnings"][0].update(remedy=""), "warnings[0].remedy"),
-    "half an interval": (lambda document: _cell(document).update(low=None), "cells[0]"),
-    "no runs": (lambda document: _cell(document).update(runs=0, values=[]), "cells[0]"),
-    "a median that is text": (lambda document: _cell(document).update(median="fast"), "cells[0].median"),
-    "an unknown verdict": (lambda document: document["findings"][0].update(verdict="maybe"), "findings[0].verdict"),
-    "an unknown that does not say what it needs": (
-        lambda document: document["findings"][1].update(needs=""),
-        "findings[1].needs",
-    ),
-    "evidence that is not there": (
-        lambda document: document["findings"][0].update(evidence=["nowhere"]),
-        "findings[0].evidence",
-    ),
-    "a headline that is not there": (
-        lambda document: document["headlines"][0].update(cell="nowhere"),
-        "headlines[0].cell",
-    ),
-    "a point that is not there": (
-        lambda document: document["figures"][0]["series"][0]["points"][0].update(cell="nowhere"),
-        "figures[0].series",
-    ),
-    "two cells with one id": (lambda document: document["cells"].append(copy.deepcopy(_cell(document))), ".id"),
+Spoil = Callable[[dict[str, Any]], object]
+FAULTS: dict[str, Spoil] = {
+    "an unknown key": lambda document: document.update(extra=1),
+    "a missing key": lambda document: document.pop("warnings"),
+    "a newer schema": lambda document: document.update(schema=2),
+    "an answer without a grade": lambda document: document["answers"][0].pop("grade"),
+    "an answer that compares with nothing": lambda document: document["answers"][0].update(others=[]),
+    "a warning without remedy": lambda document: document["warnings"][0].update(remedy=""),
+    "half an interval": lambda document: document["cells"][0].update(low=None),
+    "no runs": lambda document: document["cells"][0].update(runs=0, values=[]),
+    "a median that is text": lambda document: document["cells"][0].update(median="fast"),
+    "an unknown verdict": lambda document: document["findings"][0].update(verdict="maybe"),
+    "an unknown that does not say what it needs": lambda document: document["findings"][1].update(needs=""),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_document_with_a_fault_is_refused_and_the_place_is_named(fault: str) -> None:
-    spoil, place = FAULTS[fault]
+def test_the_schema_refuses_a_document_with_a_fault(fault: str) -> None:
     document = example_document()
-    spoil(document)
-    with pytest.raises(BadInputError) as refused:
+    FAULTS[fault](document)
+    with pytest.raises(AssertionError):
         validate(document)
-    assert place in f"{refused.value.where} {refused.value.why}"
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), -0.0, 5e-324, 1.7e308])

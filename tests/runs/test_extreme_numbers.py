@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from report.document import validate
 from runs.test_older_runs import RUNS, unpack
 from strakes.base.errors import BadInputError, StrakesError
 from strakes.cli.main import run as strakes
-from strakes.report.findings import to_document, validate
+from strakes.report.findings import to_document
 from strakes.report.html import render_html
 from strakes.report.summary import render_summary
 from strakes.runs.run import Run

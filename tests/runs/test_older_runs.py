@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from strakes.report.findings import to_document, validate
+from report.document import validate
+from strakes.report.findings import to_document
 from strakes.runs.published import PublishedRun
 from strakes.runs.run import Run
 from strakes.tuning.portraits import build_portrait

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from report.document import validate
 from strakes.base.units import GIB, MIB
 from strakes.model.cell import Cell
 from strakes.model.phases import MetadataPhase, TransferPhase
 from strakes.model.plan import Plan
 from strakes.model.portrait import Portrait
 from strakes.report.facts import facts_of
-from strakes.report.findings import to_document, validate
+from strakes.report.findings import to_document
 from strakes.runs.records import FactsFound
 from strakes.runs.store import Store
 from strakes.studies.plan_run import PlanRun

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from functools import cache
 from unicodedata import east_asian_width
 
-from strakes.base.errors import BadInputError
-
 ENGLISH = "en"
 LANGUAGES = (ENGLISH, "zh")
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as everywhere
@@ -27,9 +25,7 @@ def wanted(environment: Mapping[str, str]) -> str:
 
 
 def choose(language: str) -> None:
-    """Use a language for every text from now on. Raises BadInputError for an unknown one."""
-    if language not in LANGUAGES:
-        raise BadInputError(f"no language {language}", remedy=f"One of: {', '.join(LANGUAGES)}.")
+    """Use a language for every text from now on."""
     _chosen[0] = language
 
 
@@ -96,7 +92,5 @@ def catalogue(language: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for message in messages:
         text = message.string if isinstance(message.string, str) else (message.string or [""])[0]
-        for identifier in (message.id,) if isinstance(message.id, str) else message.id:
-            if text:
-                found[identifier] = text
-    return found
+        found |= dict.fromkeys((message.id,) if isinstance(message.id, str) else message.id, text)
+    return {identifier: text for identifier, text in found.items() if text}

@@ -50,10 +50,3 @@ def wrapped(text: str, width: int) -> list[str]:
             lines.append(line[:width])
             line = line[width:]
     return [*lines, line.rstrip()] if line.strip() else lines
-
-
-def shortened(text: str, width: int) -> str:
-    """Return the beginning of a text that fits into ``width`` columns."""
-    while columns(text) > width:
-        text = text[:-1]
-    return text

@@ -47,23 +47,21 @@ def list_command(directory: MaybeDirectory, servers: AtServers, as_json: AsJson)
     if as_json:
         print_json([_document(reading, used.get(reading.knob.name, {})) for reading in readings])
         return
-    rows = []
-    for knob, reading in ((reading.knob, reading) for reading in readings if reading.knob.changeable):
-        if directory is None:
-            second = knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
-        elif reading.why:
-            continue
+    rows, absent, by_hand = [], {}, {}
+    for reading in readings:
+        knob = reading.knob
+        if not knob.changeable:
+            by_hand[knob.name] = _by_hand(knob)
+        elif directory is not None and reading.why:
+            absent[knob.name] = reading.why
         else:
-            second = effective_text(reading, used.get(knob.name, {}))
-        rows.append((knob.name, second, f"{knob.range_text} {knob.unit}".strip(), _meaning(knob)))
+            second = knob.file_systems[0].removeprefix("fuse.").replace("*", "the kernel")
+            if directory is not None:
+                second = effective_text(reading, used.get(knob.name, {}))
+            rows.append((knob.name, second, f"{knob.range_text} {knob.unit}".strip(), _meaning(knob)))
     if rows:
         print_table(("setting", "value" if directory else "of", "takes", "meaning"), rows)
-    absent = {reading.knob.name: reading.why for reading in readings if reading.knob.changeable and reading.why}
-    by_hand = {reading.knob.name: _by_hand(reading.knob) for reading in readings if not reading.knob.changeable}
-    for title, texts in (
-        ("Not available here", absent if directory else {}),
-        ("Only changeable by hand", by_hand),
-    ):
+    for title, texts in (("Not available here", absent), ("Only changeable by hand", by_hand)):
         if texts:
             say()
             say(f"{title}:")
@@ -177,10 +175,8 @@ def _pairs(words: Sequence[str]) -> dict[str, str]:
 def _document(reading: Reading, in_force: Mapping[str, str]) -> dict[str, object]:
     knob = reading.knob
     keys = "name meaning kind unit least most choices where changeable restart how_to_set adjusts counterpart "
-    keys += "file_systems source"
     read = f"read {knob.file}" if knob.file else " ".join(knob.read)
-    return {
-        **{key: getattr(knob, key) for key in keys.split()},
+    return {key: getattr(knob, key) for key in f"{keys} file_systems source".split()} | {
         "needs_root": knob.root,
         "how_to_read": "" if knob.by_hand else read,
         "values": dict(reading.values),

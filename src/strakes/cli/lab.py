@@ -167,7 +167,7 @@ def _option_of(field: str, option: LabOption, default: Any) -> click.Option:
     elif option.form == "choice":
         settings["type"] = click.Choice(option.choices)
     elif option.form == "count":
-        settings["type"] = WholeNumber(int(option.least or 0), int(option.most) if option.most is not None else None)
+        settings["type"] = WholeNumber(int(option.least or 0), None if option.most is None else int(option.most))
     elif option.form == "size":
         settings["type"], default = BYTES, default and typed_bytes(default)
     else:

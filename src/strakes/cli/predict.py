@@ -123,6 +123,7 @@ def namespace(
     file_system = detect(directory).facts().file_system
     tally, counted = walk(directory, since_s=_RECENT_S, limit_s=_WALK_S)
     plan = place(tally, mdts)
+    targets = [{**asdict(share), "directories": list(map(str, share.directories))} for share in plan.shares]
     result = {
         "directory": str(plan.root),
         "entries": plan.entries,
@@ -130,12 +131,10 @@ def namespace(
         "whole": counted.whole,
         "read_directories": counted.read,
         "told_directories": counted.told,
-        "unread": [str(path) for path in counted.unread],
-        "mounts": [str(path) for path in counted.mounts],
+        "unread": list(map(str, counted.unread)),
+        "mounts": list(map(str, counted.mounts)),
         "largest": {"directory": str(plan.largest[0]), "load": plan.largest[1]},
-        "targets": [
-            {**asdict(share), "directories": [str(path) for path in share.directories]} for share in plan.shares
-        ],
+        "targets": targets,
     }
     if write_json(json, result):
         for line in render_namespace(plan, counted, commands(plan, file_system)):

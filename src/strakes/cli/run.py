@@ -161,12 +161,10 @@ def _of_tool(tool: str, words: tuple[str, ...], sampling: Sampling, placement: P
     if translated.budget_s is not None and source is click.core.ParameterSource.DEFAULT:
         sampling = replace(sampling, budget_s=max(sampling.budget_s, translated.budget_s))
     elif sampling.budget_s < translated.waits_s:
-        raise BadInputError(
-            f"one run takes at least {format_seconds(translated.waits_s)}",
-            where=f"strakes run {tool} with --budget {format_seconds(sampling.budget_s)}",
-            why="its steps compute for that long, whatever the file system does",
-            remedy=f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out.",
-        )
+        least_s, where = format_seconds(translated.waits_s), f"--budget {format_seconds(sampling.budget_s)}"
+        why = "its steps compute for that long, whatever the file system does"
+        remedy = f"Give --budget {math.ceil(translated.budget_s or translated.waits_s)}s, or leave it out."
+        raise BadInputError(f"one run takes at least {least_s}", where=where, why=why, remedy=remedy)
     sampling = replace(sampling, keep=sampling.keep or translated.keep, ranks=translated.plan.ranks)
     study = PlanRun(placed(translated.plan, placement.keys()), translated.measured, translated.fit)
     request = request_from(sampling, "run", tool, translated.directory, (study,))

@@ -46,15 +46,13 @@ def broken(line: str, stream: TextIO, *, indent: int = 4) -> str:
     width = shutil.get_terminal_size().columns
     if not stream.isatty() or columns(line) <= width:
         return line
-    if not line.isascii():
-        begin = line[: len(line) - len(line.lstrip())]
-        first, *rest = wrapped(line, width - indent)
-        return "\n".join([begin + first, *(f"{' ' * indent}{part}" for part in rest)])
-    # Users copy paths and options, so never break them.
-    wrapper = textwrap.TextWrapper(
-        width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )
-    return wrapper.fill(line)
+    if line.isascii():
+        # Users copy paths and options, so never break them.
+        blanks = " " * indent
+        return textwrap.fill(line, width, subsequent_indent=blanks, break_long_words=False, break_on_hyphens=False)
+    begin = line[: len(line) - len(line.lstrip())]
+    first, *rest = wrapped(line, width - indent)
+    return "\n".join([begin + first, *(f"{' ' * indent}{part}" for part in rest)])
 
 
 def say_rows(rows: Sequence[tuple[str, object]], begin: str = "") -> None:

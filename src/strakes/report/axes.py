@@ -114,10 +114,7 @@ def band(reference: Reference, axis: Axis) -> tuple[float, float] | None:
 
 def _widened(low: float, high: float, edges: Iterable[float], *, log: bool) -> tuple[float, float]:
     """Return the range of our points, extended to published bands as far as OUR_SHARE allows."""
-
-    def place(value: float) -> float:
-        return math.log(value) if log else value
-
+    place = math.log if log else float
     most = (place(high) - place(low)) / OUR_SHARE
     ends = low, high
     for edge in edges:
@@ -146,10 +143,8 @@ def _log_places(wanted: Sequence[float], low: float, high: float, unit: str) -> 
 
 
 def _have_room(places: Sequence[float]) -> bool:
-    if len(places) > MOST_TICKS:
-        return False
     gaps = [right - left for left, right in pairwise(places)]
-    return not gaps or min(gaps) >= 0.085 * (places[-1] - places[0])
+    return len(places) <= MOST_TICKS and (not gaps or min(gaps) >= 0.085 * (places[-1] - places[0]))
 
 
 def _nice_places(low: float, high: float) -> list[float]:

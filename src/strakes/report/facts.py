@@ -18,9 +18,9 @@ _ENDED = {
 
 # By the times that are known.
 _FELT = {
-    ("before", "during"): "99th percentile of their operations {before} before, {during} meanwhile, {limit} allowed",
-    ("before",): "99th percentile of their operations {before} before, {limit} allowed",
-    ("during",): "99th percentile of their operations {during} meanwhile, {limit} allowed",
+    (True, True): "99th percentile of their operations {before} before, {during} meanwhile, {limit} allowed",
+    (True, False): "99th percentile of their operations {before} before, {limit} allowed",
+    (False, True): "99th percentile of their operations {during} meanwhile, {limit} allowed",
 }
 
 
@@ -63,10 +63,11 @@ def felt_by_others(portrait: Portrait) -> str:
     felt = portrait.run.get("neighbour")
     if not felt:
         return ""
-    times = {when_: felt[when_].get("p99_s") for when_ in ("before", "during")}
-    known = {when_: format_seconds(p99) for when_, p99 in times.items() if p99 is not None}
-    message = _FELT.get(tuple(known), "")
-    return gettext(message, **known, limit=format_seconds(felt["limit_s"])) if message else ""
+    times = [felt[moment].get("p99_s") for moment in ("before", "during")]
+    before, during = ("" if p99 is None else format_seconds(p99) for p99 in times)
+    message = _FELT.get((bool(before), bool(during)), "")
+    limit = format_seconds(felt["limit_s"])
+    return gettext(message, before=before, during=during, limit=limit) if message else ""
 
 
 def begun_together(portrait: Portrait) -> str:

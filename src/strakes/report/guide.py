@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from markupsafe import Markup
+
 from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext, ngettext
 from strakes.base.units import format_bytes
@@ -14,15 +16,6 @@ from strakes.report.html import environment
 from strakes.report.notices import notices
 from strakes.report.numbers import listed, percent, show, show_interval, show_interval_of, show_remarks
 from strakes.report.sections import VERDICTS
-
-
-class _Markdown(str):
-    """Text that is Markdown already."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        return self
 
 
 def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) -> str:
@@ -50,7 +43,7 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
         leanings=[one for one in answers if one.grade == "undecided"],
         open=undecided,
         notices=notices(portrait),
-        markdown=_Markdown,
+        markdown=Markup,
         text=_text,
         repeat=for_terminal(portrait.reproduce[0]) if portrait.reproduce else "",
     )
@@ -58,7 +51,7 @@ def render_guide(portrait: Portrait, layouts: Sequence[tuple[str, str]] = ()) ->
 
 
 def _bold(text: str) -> str:
-    return _Markdown(f"**{_text(text)}**")
+    return Markup(f"**{_text(text)}**")
 
 
 def _estimate(cell: CellEstimate) -> tuple[str, str, str]:
@@ -75,7 +68,7 @@ def _figure(figure: Figure, cells: Mapping[str, CellEstimate]) -> str:
     ]
     rows = [(_level(level, figure.x_unit), *(_value(column.get(level)) for column in columns)) for level in levels]
     title = f"**{_text(gettext('{sentence}.', sentence=figure.title))}** {_text(figure.question)}"
-    return _Markdown(f"{title}\n\n{_table((figure.x_label, *(series.name for series in figure.series)), rows)}")
+    return Markup(f"{title}\n\n{_table((figure.x_label, *(series.name for series in figure.series)), rows)}")
 
 
 def _value(cell: CellEstimate | None) -> str:
@@ -93,17 +86,17 @@ def _level(level: float | str, unit: str) -> str:
 
 def _statements(findings: Iterable[Finding]) -> str:
     lines = []
-    for finding in findings:
-        interval = "" if finding.interval is None else f" [{show_interval_of(finding.interval)}]"
-        verdict = "" if finding.verdict == "measured" else f" ({gettext(VERDICTS[finding.verdict])})"
-        needs = f" {gettext('Needed: {needs}.', needs=finding.needs)}" if finding.needs else ""
-        lines.append(f"- {_text(f'{finding.statement}{verdict}{interval}{needs}')}\n")
-    return _Markdown("".join([*lines, "\n"]) if lines else "")
+    for one in findings:
+        interval = "" if one.interval is None else f" [{show_interval_of(one.interval)}]"
+        verdict = "" if one.verdict == "measured" else f" ({gettext(VERDICTS[one.verdict])})"
+        needs = f" {gettext('Needed: {needs}.', needs=one.needs)}" if one.needs else ""
+        lines.append(f"- {_text(f'{one.statement}{verdict}{interval}{needs}')}\n")
+    return Markup("".join([*lines, "\n"]) if lines else "")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(map(_text, row))} |" for row in (head, *rows)]
-    return _Markdown("\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:], ""]))
+    return Markup("\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:], ""]))
 
 
 def _text(text: object) -> str:

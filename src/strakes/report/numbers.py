@@ -155,13 +155,13 @@ def when(created: object) -> str:
     >>> when("2026-11-21T06:25:31+00:00"), when(0), when("yesterday")
     ('2026-11-21 06:25 UTC', '1970-01-01 00:00 UTC', 'yesterday')
     """
-    if isinstance(created, (int, float)) and not isinstance(created, bool):
-        moment = datetime.fromtimestamp(created, UTC)
-    else:
-        try:
+    try:
+        if isinstance(created, (int, float)) and not isinstance(created, bool):
+            moment = datetime.fromtimestamp(created, UTC)
+        else:
             moment = datetime.fromisoformat(str(created))
-        except ValueError:
-            return str(created)
+    except ValueError:
+        return str(created)
     return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".rstrip()
 
 

@@ -116,8 +116,7 @@ def _place(cell: CellEstimate, nodes: int, theirs: Sequence[float]) -> str:
     """Return the numbers of other systems that are slower and faster than the interval of our cell, as text."""
     if cell.low is None or cell.high is None:
         return "its rank is not known: it has no interval"
-    slower = sum(rate < cell.low / nodes for rate in theirs)
-    faster = sum(rate > cell.high / nodes for rate in theirs)
+    slower, faster = sum(rate < cell.low / nodes for rate in theirs), sum(rate > cell.high / nodes for rate in theirs)
     within = len(theirs) - slower - faster
     told = f"{slower} of {len(theirs)} are slower, {faster} faster"
     return f"{told}, {within} within the interval" if within else told

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from strakes.base.foreign_text import for_terminal
 from strakes.base.language import gettext
-from strakes.base.text_width import columns, padded, shortened, wrapped
+from strakes.base.text_width import columns, padded, wrapped
 from strakes.model.portrait import Portrait
 from strakes.report.answer_text import AnswerLine, answer_lines
 from strakes.report.facts import (
@@ -92,14 +92,14 @@ def _head(portrait: Portrait, width: int) -> Iterator[_Line]:
     target = portrait.target
     system = str(target.get("file_system") or gettext("file system"))
     what = [system, for_terminal(str(target.get("device") or "")), size_of(target), created(portrait)]
-    yield (("strakes  ", "bold"), (cut(for_terminal(title_of(portrait)), width - 9), "bold cyan"))
+    yield (("strakes  ", "bold"), (wrap(title_of(portrait), width - 9, 1)[0], "bold cyan"))
     yield from _plain(*wrap(for_terminal("  ".join(filter(None, what))), width))
     # Only the clients of the scope; the amounts are in the report.
     yield from _plain(*wrap(portrait.scope.partition(";")[0], width))
     if several := taken_in_turn(portrait):
         yield from _plain(*wrap(gettext("Ranks take in turn: {directories}", directories=for_terminal(several)), width))
     if felt := felt_by_others(portrait):
-        yield from _plain(cut(gettext("other users: {latencies}", latencies=felt), width))
+        yield from _plain(*wrap(gettext("other users: {latencies}", latencies=felt), width, 1))
     if ended_early(portrait):
         yield from _plain(*wrap(ended_early(portrait), width), style="yellow")
 
@@ -136,7 +136,7 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
         rows.append((for_terminal(line.label), show(cell.median, cell.unit), told))
     first = min(width - 16, max(columns(label) for label, *_ in rows) + 2)
     for label, median, rest in rows:
-        start = (f"  {padded(cut(label, first), first)}", ""), (padded(median, 12, right=True), "bold")
+        start = (f"  {padded(wrap(label, first, 1)[0], first)}", ""), (padded(median, 12, right=True), "bold")
         if first + 16 + columns(rest) <= width:
             yield (*start, (f"  {rest}", ""))
         else:
@@ -204,31 +204,17 @@ def _plain(*lines: str, style: str = "") -> Iterator[_Line]:
     yield from (((line, style),) for line in lines)
 
 
-def cut(text: str, width: int) -> str:
-    """Return a text shortened to ``width`` columns, at a blank if possible.
-
-    >>> cut("a long label", 11), cut("short", 9), cut("unbreakable", 9)
-    ('a long...', 'short', 'unbrea...')
-    """
-    if columns(text) <= width:
-        return text
-    room = shortened(text, max(0, width - 2))
-    whole, _, rest = room.rpartition(" ")
-    # Chinese is cut between characters.
-    whole = whole if columns(rest) == len(rest) else ""
-    return f"{(whole or room[:-1]).rstrip(' ,;:')}..."
-
-
 def wrap(text: str, width: int, most: int = 3) -> list[str]:
     """Return at most ``most`` lines of ``width`` columns. A shortened text ends in "...".
 
-    >>> wrap("one two three four", 9, most=2)
-    ['one two', 'three...']
+    >>> wrap("one two three four", 9, most=2), wrap("a long label", 11, 1), wrap("unbreakable", 9, 1)
+    (['one two', 'three...'], ['a long...'], ['unbrea...'])
     """
     lines = wrapped(for_terminal(text), width) or [""]
     if len(lines) > most:
-        lines[most - 1] = cut(f"{lines[most - 1]} {lines[most]} {'x' * width}", max(width, 4))
-    return lines[:most]
+        last = wrapped(" ".join(lines[most - 1 :]), width - 3)[0].rstrip(" ,;:")
+        lines[most - 1 :] = [f"{last}..."]
+    return lines
 
 
 # Boundaries between sentences.

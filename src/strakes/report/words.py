@@ -43,8 +43,6 @@ PATTERNS: Mapping[str, str] = {
     "SFSA strided": "ranks interleaved in a shared file",
     "SFSA": "one segment per rank of a shared file",
 }
-# A name that is not yet followed by an explanation.
-_NAME = re.compile(rf"\b({'|'.join(PATTERNS)})\b(?!:)(?! \()(?! strided)")
 
 
 def title_of_warning(code: str) -> str:
@@ -62,13 +60,7 @@ def explained(text: str) -> str:
     >>> explained("MFWA against SFSA; MFWA wins"), explained("MFWA: a file per rank")
     ('MFWA (a file per rank) against SFSA (one segment per rank of a shared file); MFWA wins', 'MFWA: a file per rank')
     """
-    seen: set[str] = set()
-
-    def explain(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in seen:
-            return name
-        seen.add(name)
-        return f"{name} ({gettext(PATTERNS[name])})"
-
-    return _NAME.sub(explain, text)
+    for name, meaning in PATTERNS.items():
+        # Not where an explanation follows already.
+        text = re.sub(rf"\b{name}\b(?!:| \(| strided)", f"{name} ({gettext(meaning)})", text, count=1)
+    return text

@@ -135,9 +135,11 @@ def _limits(outcome: TuningOutcome, cells: Sequence[CellEstimate]) -> list[Findi
             text = f"Limit of {which}: {limit.what}: {limit.evidence}."
             finding = Finding(identifier, KIND, text, "measured", evidence)
             if limit.what == "unknown":
-                text = f"The limit of {which} is unknown: {limit.evidence}."
-                needs = "counters of the servers and their devices"
-                finding = Finding(identifier, KIND, text, "unknown", evidence, needs=needs)
+                text, needs = (
+                    f"The limit of {which} is unknown: {limit.evidence}.",
+                    "counters of the servers and devices",
+                )
+                finding = replace(finding, statement=text, verdict="unknown", needs=needs)
             findings.append(finding)
     return findings
 

@@ -77,21 +77,16 @@ def test_an_output_that_cannot_be_written_is_refused_before_measuring(tmp_path: 
         OUTPUT.convert(str(tmp_path), None, None)
 
 
-def test_an_output_replaces_the_file_as_a_whole_and_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_output_replaces_the_file_as_a_whole_and_follows_a_link(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     path.write_text("old")
     path.chmod(0o640)
-    Output(path).write("new")
-    assert path.read_text() == "new"
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert os.listdir(tmp_path) == ["out.json"]
-
-
-def test_an_output_follows_a_link_instead_of_replacing_it(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(tmp_path / "file")
-    Output(tmp_path / "link").write("text")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "file").read_text() == "text"
+    (tmp_path / "link").symlink_to(path)
+    for output in (path, tmp_path / "link"):
+        Output(output).write(f"new {output.name}")
+        assert path.read_text() == f"new {output.name}"
+        assert path.stat().st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["link", "out.json"] and (tmp_path / "link").is_symlink()
 
 
 def test_an_output_on_standard_output_ends_with_a_newline(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,20 +138,20 @@ def test_an_interrupt_while_modules_are_imported_ends_quietly() -> None:
 
 
 def test_an_interrupt_in_a_destructor_is_not_lost_and_prints_no_traceback() -> None:
-    script = (
-        "import os, signal, time\n"
-        "from strakes.cli.signals import orderly_signals\n"
-        "class Thing:\n"
-        "    def __del__(self):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "with orderly_signals():\n"
-        "    try:\n"
-        "        thing = Thing()\n"
-        "        del thing\n"
-        "        time.sleep(20)\n"
-        "    except KeyboardInterrupt:\n"
-        "        print('interrupted')\n"
-    )
+    script = """
+import os, signal, time
+from strakes.cli.signals import orderly_signals
+class Thing:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+with orderly_signals():
+    try:
+        thing = Thing()
+        del thing
+        time.sleep(20)
+    except KeyboardInterrupt:
+        print('interrupted')
+"""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=False)
     assert done.stdout == "interrupted\n" and "Traceback" not in done.stderr
     assert done.stderr.count("stopping and cleaning up") == 1

@@ -25,12 +25,8 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("STRAKES_STORE", str(tmp_path / "store"))
     target = tmp_path / "target"
     target.mkdir()
-    cells = [
-        cell
-        for study in STUDIES
-        for cell in study.cells(context(**NEEDS.get(study.name, {})))
-        if isinstance(cell, Cell)
-    ]
+    contexts = ((study, context(**NEEDS.get(study.name, {}))) for study in STUDIES)
+    cells = [cell for study, known in contexts for cell in study.cells(known) if isinstance(cell, Cell)]
     options = {
         "studies": [study.name for study in STUDIES],
         "confidence": 0.9,

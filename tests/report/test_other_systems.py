@@ -45,8 +45,7 @@ def test_a_site_is_placed_by_its_interval(nodes: int) -> None:
 
 def test_a_site_without_an_interval_is_not_placed() -> None:
     text = render_comparison(site(None, None), [made(1.0, 10)] * 3, "a list")
-    assert "not known" in text
-    assert "slower" not in text
+    assert "not known" in text and "slower" not in text
 
 
 def test_systems_of_another_size_are_called_the_nearest() -> None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from strakes.base.foreign_text import for_terminal
 from strakes.base.units import counted
 from strakes.cli.say import print_table, say
-from strakes.control.drill_outcome import DrillOutcome
 from strakes.control.drill_pair import Spread, TrialRow
 from strakes.failover.check import Check
 from strakes.failover.rehearsal_room import Scene
 from strakes.failover.rehearse import Rehearsal
 from strakes.failover.rule import all_rules
 from strakes.failover.timeline import Timeline
+
+if TYPE_CHECKING:
+    from strakes.control.drill_outcome import DrillOutcome  # loads numpy
 
 _MOST_CLIENTS = 10  # rows of a table; doubled, they hide the summary below it
 _STYLE = {"error": "red", "warning": "yellow", "note": "cyan"}

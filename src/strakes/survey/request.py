@@ -21,14 +21,13 @@ from strakes.targets.command import Servers
 class Request:
     """A survey, or one study (``full``: every level of its factors).
 
-    ``resume``: continue the newest unfinished run with the same fingerprint.
-    ``against``: a second file system, measured alternately with the first. ``beside``: further directories, to which
-    ranks are assigned round-robin with ``directory``. ``like``: a run whose plans are used unchanged. ``files``: number
-    of files in each metadata phase, and final number of a growing population. ``data_per_rank``: bytes of each rank in
-    each data phase. ``phase_s``: length of phases. If an amount is None, strakes chooses it. ``libcephfs``: do metadata
-    operations without the mount, so that each rank is a client. ``visit``: runs the plans of studies that interrupt the
-    service. ``impact``: limit of the load. ``neighbour_s``: allowed 99th percentile of the latency of other users'
-    operations during the run.
+    ``resume``: continue the newest unfinished run with the same fingerprint. ``against``: a second file system,
+    measured alternately with the first. ``beside``: further directories, to which ranks are assigned round-robin with
+    ``directory``. ``like``: a run whose plans are used unchanged. ``files``: files of each metadata phase, and of a
+    population at its end. ``data_per_rank``: bytes of each rank in each data phase. ``phase_s``: length of phases. If
+    an amount is None, strakes chooses it. ``libcephfs``: do metadata operations without the mount, so that each rank is
+    a client. ``visit``: runs the plans of studies that interrupt the service. ``impact``: limit of the load.
+    ``neighbour_s``: allowed 99th percentile of other users' latencies.
     """
 
     kind: str

@@ -15,7 +15,7 @@ GRADES: Mapping[Grade, str] = {"sure": "sure", "likely": "likely", "alike": "ali
 # Questions that are asked of writes and of reads, by the id of the one of reads, with the title of both.
 _OF_BOTH: Mapping[str, str] = {
     "nodes-read": "nodes, writes and reads",
-    "overview-direct-read": "8 MiB requests, writes and reads",
+    "overview-direct-read": "O_DIRECT or not, 8 MiB writes and reads",
     "overview-files-read": "files, writes and reads",
     "overview-processes-read": "processes per node, writes and reads",
     "overview-request-size-read": "request size, writes and reads",
@@ -81,12 +81,10 @@ def answer_text(answer: Answer) -> str:
 
 def _text(answer: Answer) -> str:
     if answer.grade == "alike":
+        message = "{finding} (within {share})" if answer.alike else "{chosen}: as good as {others} (within {share})"
+        others = gettext(", ").join(one.option for one in answer.others)
         share = percent((answer.within or 1.0) - 1)
-        spread = f"{number(min(one.low for one in answer.others))}-{number(max(one.high for one in answer.others))}"
-        message = "{finding}, within {share} ({spread})"
-        if not answer.alike:
-            message = "{chosen} is enough: all alike within {share} ({spread})"
-        return gettext(message, finding=answer.alike, chosen=answer.chosen, share=share, spread=spread)
+        return gettext(message, finding=answer.alike, chosen=answer.chosen, others=others, share=share)
     undecided = answer.grade == "undecided"
     if len(answer.others) == 1:
         message = "{chosen}: {ratio} times {other} [{low}-{high}]"
@@ -96,33 +94,34 @@ def _text(answer: Answer) -> str:
         ratio = {"ratio": number(against.ratio), "low": number(against.low), "high": number(against.high)}
         return gettext(message, chosen=answer.chosen, other=against.option, **ratio)
     message = "not decided; leaning to {chosen} ({others})" if undecided else "{chosen} ({others})"
+    if undecided and any(one.ratio < 1 for one in answer.others):
+        message = "not decided; {chosen} may be enough ({others})"
     return gettext(message, chosen=answer.chosen, others=_others(answer))
 
 
 def _others(answer: Answer) -> str:
     decided = [one for one in answer.others if one.grade in ("sure", "likely")]
-    rest = [one for one in answer.others if one not in decided]
-    told = [_slower(one) for one in sorted(decided, key=lambda one: -one.ratio)]
+    rest = [one for one in answer.others if one not in decided and (decided or one.low <= 1 <= one.high)]
+    decided += [one for one in answer.others if one not in (*decided, *rest)]
+    texts = [_slower(one) for one in sorted(decided, key=lambda one: -one.ratio)]
     if rest:
-        options = gettext(", ").join(one.option if decided else _slower(one) for one in rest)
-        told.append(gettext("{options}: no difference shown", options=options) if decided else options)
-    return gettext("; ").join(told)
+        options = gettext(", ").join(one.option for one in rest)
+        texts.append(gettext("{options}: no difference shown", options=options))
+    return gettext("; ").join(texts)
 
 
 def _slower(one: Comparison) -> str:
-    """Return the comparison with an option as text; a difference is shown as a factor from 1.5 times on.
+    """Return how many times slower or faster an option is than the chosen one.
 
-    >>> _slower(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure")), _slower(Comparison("4", "m", 1.09, 1, 1.2, "likely"))
-    ('4 KiB: 6 times slower [5-7]', '4: 8 % slower [1-1.2]')
+    >>> _slower(Comparison("4 KiB", "m", 6.04, 5.0, 7.0, "sure")), _slower(Comparison("4", "m", 0.8, 0.5, 1, "likely"))
+    ('4 KiB: 6 times slower [5-7]', '4: 1.25 times faster [1-2]')
     """
-    message = "{option}: {share} slower [{low}-{high}]" if one.ratio > 1 else "{option}: {share} faster [{low}-{high}]"
-    if one.ratio >= 1.5:
-        message = "{option}: {ratio} times slower [{low}-{high}]"
-    elif abs(one.ratio - 1) < 0.03:
-        message = "{option}: alike [{low}-{high}]"
-    share = percent(round(abs(1 - 1 / one.ratio), 2))
-    values = {"ratio": number(one.ratio), "low": number(one.low), "high": number(one.high), "share": share}
-    return gettext(message, option=one.option, **values)
+    message = "{option}: {ratio} times slower [{low}-{high}]"
+    ratio, low, high = one.ratio, one.low, one.high
+    if ratio < 1:
+        message = "{option}: {ratio} times faster [{low}-{high}]"
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low
+    return gettext(message, option=one.option, ratio=number(ratio), low=number(low), high=number(high))
 
 
 def number(value: float) -> str:

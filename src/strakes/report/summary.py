@@ -116,7 +116,10 @@ def _answers(answers: Sequence[AnswerLine], width: int) -> Iterator[_Line]:
     first = min(_TITLE_COLUMNS, max(map(columns, titles)) + 2)
     room = width - 2 - first - 2 - _WORD_COLUMNS
     for line, title in zip(ordered, titles, strict=True):
-        rows = zip_longest(wrapped(title, first - 1), wrapped(for_terminal(line.text), room), [line.word], fillvalue="")
+        # A number and its unit stay on one line.
+        text = re.sub(r"(?<=\d) (?=%|[KMGT]iB)", "\N{NO-BREAK SPACE}", for_terminal(line.text))
+        answer = [part.replace("\N{NO-BREAK SPACE}", " ") for part in wrapped(text, room)]
+        rows = zip_longest(wrapped(title, first - 1), answer, [line.word], fillvalue="")
         for left, right, word in rows:
             style = _STYLES[line.grade]
             yield ((f"  {padded(left, first)}", ""), (f"{padded(right, room)}  {word}" if word else right, style))
@@ -128,7 +131,7 @@ def _headlines(portrait: Portrait, width: int) -> Iterator[_Line]:
         yield from _plain(no_headline(portrait))
         return
     confidence = percent(standing[0][1].confidence)
-    columns_of = gettext("median [{confidence} interval]", confidence=confidence)
+    columns_of = gettext("median [its {confidence} interval]", confidence=confidence)
     yield ((gettext("How fast it is"), "bold"), (f"  {columns_of}", "dim"))
     rows = []
     for line, cell in standing[:MOST_HEADLINE_LINES]:
@@ -182,7 +185,7 @@ def _remarks(title: str, texts: Sequence[str], width: int, most: int) -> Iterato
     """Yield the first ``most`` texts below a title, in whole sentences that fit into two lines each."""
     if texts:
         yield ()
-        yield ((title, "bold"), _more(len(texts) - most))
+        yield ((title, "bold"), _more(len(texts) - most) if most else (f"  {_in_report(len(texts))}", "dim"))
     for text in texts[:most]:
         first, *rest = _sentences(for_terminal(text), width - 4, 2)
         yield from _plain(f"  - {first}", *(f"    {line}" for line in rest))
@@ -190,6 +193,10 @@ def _remarks(title: str, texts: Sequence[str], width: int, most: int) -> Iterato
 
 def _more(count: int) -> tuple[str, str]:
     return (f"  {gettext('{count} more in the report', count=count)}", "dim") if count > 0 else ("", "")
+
+
+def _in_report(count: int) -> str:
+    return gettext("{count} in the report", count=count)
 
 
 def _foot(portrait: Portrait, report: Path | None) -> Iterator[_Line]:

@@ -24,7 +24,7 @@ _OPERATIONS: tuple[MetadataOperation, ...] = ("file-create", "file-stat", "file-
 # Titles of questions, by operation.
 _TITLES = {
     "request-size": {"write": "request size, writes", "read": "request size, reads"},
-    "direct": {"write": "{size} requests, writes", "read": "{size} requests, reads"},
+    "direct": {"write": "O_DIRECT or not, {size} writes", "read": "O_DIRECT or not, {size} reads"},
     "processes": {"write": "processes per node, writes", "read": "processes per node, reads"},
     "files": {"write": "files, writes", "read": "files, reads"},
     "strides": {"write": "shared file, writes", "read": "shared file, reads"},
@@ -154,7 +154,7 @@ class Overview(Study):
         of_strides = [(gettext("contiguous"), shared), (gettext("strided"), strided)]
         asked = (
             ("request-size", [(format_bytes(level), cell) for level, cell in sizes], ""),
-            ("direct", of_io, gettext("buffered and O_DIRECT are alike")),
+            ("direct", of_io, gettext("buffered and O_DIRECT are equally fast")),
             ("processes", [(f"{level:.0f}", cell) for level, cell in by_ranks], ""),
             ("files", of_files, gettext("sharing one costs nothing")),
             ("strides", of_strides, gettext("strides cost nothing")),

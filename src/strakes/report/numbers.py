@@ -68,7 +68,7 @@ def show_remarks(cell: CellEstimate, dash: str = "–") -> str:
     low, high = most_of(cell.values)
     if far_apart(cell.values) and (cell.low is None or cell.high is None or low < cell.low or high > cell.high):
         most = show_range(low, high, cell.unit, show(cell.median, cell.unit), dash)
-        remarks.append(gettext("most single runs {range}", range=most))
+        remarks.append(gettext("most runs {range}", range=most))
     if cell.fresh is not None:
         remarks.append(gettext("the first files {rate}", rate=show(cell.fresh, cell.unit)))
     return listed(*remarks)

@@ -19,7 +19,7 @@ BAD_LIMITS = [
     *("", "fast", "200MiB", "5000", "200MiB/m", "ops/s", "5,000ops/s", "-5ops/s"),
     *("nanops/s", "infops/s", "1KiB/s", "2ops/s", "1e30ops/s"),
 ]
-BAD_NEIGHBOURS = ["20ms", "p99", "p99=", "p95=20ms", "p99=fast", "p99=0", "p99=1us", "p99=2h", "p99=-1s"]
+BAD_NEIGHBOURS = ["20ms", "p99", "p99=", "p99=20", "p95=20ms", "p99=fast", "p99=0", "p99=1us", "p99=2h", "p99=-1s"]
 
 
 @pytest.mark.parametrize(

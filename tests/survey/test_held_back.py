@@ -11,6 +11,7 @@ from strakes.model.sample import HeldBack, Sample
 from strakes.runs.impact import UNLIMITED, Impact
 from strakes.runs.records import Visit
 from strakes.studies.processes_per_node import ProcessesPerNode
+from strakes.survey.analysis_answers import answers_of, questions_of
 from strakes.survey.analysis_collect import collect
 from strakes.survey.analysis_held_back import held_back, held_share, under_one_limit
 from strakes.survey.schedule import Schedule
@@ -47,6 +48,13 @@ def test_figures_come_from_the_limit_with_most_runs() -> None:
     results = collect(some, free + half[: 2 * len(some)], 0.9, {})
     assert {one.estimate.runs for one in results.measured if one.estimate} == {3}
     assert not any(held_back(one) for one in results.measured)
+
+
+def test_held_back_cells_answer_no_question() -> None:
+    study, every = ProcessesPerNode(), cells()
+    for visits, answered in ((free_visits(every, 12), True), (slowed(free_visits(every, 12), HALF, 0.5), False)):
+        results = collect(every, visits, 0.9, {})
+        assert bool(answers_of(questions_of([study], results), results)) == answered
 
 
 def test_the_limit_that_allows_more_load_wins_a_tie() -> None:

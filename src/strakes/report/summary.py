@@ -34,7 +34,10 @@ FEWEST_COLUMNS = 60
 MOST_HEADLINE_LINES = 10
 MOST_FINDING_LINES = 5
 # Warnings that affect every figure come before the answers.
-FIRST = ("background-load", "memory-file-system", "service-interrupted", "servers-not-well", "held-back")
+FIRST = (
+    *("background-load", "other-measurement", "memory-file-system", "service-interrupted", "servers-not-well"),
+    "held-back",
+)
 DASH = "-"
 
 _Line = tuple[tuple[str, str], ...]  # pieces of (text, style)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,7 +112,7 @@ class Run:
             "a file of the store is damaged",
             where=str(self.path / name) if name else f"{self.path} (run {self.id})",
             why=why,
-            remedy=f"Restore the run {self.id} from a backup, or remove it: rm -r {shlex.quote(str(self.path))}",
+            remedy="Read it with the version of strakes that wrote it, or restore it from a backup.",
         )
 
     def require_whole(self) -> None:

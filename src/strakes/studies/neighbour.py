@@ -204,6 +204,8 @@ def parse_neighbour(text: str) -> float:
     name, equals, value = text.partition("=")
     if name.strip().lower() != "p99" or not equals:
         raise BadInputError(what, remedy=remedy)
+    if value.strip()[-1:].isdigit():
+        raise BadInputError(what, why="it has no unit", remedy=remedy)
     try:
         seconds = parse_seconds(value)
     except BadInputError as error:

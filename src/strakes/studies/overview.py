@@ -14,6 +14,7 @@ from strakes.model.portrait import Figure, Headline, Setting, SkippedCell
 from strakes.model.results import Measured, Results
 from strakes.studies.compose import WRITE_AND_READ, ask, ask_level, from_own_cache, lines, rates, write_and_read
 from strakes.studies.study import BANDWIDTH, Cells, Context, Study, power_of_two_at_most
+from strakes.studies.transfer_size import FEWEST_CALLS
 from strakes.targets.description import Layout
 
 _SIZES = (4 * KIB, 64 * KIB, MIB, 8 * MIB)
@@ -88,10 +89,10 @@ class Overview(Study):
         priority: int = 1,
         layout: Layout | None = None,
     ) -> Cell | SkippedCell:
-        """Return a cell that writes and reads ``total`` bytes; skip it if a rank's share is no multiple of ``size``."""
+        """Return a cell that writes and reads ``total`` bytes; skip it if a rank's share holds too few requests."""
         ranks = ranks or context.team
         each = total // ranks
-        if size > each or each % size:
+        if FEWEST_CALLS * size > each or each % size:
             return self.skipped(f"needs more than the {format_bytes(each)} per rank that fit", transfer_bytes=size)
         settings: dict[str, Setting] = {
             "transfer_bytes": size,

@@ -15,6 +15,7 @@ from strakes.stats.claims import Bound, Judgement, judge
 from strakes.stats.grades import INTERVAL_CONFIDENCE, Choice, Versus
 from strakes.studies.compose import from_memory, from_own_cache, mean_log_values
 from strakes.studies.study import Study
+from strakes.survey.analysis_held_back import held_back
 
 # Remark on an answer if its figures come from a cache of this node's client.
 _CACHED = "from this client's cache"
@@ -41,7 +42,9 @@ def _values(option: Option, results: Results) -> dict[int, float]:
 
 
 def _mean(measures: Sequence[str], mean: Mean, results: Results) -> dict[int, float]:
-    return mean_log_values([results.get(measure) for measure in measures], mean)
+    cells = [results.get(measure) for measure in measures]
+    # A limit of the load is no property of the file system.
+    return {} if any(map(held_back, cells)) else mean_log_values(cells, mean)
 
 
 def claims_of(studies: Sequence[Study], results: Results) -> list[Claim]:

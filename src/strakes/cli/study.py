@@ -29,6 +29,7 @@ from strakes.cli.say import say_sentence
 
 if TYPE_CHECKING:
     from strakes.model.portrait import Portrait
+    from strakes.runs.run import Run
 
 
 @command_named("study", budget_s="5m")
@@ -144,7 +145,7 @@ def reproduce(
         remedy = "Compare one of its studies: strakes study small-files DIR --against DIR2."
         why = "one of its studies grows a population of files, which cannot be interleaved"
         raise BadInputError(f"{chosen.name} cannot be interleaved with a second directory", why=why, remedy=remedy)
-    done: list[tuple[Portrait, Path]] = []
+    done: list[tuple[Portrait, Run, Output | None]] = []
     began = time.monotonic()
     for names in filter(None, ((chosen.grown,) if chosen.grown else (), chosen.studies)):
         is_population = names == (chosen.grown,)
@@ -159,12 +160,12 @@ def reproduce(
         title = f"{chosen.name} {' '.join(names)}"
         request = request_from(part, "reproduce", title, directory, studies, own)
         run = perform(replace(request, against=against, libcephfs=libcephfs), part)
-        portrait = analyse(run)
-        write_report(portrait, run, part.html)
-        done.insert(0, (portrait, report_path(run, part.html)))
-    portraits = [portrait for portrait, _ in done]
+        done.insert(0, (analyse(run), run, part.html))
+    portraits = [portrait for portrait, _, _ in done]
     if write_json(sampling.json, to_document(chosen, portraits)):
-        click.echo(render(chosen, portraits, [str(path) for _, path in done]))
+        click.echo(render(chosen, portraits, [str(report_path(run, html)) for _, run, html in done]))
+    for portrait, run, html in done:
+        write_report(portrait, run, html)
     return 0
 
 

@@ -65,12 +65,13 @@ class ThreadCrew final : public Crew {
     static constexpr std::uint32_t kMostThreads = 4096;
 
     [[nodiscard]] std::optional<Lack> lacks(const Plan& plan) const override {
-        if (plan.ranks > kMostThreads)
+        if (plan.ranks > kMostThreads) {
             return Lack{{.what = "the plan has too many ranks for one process",
                          .why = std::to_string(plan.ranks) + " ranks; at most " + std::to_string(kMostThreads) +
                                 " can be threads of one process",
                          .remedy = "Use fewer ranks, or start them as processes: --launcher mpi."},
                         "team.ranks"};
+        }
         if (!plan.ranks_per_node || *plan.ranks_per_node >= plan.ranks) return std::nullopt;
         return Lack{{.what = "there is only one node, but the plan asks for more",
                      .why = "ranks_per_node is " + std::to_string(*plan.ranks_per_node) + " of " +

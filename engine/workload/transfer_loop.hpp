@@ -75,7 +75,7 @@ struct LoopEnd {
     const char* call = nullptr;  // failed call, if neither a read nor a write
     int error = 0;               // error number or kEndOfFile
     std::uint64_t offset = 0;    // of the failure
-    std::optional<Mismatch> mismatch{};
+    std::optional<Mismatch> mismatch;
 };
 
 // Return a failure with its message.

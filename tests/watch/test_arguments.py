@@ -85,7 +85,7 @@ def test_a_watch_without_a_directory_shows_the_help(strakes: StrakesRunner) -> N
     [
         (("run", "/x", "--metrics"), "See: strakes watch --help"),
         (("replay", "/nonexistent/x.csv"), "the file does not exist"),
-        (("report", "--html", "/proc/x"), "Give the name of another file."),
+        (("report", "--html", "/proc/x"), "Name another file."),
         (("report", "--since", "1 week"), "90s, 2m or 1h"),
     ],
 )

@@ -1,5 +1,5 @@
 """The measured file systems, one module or a group of modules for each: facts, layouts, counters, workspaces.
 
-A directory enters; a :class:`~strakes.targets.target.Target` leaves, which knows what its file system can do.
-Everything that is written to a target is written by ``workspace.py``. First file to read: ``target.py``.
+``registry.detect`` returns the :class:`~strakes.targets.target.Target` of a directory, which describes its file system.
+strakes writes only to directories that ``workspace.py`` creates. Read ``target.py`` first.
 """

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from strakes.targets.mountinfo import Mount
 
-_SECTOR_BYTES = 512  # unit of sizes in sysfs, independent of the device's sectors
+_SECTOR_BYTES = 512  # unit of all sizes in sysfs, whatever the sector size of the device
 
 
 @dataclass(frozen=True)
 class BlockDevice:
-    """A block device. ``name``: of the disk, also for a partition. ``backing_file``: only for loop devices.
+    """A block device. ``name``: the disk, even for a partition. ``backing_file``: the file under a loop device, or "".
 
-    ``raid``: level of a software RAID (raid5, ...). ``members``: devices below a RAID or a volume of LVM.
+    ``raid``: level of a software RAID (raid5, ...), or "". ``members``: the devices of a RAID or LVM volume.
     """
 
     name: str
@@ -33,7 +33,7 @@ class BlockDevice:
 
 
 def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | None:
-    """Return the device of a mount, or None if it has no local one (tmpfs, network, FUSE)."""
+    """Return the block device of a mount, or None if the file system has no local device (tmpfs, network, FUSE)."""
     number = f"{mount.major}:{mount.minor}"
     if mount.major == 0 and mount.source.startswith("/dev/"):
         # btrfs and other multi-device file systems have an anonymous device number; their source is one of the devices.
@@ -43,7 +43,7 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
     directory = sysfs / "dev" / "block" / number
     if not directory.is_dir():
         return None
-    # A partition's queue is its disk's.
+    # In sysfs, only the disk has the directory ``queue``, not its partitions.
     disk = directory.resolve().parent if (directory / "partition").exists() else directory.resolve()
     # The selected scheduler is in brackets.
     scheduler = _read(disk / "queue" / "scheduler")
@@ -62,15 +62,15 @@ def block_device_of(mount: Mount, sysfs: Path = Path("/sys")) -> BlockDevice | N
 
 
 def device_counters(name: str, sysfs: Path = Path("/sys"), proc: Path = Path("/proc")) -> dict[str, float]:
-    """Return the counters of a disk for all its users, empty if the kernel has none (Documentation/block/stat.rst).
+    """Return the I/O counters of a disk (Documentation/block/stat.rst), or {} if the kernel has no counters for it.
 
-    ``data.busy_s``: time with at least one request in flight. ``data.replicated_bytes``: bytes that a device of DRBD
-    8.4 has sent to its peer.
+    ``data.busy_s``: time with at least one request in flight. ``data.replicated_bytes``: bytes that a DRBD 8.4
+    device has sent to its peer. All processes of the machine count.
     """
     fields = [float(word) for word in _read(sysfs / "block" / name / "stat").split()]
     if len(fields) < 10:
         return {}
-    # ``ns`` in /proc/drbd is in KiB. DRBD 9 has no such file.
+    # ``ns`` (network send) in /proc/drbd is in KiB. DRBD 9 does not list devices there.
     minor = re.escape(name.removeprefix("drbd"))
     sent = re.search(rf"^ *{minor}: cs:.*\n *ns:(\d+) ", _read(proc / "drbd"), re.MULTILINE)
     return {

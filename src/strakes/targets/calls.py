@@ -1,4 +1,4 @@
-"""System calls on a file system whose servers may be dead, made in a child with a time limit."""
+"""Makes system calls on a file system in a child process with a time limit, because its servers may be dead."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Call = Literal[
 # fmt: on
 LIMIT_S = 10.0
 CHILD = (sys.executable, "-I", "-S", str(Path(child.__file__)))
-# Seconds until a mount that did not answer is tried again; otherwise each of many calls would wait for the time-out.
+# Seconds after a time-out during which calls to the same mount fail immediately instead of waiting again.
 _SILENT_S = 30.0
 _silent: dict[str, float] = {}
-# Directories that this process made, with what says which ones they are: their names may come to mean others.
+# Path -> device and inode number of directories that :func:`hold` protects against replacement by others.
 _held: dict[str, str] = {}
-# Descriptions of calls for messages; other calls are named.
+# Descriptions of calls for messages. Messages show all other calls by name.
 _DOING = {
     "sizes": "the question how full it is",
     "trees": "the question for its quotas",
@@ -58,18 +58,18 @@ _FAILED = (
 
 
 class UnansweredError(MeasurementError):
-    """A call did not come back in time."""
+    """A system call did not return within the time limit."""
 
     def naming(self, trouble: Sequence[str]) -> UnansweredError:
-        """Return the same, with what the file system says of its servers."""
+        """Return a copy whose reason also lists ``trouble``, sentences about the file system's servers."""
         return UnansweredError(self.what, where=self.where, why="; ".join((self.why, *trouble)), remedy=self.remedy)
 
 
 class RefusedError(OSError):
-    """The system refused a call; ``errno`` and ``filename`` as ever."""
+    """The kernel refused a system call. ``errno`` and ``filename`` are set as in any OSError."""
 
     def as_strakes_error(self, what: str, remedy: str = "") -> StrakesError:
-        """Return the same as one of the failures that exit statuses know."""
+        """Return a StrakesError with the message ``what``; the errno determines its class and thus the exit status."""
         kind: type[StrakesError] = MeasurementError if self.errno in _FAILED else BadInputError
         if self.errno in (errno.EPERM, errno.EACCES):
             kind = EnvironmentLacksError
@@ -79,9 +79,9 @@ class RefusedError(OSError):
 
 @dataclass(frozen=True)
 class Quota:
-    """A quota of ``whose``, for example "user 1000".
+    """A quota. ``whose``: the user, group, project or directory that it limits, for example "user 1000".
 
-    A limit is the lower of the soft and the hard one; 0 means unlimited.
+    ``limit_bytes``, ``limit_files``: the lower of the soft and the hard limit; 0 means unlimited.
     """
 
     whose: str
@@ -92,7 +92,7 @@ class Quota:
 
     @classmethod
     def of(cls, whose: str, *values: int) -> Self:
-        """Return a quota from soft limit, hard limit and use, in bytes and in files."""
+        """Return a quota. ``values``: soft limit, hard limit and use in bytes, then the same three in files."""
         soft_bytes, hard_bytes, used_bytes, soft_files, hard_files, used_files = values
         limit_bytes = min(filter(None, (soft_bytes, hard_bytes)), default=0)
         return cls(whose, used_bytes, limit_bytes, used_files, min(filter(None, (soft_files, hard_files)), default=0))
@@ -106,7 +106,7 @@ class Quota:
         return max(0, self.limit_files - self.used_files) if self.limit_files else None
 
     def __str__(self) -> str:
-        """Return a sentence with the bytes and files left."""
+        """Return a sentence with the numbers of bytes and files that are left."""
         parts = []
         if self.free_bytes is not None:
             parts.append(f"{format_bytes(self.free_bytes)} of {format_bytes(self.limit_bytes)}")
@@ -117,9 +117,9 @@ class Quota:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes from statvfs(3), limited by quotas; inodes are 0 if the file system does not count them.
+    """Sizes from statvfs(3). Quotas lower the free sizes. Numbers of inodes are 0 if they are not counted.
 
-    ``full`` and ``full_inodes``: used shares of the space for ordinary users, as in df(1), without quotas.
+    ``full``, ``full_inodes``: used shares (0 to 1) of the space for ordinary users, as in df(1), without quotas.
     """
 
     block_bytes: int
@@ -133,9 +133,9 @@ class Sizes:
 
     @classmethod
     def of(cls, room: Sequence[int], quotas: Sequence[tuple[str, int, int, int, int, int, int]]) -> Sizes:
-        """Return the sizes from the answer to the call "sizes"."""
+        """Return the sizes in the result of the call "sizes": the statvfs values ``room``, and the quotas."""
         block, unit, blocks, free, available, files, all_free_files, free_files, *_ = room
-        # CephFS counts no inodes and says -1, which C reads as the largest number there is.
+        # CephFS does not count inodes. It reports -1, which arrives here as the largest unsigned number.
         if not 0 <= free_files < 1 << 63:
             files = all_free_files = free_files = 0
         full, full_inodes = _used(blocks - free, available), _used(files - all_free_files, free_files)
@@ -143,7 +143,7 @@ class Sizes:
         return sizes.within([Quota.of(*limits) for limits in quotas])
 
     def within(self, quotas: Sequence[Quota]) -> Sizes:
-        """Return the sizes limited by the quotas; omit quotas without a limit."""
+        """Return a copy whose free sizes are limited by the quotas. Quotas without a limit are omitted."""
         limiting = tuple(quota for quota in quotas if quota.limit_bytes or quota.limit_files)
         free_bytes = [self.free_bytes, *(quota.free_bytes for quota in limiting if quota.free_bytes is not None)]
         free_inodes = [self.free_inodes, *(quota.free_files for quota in limiting if quota.free_files is not None)]
@@ -151,30 +151,30 @@ class Sizes:
 
 
 def sizes_of(path: str) -> Sizes:
-    """Return the sizes of the file system."""
+    """Return the sizes of the file system at ``path``. Raises errors as :func:`call` does."""
     return Sizes.of(*call("sizes", path))
 
 
 def _used(used: int, available: int) -> float:
-    """Return the used share of the usable space, excluding blocks reserved for root."""
+    """Return the used share (0 to 1) of the space, excluding blocks reserved for root."""
     return used / (used + available) if used > 0 else 0.0
 
 
 def mount_of(path: Path) -> Mount:
-    """Return the mount that contains ``path``, with links resolved.
+    """Return the mount that contains ``path``, after resolving symbolic links.
 
     Raises OSError if the path does not exist, MeasurementError if its file system does not answer.
     """
     number = call("mount", str(path))
     mounts = read_mounts()
     by_id = {mount.mount_id: mount for mount in mounts}
-    # A name can lie about mounts that hide each other, the kernel's number cannot; it is missing only for mounts
-    # outside this root.
+    # If mounts hide each other, only the kernel's mount id finds the right one. The id is missing only for a mount
+    # outside the root directory of this process; then search by name.
     return by_id[number] if number in by_id else find_mount(mounts, os.path.realpath(path))
 
 
 def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start the child of a call without waiting for it; it writes the error number of a refusal to ``stderr``."""
+    """Start the child process of a call without waiting. It writes the errno of a refused call to ``stderr``."""
     return subprocess.Popen(
         (*CHILD, name, path, *rest),
         stdin=subprocess.DEVNULL,
@@ -185,7 +185,7 @@ def begin(name: Call, path: str, *rest: str, stderr: int = subprocess.DEVNULL) -
 
 
 def open_directory(path: str) -> int:
-    """Open a directory, past no link in its place. Raises OSError, and ESTALE where one that is held is another now."""
+    """Open a directory; return its descriptor. Raises OSError, with ESTALE if a held directory was replaced."""
     real = call("realpath", path)
     directory = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     if _held.get(path, child.inside(path, directory)) != child.inside(path, directory):
@@ -195,7 +195,7 @@ def open_directory(path: str) -> int:
 
 
 def mount_of_open(descriptor: int) -> Mount:
-    """Return the mount of an open file, whatever its name means by now. Raises OSError where it is out of sight."""
+    """Return the mount of an open file, even if its path has changed. Raises OSError if the mount is not visible."""
     number = mount_id_of(descriptor)
     for mount in read_mounts():
         if mount.mount_id == number:
@@ -204,27 +204,27 @@ def mount_of_open(descriptor: int) -> Mount:
 
 
 def hold(path: str, directory: int) -> None:
-    """Let calls below ``path`` go to that open directory only, until :func:`let_go`.
+    """Until :func:`let_go`, make calls on paths below ``path`` fail unless ``path`` is still this open directory.
 
-    Its parent may belong to somebody else.
+    Otherwise, the owner of the parent directory could replace the directory.
     """
     _held[path] = child.inside(path, directory)
 
 
 def is_held(path: str) -> bool:
-    """Return whether this process works in that directory."""
+    """Return whether :func:`hold` is in effect for a path."""
     return path in _held
 
 
 def let_go(path: str) -> None:
-    """Forget a directory that was held."""
+    """End the effect of :func:`hold` for a path."""
     _held.pop(path, None)
 
 
 def call(name: Call, path: str, *rest: str, ask: Runner = run) -> Any:
-    """Make a call of ``child.py`` in a child process, and return its answer.
+    """Make the call ``name`` of ``child.py`` in a child process, and return its result.
 
-    Raises RefusedError, UnansweredError at the time-out.
+    Raises RefusedError if the kernel refuses the call, UnansweredError at the time-out, MeasurementError otherwise.
     """
     if _silent and time.monotonic() - _silent.get(_mount_by_name(path).mount_point, -math.inf) < _SILENT_S:
         raise _unanswered(name, path)
@@ -255,7 +255,7 @@ def _unanswered(name: Call, path: str) -> UnansweredError:
 
 
 def _mount_by_name(path: str) -> Mount:
-    """Return the mount of a path without asking a server."""
+    """Return the mount of a path by comparing names only, which never waits for a server."""
     return find_mount(read_mounts(), os.path.abspath(path))
 
 
@@ -275,7 +275,7 @@ _UNUSABLE = {
 
 
 def require_directory(path: Path) -> Path:
-    """Return ``path`` with links resolved.
+    """Return ``path`` with symbolic links resolved.
 
     Raises BadInputError with a remedy if it is not a directory that can be entered, MeasurementError if its file system
     does not answer.

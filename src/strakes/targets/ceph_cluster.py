@@ -1,4 +1,4 @@
-"""Read answers of the monitors: a Description, and fail-overs and evicted clients in the cluster log."""
+"""Parsers for answers of Ceph's monitors: the Description, and fail-overs and evicted clients in the cluster's log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> Json | None:
-    """Return the map of the file system mounted: by name, by the pool its root is in, or because it is the only one."""
+    """Return the MDS map of the file system ``name``; if that is empty, of the first one that uses ``pool``, or any."""
     maps: list[Json] = [file_system["mdsmap"] for file_system in dump["filesystems"]]
     if name:
         return next((mdsmap for mdsmap in maps if mdsmap["fs_name"] == name), None)
@@ -27,7 +27,7 @@ def file_system_of(dump: Json, name: str, pool: str, pools: Iterable[Json]) -> J
 
 
 def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
-    """Every rank there should be, with the daemon that has it (None: nobody)."""
+    """Return each rank of the file system -> the daemon that holds it, or None if no daemon does."""
     holding = {
         daemon["rank"]: daemon
         for daemon in mdsmap["info"].values()
@@ -37,7 +37,7 @@ def ranks_of(mdsmap: Json) -> dict[int, Json | None]:
 
 
 def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
-    """Return "active", or the trouble of the rank."""
+    """Return the state of a rank: "active" if it serves, otherwise for example "failed" or "replay, laggy"."""
     if daemon is None:
         return "damaged" if rank in mdsmap["damaged"] else "failed"
     state = str(daemon["state"]).removeprefix("up:")
@@ -45,12 +45,12 @@ def state_of_rank(mdsmap: Json, rank: int, daemon: Json | None) -> str:
 
 
 def target_name(mdsmap: Json, rank: int) -> str:
-    """As Ceph itself names a rank of a file system."""
+    """Return the name of a rank as Ceph writes it: ``FILE_SYSTEM:RANK``."""
     return f"{mdsmap['fs_name']}:{rank}"
 
 
 def holders(mdsmap: Json) -> dict[str, tuple[str, int]]:
-    """Return who has which rank, and the number of that who, by the names of ranks."""
+    """Return the name of each held rank -> name and number (gid) of the daemon that holds it."""
     return {
         target_name(mdsmap, rank): (f"mds.{daemon['name']}", daemon["gid"])
         for rank, daemon in ranks_of(mdsmap).items()
@@ -71,7 +71,7 @@ def metadata_targets(mdsmap: Json) -> tuple[MetadataTarget, ...]:
 def data_targets(
     osd_df: Json, osd_dump: Json, groups: Sequence[Json], hosts: Mapping[int, str]
 ) -> tuple[DataTarget, ...]:
-    """Return the object stores with their sizes; ``groups`` are the placement groups, which assign stores to pools."""
+    """Return the object stores (OSDs) with their sizes. ``groups``: placement groups, which assign stores to pools."""
     names = {pool["pool"]: pool["pool_name"] for pool in osd_dump["pools"]}
     takes_part: dict[int, set[str]] = {}
     for group in groups:
@@ -99,7 +99,7 @@ def _state_of_store(store: Json) -> str:
 
 
 def states_in(osd_df: Json) -> dict[str, DataTargetState]:
-    """Return all object stores of the cluster."""
+    """Return the name of each object store -> its state, from the output of ``ceph osd df``."""
     return {
         entry["name"]: DataTargetState(entry["status"] == "up", entry["utilization"] / 100 if entry["kb"] else None)
         for entry in (*osd_df.get("nodes", ()), *osd_df.get("stray", ()))
@@ -109,7 +109,7 @@ def states_in(osd_df: Json) -> dict[str, DataTargetState]:
 def servers_of(
     mon_dump: Json, fs_dump: Json, mdsmap: Json, hosts: Mapping[int, str], targets: Sequence[DataTarget]
 ) -> tuple[Server, ...]:
-    """Return the monitors, the metadata servers with their standbys, and each host with its object stores."""
+    """Return an entry for each monitor, each metadata server (including standbys), and each host with object stores."""
     monitors = []
     for monitor in mon_dump["mons"]:
         state = "in quorum" if monitor["rank"] in mon_dump["quorum"] else "out of quorum"
@@ -127,13 +127,13 @@ def servers_of(
 
 
 def version_of(versions: Json) -> str:
-    """Return the versions that daemons run, most frequent first."""
+    """Return the versions of the daemons as text, the most frequent first."""
     counts = versions.get("overall", {})
     return ", ".join(_VERSION.sub(r"\1 \2", text) for text in sorted(counts, key=lambda text: -counts[text]))
 
 
 def notes_of(mdsmap: Json, fs_dump: Json, osd_dump: Json) -> tuple[str, ...]:
-    """Return what bends figures, or decides how they may be read."""
+    """Return sentences on settings that affect measurements: numbers of metadata ranks, and the copies in each pool."""
     standbys = len(fs_dump["standbys"]) + sum(
         daemon["state"] == "up:standby-replay" for daemon in mdsmap["info"].values()
     )
@@ -159,10 +159,10 @@ def description(
     versions: Json,
     groups: Sequence[Json],
 ) -> Description:
-    """Return the parts of the file system, put together from what the monitors answered."""
+    """Return the description of the file system, built from the monitors' answers."""
     nodes = [node for node in osd_tree["nodes"] if node["type"] == "host"]
     hosts = {child: node["name"] for node in nodes for child in node["children"]}
-    # Files of this file system are only in its own pools.
+    # Other pools contain no files of this file system.
     own = [group for group in groups if int(str(group["pgid"]).partition(".")[0]) in mdsmap["data_pools"]]
     stores = data_targets(osd_df, osd_dump, own, hosts)
     in_use = {*mdsmap["data_pools"], mdsmap["metadata_pool"]}
@@ -182,20 +182,20 @@ def description(
     )
 
 
-# Words of Ceph's monitors and metadata servers (src/mon/MDSMonitor.cc, src/mds/Server.cc and MDSRank.cc).
+# Log messages of Ceph's monitors and metadata servers (src/mon/MDSMonitor.cc, src/mds/Server.cc and MDSRank.cc).
 _REPLACING = re.compile(r"Replacing daemon mds\.(\S+) as rank (\d+) with standby daemon mds\.(\S+)")
 _GONE = re.compile(r"(?:MDS )?daemon mds\.(\S+) (?:is removed because it is dead|restarted)")
 _ASSIGNED = re.compile(r"(?:Standby )?daemon mds\.(\S+) assigned to filesystem (\S+) as rank (\d+)")
 _ACTIVE = re.compile(r"daemon mds\.(\S+) is now active in filesystem (\S+) as rank (\d+)")
 _UNRESPONSIVE = re.compile(r"evicting unresponsive client ([^\s:]*)\S* \((\d+)\), after")
 _EVICTING = re.compile(r"Evicting (?:\(and bl(?:oc|ac)klisting\) )?client session (\d+) \((\S+)\)")
-# Clocks of servers differ a little.
+# Tolerance in seconds for differences between the servers' clocks.
 _AROUND_S = 2.0
 
 
 @dataclass(frozen=True)
 class Eviction:
-    """A client that a metadata server evicted. ``host``, ``address``: "" if the log does not name them."""
+    """A client that a metadata server evicted. ``number``: its id. ``host``, ``address``: "" if the log lacks them."""
 
     unix_s: float
     daemon: str
@@ -210,7 +210,7 @@ class Eviction:
 
 
 def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
-    """Return the evictions, each once: a metadata server may log one in two lines."""
+    """Return the evictions in the log. If a metadata server logged an eviction in two lines, they are joined."""
     evictions: dict[tuple[str, int], Eviction] = {}
     for unix_s, daemon, message in _messages(log):
         if told := _UNRESPONSIVE.match(message):
@@ -226,9 +226,9 @@ def evictions_in(log: Sequence[Json]) -> tuple[Eviction, ...]:
 
 
 def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) -> tuple[Interruption, ...]:
-    """Return the times during which a rank had no active server, beginning when the monitors noticed it.
+    """Return the periods without an active server of a rank, each beginning when the monitors noticed it.
 
-    Each has the clients that the next server evicted. ``own``: the number of this client.
+    Each lists the clients that the next server evicted, and whether the client with the id ``own`` is among them.
     """
     file_system, created = mdsmap["fs_name"], _unix(mdsmap["created"])
     evictions = evictions_in(log)
@@ -242,7 +242,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
             if system == file_system:
                 away.setdefault(rank, unix_s)
         elif (told := _ASSIGNED.match(message)) and told[2] == file_system:
-            # The log may not reach back to the previous holder of the rank; a new file system had no previous holder.
+            # The log might lack the previous holder of the rank. Only a new file system had no previous holder.
             if unix_s > created + _AROUND_S:
                 away.setdefault(int(told[3]), unix_s)
         elif told := _ACTIVE.match(message):
@@ -261,7 +261,7 @@ def interruptions_in(log: Sequence[Json], mdsmap: Json, own: int | None = None) 
 
 
 def _messages(log: Sequence[Json]) -> list[tuple[float, str, str]]:
-    """Return Unix time, sender and text of each message, in order of time; messages of servers reach the log late."""
+    """Return Unix time, sender and text of each message, sorted by time, because some messages arrive late."""
     messages = [(_unix(entry["stamp"]), str(entry["name"]), str(entry["message"])) for entry in log]
     return sorted(messages, key=lambda message: message[0])
 

@@ -12,15 +12,15 @@ FILE, DIRECTORY = "ceph.file.layout", "ceph.dir.layout"
 PIN, DISTRIBUTED, RANDOM = "ceph.dir.pin", "ceph.dir.pin.distributed", "ceph.dir.pin.random"
 # Values of ``hash`` in a Placement: distributed and random ephemeral pins.
 BY_CHILD, BY_CHANCE = "distributed", "random"
-# Stripe units are multiples of this.
+# Stripe units must be multiples of this size.
 UNIT_BYTES = 64 * KIB
-# Ceph's default of the object size.
+# Ceph's default object size.
 _OBJECT_BYTES = 4 * MIB
 
 
 def read_layout(text: str) -> Layout:
     """Parse a layout attribute. Raises MeasurementError if the text is not valid."""
-    # The name of a pool may contain spaces. It is the last field, except for a namespace.
+    # The pool's name may contain spaces. Only a namespace can follow it.
     fields, _, pool = text.partition(" pool=")
     pool = pool.partition(" pool_namespace=")[0]
     values = dict(field.partition("=")[::2] for field in fields.split())
@@ -32,9 +32,9 @@ def read_layout(text: str) -> Layout:
 
 
 def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
-    """Return the value of the layout attribute.
+    """Return the value of the layout attribute for ``wanted``. ``stores``: the stripe count if ``wanted`` has -1.
 
-    Values not given in ``wanted`` keep their ``current`` value; objects grow to hold a stripe unit.
+    Values missing in ``wanted`` are taken from ``current``; an object size from there is adapted to the stripe unit.
 
     Raises BadInputError for a layout that Ceph cannot express.
     """
@@ -51,7 +51,7 @@ def write_layout(wanted: Layout, current: Layout, stores: int) -> str:
 
 
 def read_pins(values: Mapping[str, str]) -> Placement:
-    """Return the placement of a directory by its pin, which is one of three kinds."""
+    """Return the placement of a directory. ``values``: name -> value of its pin attributes."""
     rank = values.get(PIN, "-1")
     if rank.isdecimal():
         return Placement("manual", (int(rank),), inherited=True)
@@ -63,7 +63,7 @@ def read_pins(values: Mapping[str, str]) -> Placement:
 
 
 def pin_for(wanted: Placement, ranks: tuple[int, ...]) -> tuple[str, str] | None:
-    """Return attribute and value of a pin, or None for no pin. Raises BadInputError if Ceph cannot express it."""
+    """Return name and value of a pin attribute, or None to inherit. Raises BadInputError if Ceph cannot express it."""
     if wanted.kind == "inherit":
         return None
     if wanted.kind == "manual":

@@ -49,14 +49,14 @@ from strakes.targets.target import Target, TargetFacts, said
 
 _FSID, _CLIENT = "ceph.cluster_fsid", "ceph.client_id"
 _PROBE = ".strakes-layout"
-# A daemon that is replaced is so within seconds; who has which rank is asked again no sooner.
+# Maximum age in seconds of the MDS map before it is requested again. Replacing a daemon takes some seconds.
 _MAP_FRESH_S = 1.0
-# If the stores are too many to ask each, the monitors are asked about all of them at this interval in seconds.
+# If there are too many stores to query each one, the monitors are asked about all, at this interval in seconds.
 _STORES_EACH_S = 300.0
 
 
 class CephTarget(Target):
-    """Every call has a limit of time: a dead server ends it with an error, it never hangs."""
+    """A CephFS mount. All calls have a time limit, so that a dead server causes an error and no hang."""
 
     moves_directories = True
     permission = (
@@ -68,7 +68,7 @@ class CephTarget(Target):
         self._map: tuple[float, cluster.Json] | None = None
         self._number = ""
         self._requests = ClientRequests()
-        # The last answer of each object store; None if none could be asked.
+        # The latest answer of each object store, or None if the stores could not be queried.
         self._stores: dict[str, Any] | None = None
         self._all_stores: tuple[float, Mapping[str, DataTargetState]] = (-math.inf, {})
 
@@ -85,7 +85,7 @@ class CephTarget(Target):
         return replace(facts, notes=(*facts.notes, cache))
 
     def _sizes(self) -> calls.Sizes:
-        """Apply the quotas of all parent directories: statvfs applies only the quota of the mount's root."""
+        """Return sizes limited by the quotas of all parent directories. statvfs applies only the mount root's quota."""
         sizes = super()._sizes()
         quotas = self._call("the quotas cannot be read", "trees", *self._above(self.path))
         return sizes.within([Quota.of(*limits) for limits in quotas])
@@ -102,7 +102,7 @@ class CephTarget(Target):
         try:
             self._require_same_cluster()
             questions = ("fs_dump", "osd_df", "osd_tree", "mon_dump", "versions")
-            # Each is a process that mostly starts and waits.
+            # Run the queries in parallel: each is a process that mostly waits.
             with ThreadPoolExecutor(len(questions) + 1) as pool:
                 groups = pool.submit(self._ceph, "pg", "dump", "pgs_brief")
                 given = pool.map(lambda question: self._ceph(*question.split("_")), questions)
@@ -119,7 +119,7 @@ class CephTarget(Target):
         return replace(described, client=client)
 
     def layout(self, path: Path) -> Layout | None:
-        """Return the layout of a file or directory; a directory without one inherits it from the nearest parent."""
+        """Return the layout of a file, or of new files in a directory, possibly inherited from a parent directory."""
         if stat.S_ISDIR(self._call("the layout cannot be read", "stat", str(path))):
             return self._directory_layout(path)
         text = self._attributes(path, layouts.FILE).get(layouts.FILE)
@@ -136,7 +136,7 @@ class CephTarget(Target):
         return [str(directory) for directory in (path, *path.parents) if directory.is_relative_to(top)]
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Also makes and removes an empty file in the directory: only a file shows what files really get."""
+        """Set the layout of new files. Returns the layout of an empty test file, which is created and removed."""
         stores = len(self._osd_dump["osds"]) if wanted.stripe_count == -1 else 0
         value = layouts.write_layout(wanted, self._directory_layout(directory) or Layout(), stores)
         given = self._call(
@@ -162,7 +162,7 @@ class CephTarget(Target):
         return layouts.read_pins(self._attributes(directory, layouts.PIN, layouts.DISTRIBUTED, layouts.RANDOM))
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Make a directory with the pin; return the pin read back.
+        """Create a directory and pin it as wanted; return the placement that is read back.
 
         If the pin is refused, removes the directory and raises StrakesError.
         """
@@ -179,7 +179,7 @@ class CephTarget(Target):
         return self.placement(Path(path)) or wanted
 
     def observe(self) -> Observation:
-        """Return the counters of metadata ranks and object stores; empty ones for a daemon that does not answer."""
+        """Return the counters of metadata ranks and object stores. If a daemon does not answer, its entry is empty."""
         self._stores = None
         try:
             self._require_same_cluster()
@@ -198,7 +198,7 @@ class CephTarget(Target):
         return seen
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return the states of object stores; if not all are observed, the monitors' answer, at most 5 minutes old."""
+        """Return the states of object stores. If not all are observed, use the monitors' answer, up to 5 min old."""
         if self._stores is None:
             return {}
         try:
@@ -217,7 +217,7 @@ class CephTarget(Target):
         }
 
     def client_requests(self) -> Mapping[str, float]:
-        """Return requests to metadata servers, summed over ranks; of a rank that does not answer they come later."""
+        """Return each client's requests, summed over ranks. Requests to a rank that does not answer are added later."""
         try:
             self._require_same_cluster()
             daemons = [daemon for daemon, _ in self._daemons_of_ranks().values()]
@@ -228,15 +228,15 @@ class CephTarget(Target):
         return self._requests.add(time.monotonic(), loads)
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return when ranks were without a server, and whom the next one evicted, as the cluster's log remembers it.
+        """Return the periods without a server of a rank, and the clients evicted after them, from the cluster's log.
 
-        If this client was evicted without a fail-over, that lasts until the mount has another client number.
+        An eviction of this client without a fail-over counts as an interruption until the mount has a new client id.
         """
-        # Cached, since an evicted client may not be able to read its number.
+        # Cached, since an evicted client might be unable to read its id.
         self._number = self._number or self._own_number()
         try:
             self._require_same_cluster()
-            # Asking for the map starts a program, so it is kept as long as the same servers have its ranks.
+            # Requesting the map starts a program, so the map is reused while the same daemons hold the ranks.
             known = self._map is not None and cluster.holders(self._map[1]) == self._daemons_of_ranks()
             mdsmap = self._map[1] if self._map is not None and known else self._mdsmap()
             log = self._log()
@@ -257,13 +257,13 @@ class CephTarget(Target):
         return list(self._ceph("log", "last", "1000", "info", "cluster"))
 
     def _own_number(self) -> str:
-        """Return this client's number in the cluster; empty if the mount does not show it."""
+        """Return this client's id in the cluster, or "" if the mount does not show it."""
         with suppress(StrakesError):
             return self._attributes(Path(self.mount.mount_point), _CLIENT).get(_CLIENT, "").removeprefix("client")
         return ""
 
     def _blocked(self, blocklist: Mapping[str, str]) -> list[str]:
-        """Return a sentence where this client may not work any more."""
+        """Return a sentence for each eviction of this client in ``blocklist`` (address -> time when the entry ends)."""
         number = self._number or self._own_number()
         evictions: list[Eviction] = [each for each in evictions_in(self._log()) if str(each.number) == number]
         return [
@@ -273,14 +273,14 @@ class CephTarget(Target):
         ]
 
     def trouble(self) -> tuple[str, ...]:
-        """Return what the monitors say of servers, and servers that do not answer although nobody has noticed yet."""
+        """Return a sentence for each problem that the monitors report, and for each server that does not answer."""
         try:
             health = self._ceph("health", "detail")
             fs_dump = self._ceph("fs", "dump")
             osd_dump = self._ceph("osd", "dump")
             stores = {f"osd.{store['osd']}": bool(store["up"]) for store in osd_dump["osds"]}
             mdsmap = self._mdsmap(fs_dump)
-            # Its name before Ceph 16.
+            # Before Ceph 16 the key was "blacklist".
             lines = self._blocked(osd_dump.get("blocklist") or osd_dump.get("blacklist") or {})
         except StrakesError as error:
             return (f"The monitors do not report the state of the servers: {said(error)}.",)
@@ -314,7 +314,7 @@ class CephTarget(Target):
 
     @cached_property
     def access(self) -> Access:
-        """Options by which commands reach the cluster of this mount, and its ceph-fuse process."""
+        """The command-line options that reach the cluster of this mount, and the name of its file system."""
         return access_of(self.mount)
 
     @cached_property
@@ -330,12 +330,12 @@ class CephTarget(Target):
         return dump
 
     def _mdsmap(self, fs_dump: cluster.Json | None = None) -> cluster.Json:
-        """Return the map of our file system, at most a moment old."""
+        """Return the mounted file system's MDS map, up to a second old. Raises EnvironmentLacksError without it."""
         if fs_dump is None:
             if self._map is not None and time.monotonic() - self._map[0] < _MAP_FRESH_S:
                 return self._map[1]
             fs_dump = self._ceph("fs", "dump")
-        # Only the mount itself knows which of several it is, and it may hang.
+        # Only the mount shows which one of several file systems it is. Query it only if necessary, since it may hang.
         pool = ""
         if len(fs_dump["filesystems"]) > 1 and not self.access.file_system:
             layout = self._attributes(Path(self.mount.mount_point), layouts.DIRECTORY).get(layouts.DIRECTORY)
@@ -348,7 +348,7 @@ class CephTarget(Target):
         return mdsmap
 
     def _daemons_of_ranks(self) -> dict[str, tuple[str, int]]:
-        """Return for each rank its daemon and that daemon's number."""
+        """Return the name of each rank -> name and number (gid) of the daemon that holds it."""
         if self._map is not None:
             known = [f"mds.{daemon['name']}" for daemon in self._map[1]["info"].values()]
             if all(map(self._daemons.is_here, known)):
@@ -363,12 +363,12 @@ class CephTarget(Target):
         return cluster.holders(self._mdsmap())
 
     def _observed_stores(self) -> list[str]:
-        """Return the object stores whose counters are read: all, or none where they are too many."""
+        """Return the names of the object stores whose counters are read: all, or [] if there are too many."""
         stores = [f"osd.{store['osd']}" for store in self._osd_dump["osds"]]
         return stores if len(stores) <= MOST_ELSEWHERE else []
 
     def _require_same_cluster(self) -> None:
-        """Raise EnvironmentLacksError if the configuration belongs to another cluster than the mount."""
+        """Raise EnvironmentLacksError if the configuration and the mount belong to different clusters."""
         if self._other_cluster:
             remedy = "Set CEPH_CONF to the configuration file of the mount."
             raise EnvironmentLacksError("the cluster cannot be asked", why=self._other_cluster, remedy=remedy)
@@ -377,7 +377,7 @@ class CephTarget(Target):
     def _other_cluster(self) -> str:
         mounted = self._attributes(Path(self.mount.mount_point), _FSID).get(_FSID)
         asked = self._ceph("fsid")["fsid"]
-        if mounted in (None, asked):  # clients before 2021 do not report it
+        if mounted in (None, asked):  # clients from before 2021 do not report the id
             return ""
         return f"the configuration belongs to cluster {asked}, but the mount belongs to {mounted}"
 

@@ -31,7 +31,7 @@ _FILE_SYSTEM = ("client-fs", "client-mds-namespace", "fs", "mds-namespace")
 
 @dataclass(frozen=True)
 class Access:
-    """Access to a cluster. ``options`` precede the words of a ``ceph`` command.
+    """Access to a cluster. ``options``: the first options of every ``ceph`` command.
 
     ``file_system``: "" if the mount does not name it.
     """
@@ -47,7 +47,7 @@ class Access:
 
 
 def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
-    """Return the access of a mount. Unknown options are left to Ceph's defaults."""
+    """Return the options that reach the cluster of a mount. Options that are not found are left to Ceph's defaults."""
     if mount.file_system == "ceph":
         return _of_kernel(mount)
     for pid, words in trusted_processes("ceph-fuse", proc):
@@ -69,7 +69,7 @@ def access_of(mount: Mount, proc: Path = Path("/proc")) -> Access:
 
 
 def _of_kernel(mount: Mount) -> Access:
-    """Read the source, which is ``MONITORS:/DIR``, since Linux 5.17 ``USER@FSID.NAME=/DIR``."""
+    """Return the access of a kernel mount. Source: ``MONITORS:/DIR``, since Linux 5.17 ``USER@FSID.NAME=/DIR``."""
     options = dict(option.partition("=")[::2] for option in mount.super_options)
     user, at, rest = mount.source.partition("=")[0].partition("@")
     name = options.get("name", user if at else "")
@@ -80,7 +80,7 @@ def _of_kernel(mount: Mount) -> Access:
 
 
 def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Return options with their values, and arguments that may be the mount point.
+    """Parse a ceph-fuse command line: return option -> value, and the arguments that may be the mount point.
 
     >>> _read(["-c", "/lab/ceph.conf", "-n", "client.admin", "--client_fs=home", "/mnt"])
     ({'conf': '/lab/ceph.conf', 'name': 'client.admin', 'client-fs': 'home'}, ['/mnt'])
@@ -94,7 +94,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif word.startswith("--"):
             key, equals, value = word[2:].partition("=")
             key = key.replace("_", "-")
-            # These options have a value, possibly in the next word.
+            # The values of these options may be in the next word.
             if not equals and key in (*_FOR_TOOL, *_FILE_SYSTEM, "client-mountpoint") and words:
                 value = words.pop(0)
             settings[key] = value
@@ -105,7 +105,7 @@ def _read(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 @dataclass(frozen=True)
 class Inside:
-    """``directory``: path from the root of the Ceph file system. ``environment``: cluster settings for libcephfs."""
+    """Access of libcephfs to ``directory``, a path from the file system's root. ``environment``: cluster settings."""
 
     directory: PurePosixPath
     environment: Mapping[str, str]
@@ -142,7 +142,7 @@ def _path_inside(mount: Mount, directory: Path) -> PurePosixPath:
 
 
 def _for_libcephfs(access: Access) -> dict[str, str]:
-    """Return the environment for libcephfs from the options of the mount, unless the user has set it.
+    """Return environment variables for libcephfs from the options of the mount, except variables that are already set.
 
     >>> _for_libcephfs(Access(("--conf", "/c", "--id", "me")))["CEPH_ARGS"]
     '--id me'
@@ -157,10 +157,10 @@ def _for_libcephfs(access: Access) -> dict[str, str]:
     return {name: value for name, value in given.items() if value and name not in os.environ}
 
 
-# Monitors that do not answer in this time are given up by the command itself.
+# Seconds after which the ``ceph`` command itself gives up if no monitor answers.
 _CONNECT_S = 5
 _LIMIT_S = 10.0
-# Words of the command's last line, and who has to do what.
+# Patterns of error messages of the ``ceph`` command, by cause.
 _NOT_ALLOWED = "EACCES|EPERM|Operation not permitted|access denied|[Pp]ermission denied"
 _NOT_CONFIGURED = (
     "ObjectNotFound|error calling conf_read_file|unable to get monitor info|no keyring found|InvalidArgument"
@@ -168,9 +168,9 @@ _NOT_CONFIGURED = (
 
 
 def ceph(access: Access, *words: str, limit_s: float = _LIMIT_S) -> Command[Any]:
-    """Return a ``ceph`` command with JSON output.
+    """Return a ``ceph`` command whose JSON output is parsed.
 
-    Raises StrakesError with exit status 3 if Ceph is not configured here or refuses access, 1 without an answer.
+    Running it raises EnvironmentLacksError if Ceph is not configured here or denies access, else MeasurementError.
     """
     argv = ("ceph", *access.options, "--connect-timeout", str(_CONNECT_S), *words, "--format", "json")
 
@@ -200,16 +200,16 @@ def _refusal(done: Completed, words: tuple[str, ...]) -> StrakesError:
     return MeasurementError("the cluster does not answer", where=where, why=why, remedy=remedy)
 
 
-# Number of daemons. Each question to a remote one starts a process of half a second; if doubled, a round takes twice
-# as long.
+# Maximum number of object stores that are queried one by one. Each query of a remote store starts a process that takes
+# half a second, so the time grows in proportion.
 MOST_ELSEWHERE = 32
-# Number of simultaneous processes. Doubling it takes twice the memory of the client.
+# Maximum number of simultaneous queries. The memory of their processes grows in proportion.
 _AT_ONCE = 8
 _TELL_S = 4.0
 
 
 class Daemons:
-    """Knows which daemons have a socket here; their places are looked up once."""
+    """Queries daemons of a cluster: local daemons by their admin sockets, others by ``ceph tell``."""
 
     def __init__(self, run: Runner, access: Access) -> None:
         self._run = run
@@ -217,11 +217,11 @@ class Daemons:
         self._sockets: dict[str, str] = {}
 
     def is_here(self, daemon: str) -> bool:
-        """Whether it has a socket on this machine that we may open."""
+        """Return whether a daemon has an admin socket on this machine that this process may open."""
         return os.access(self._socket(daemon), os.R_OK | os.W_OK)
 
     def ask_all(self, daemons: Iterable[str], prefix: str) -> dict[str, Any]:
-        """Return the answer of each daemon; the error of one that does not answer within a few seconds."""
+        """Return daemon -> its answer to the command ``prefix``, or an error if none comes within a few seconds."""
 
         def ask(daemon: str) -> Any:
             try:
@@ -239,13 +239,13 @@ class Daemons:
         if daemon not in self._sockets:
             conf = ("--conf", self._access.configuration) if self._access.configuration else ()
             self._sockets[daemon] = ""
-            with suppress(StrakesError):  # no ceph-conf: ask through the monitors, which report the error
+            with suppress(StrakesError):  # without ceph-conf, ``ceph tell`` is used and reports the error
                 done = self._run(("ceph-conf", *conf, "--name", daemon, "--show-config-value", "admin_socket"))
                 self._sockets[daemon] = done.stdout.strip() if done.status == 0 else ""
         return self._sockets[daemon]
 
 
-# Time-out in seconds. A daemon on this machine answers within a millisecond, unless it is stopped.
+# Time-out in seconds of an admin socket. A daemon answers within a millisecond, unless it is stopped.
 _SOCKET_S = 2.0
 _DATA = {
     "data.read_bytes": ("op_r_out_bytes", "op_rw_out_bytes"),
@@ -253,14 +253,14 @@ _DATA = {
     "data.read_requests": ("op_r",),
     "data.write_requests": ("op_w", "op_rw"),
 }
-# Latencies of BlueStore. Commits have the first name in older releases and the second one in newer ones.
+# Latency counters of BlueStore: commits in older releases, commits in newer releases, reads.
 _STORED = ("commit_lat", "txc_commit_lat", "read_lat")
-# Bytes that BlueStore had to read from its device, in older and newer releases.
+# Counter of bytes that BlueStore read from its device: the name in older and the name in newer releases.
 _FROM_DEVICE = ("bluestore_buffer_miss_bytes", "buffer_miss_bytes")
 
 
 def ask_socket(path: str, prefix: str) -> Any:
-    """Return a daemon's answer by its socket. Raises MeasurementError if it cannot be reached or does not answer."""
+    """Send the command ``prefix`` to an admin socket; return the parsed answer. Raises MeasurementError without one."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_SOCKET_S)
@@ -277,7 +277,7 @@ def ask_socket(path: str, prefix: str) -> Any:
 
 
 def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return a metadata server's request counts under the common names, and its memory if it reports that."""
+    """Return a metadata server's numbers of requests under the common names, and its used memory if reported."""
     counts = {
         name.removeprefix("req_").removesuffix("_latency"): float(value["avgcount"])
         for name, value in dump.get("mds_server", {}).items()
@@ -290,9 +290,9 @@ def metadata_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
-    """Return an object store's counters under the common names, including the metadata servers' objects."""
+    """Return an object store's counters under the common names. I/O of the metadata servers is included."""
     own = dump.get("osd", {})
-    # An OSD operation waits for all replicas, so only BlueStore's latencies separate a slow store from its partners.
+    # An OSD operation waits for all replicas, so only BlueStore's latencies show which store is slow.
     store = dump.get("bluestore", {})
     latencies = [_latency(store, name) for name in _STORED]
     if not any(count for count, _ in latencies):
@@ -308,7 +308,7 @@ def data_counters(dump: Mapping[str, Any]) -> dict[str, float]:
 
 
 def used_share(dump: Mapping[str, Any]) -> float | None:
-    """Return the used share of an object store, including its database, or None if it does not report it."""
+    """Return the used share (0 to 1) of an object store, including its database, or None if unknown."""
     own = dump.get("osd", {})
     total, used = own.get("stat_bytes", 0), own.get("stat_bytes_used")
     return float(used / total) if total and used is not None else None
@@ -319,12 +319,12 @@ def _latency(counters: Mapping[str, Any], name: str) -> tuple[float, float]:
     return (float(value["avgcount"]), float(value["sum"])) if isinstance(value, Mapping) else (0.0, 0.0)
 
 
-# Ceph's default of mds_request_load_average_decay_rate.
+# Half-life in seconds of a load average: Ceph's default of mds_request_load_average_decay_rate.
 _HALF_S = 60.0
 
 
 def loads_of_clients(sessions: object) -> dict[str, float] | None:
-    """Return the load of each client of a metadata server from ``session ls``, or None without an answer."""
+    """Return client -> load average of its requests to a metadata server, from ``session ls``; None without it."""
     if not isinstance(sessions, list):
         return None
     loads = {}
@@ -337,14 +337,14 @@ def loads_of_clients(sessions: object) -> dict[str, float] | None:
 
 
 class ClientRequests:
-    """Adds up the requests of clients. The load alone shows a change only after a minute."""
+    """Computes clients' numbers of requests from load averages, which alone show a change only after a minute."""
 
     def __init__(self) -> None:
         self._loads: dict[str, tuple[float, Mapping[str, float]]] = {}
         self._sent: dict[str, float] = {}
 
     def add(self, time_s: float, loads: Mapping[str, Mapping[str, float] | None]) -> dict[str, float]:
-        """Add loads (server -> client -> load); return the requests of each client since the first call.
+        """Add loads (server -> client -> load) read at ``time_s``; return each client's requests since the first call.
 
         The requests of a server that does not answer (None) are added when it answers again. Clients without a session
         on any server are dropped.

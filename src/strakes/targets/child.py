@@ -1,6 +1,6 @@
 """The program that makes one system call for ``calls.py`` and prints its answer as a Python literal.
 
-Run as a script, it imports nothing from strakes and little else, and therefore starts quickly.
+Run as a script, it imports nothing from strakes and few standard modules, so that it starts quickly.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-# Its status when the system refused the call; standard error is then the errno.
+# Exit status if the kernel refused the call. Standard error then contains the errno.
 REFUSED_STATUS = 3
 _ABSENT = (errno.ENODATA, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_DIRECT = (errno.EINVAL, errno.EOPNOTSUPP)
@@ -19,19 +19,19 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # linux/fs.h: struct fsxattr (flags, extent size, extents, project, copy-on-write extent size).
 _FS_IOC_FSGETXATTR, _FS_XFLAG_PROJINHERIT, _FSXATTR = 0x801C581F, 0x200, "<5I8x"
-# linux/quota.h: struct if_dqblk, whose limits of bytes are in blocks.
+# linux/quota.h: struct if_dqblk, whose byte limits are in blocks of 1,024 bytes.
 _SYS_QUOTACTL_FD, _Q_GETQUOTA, _DQBLK, _DQBLK_BYTES = 443, 0x800007, "=8QI4x", 1024
 
 
 def _real_directory(path: str) -> str:
     real = os.path.realpath(path, strict=True)
-    # The dot asks for a directory, for the right to enter it, and for an automounter to do its work.
+    # Because of the dot, this fails unless the directory can be entered, and it triggers an automounter.
     os.stat(f"{real}/.")
     return real
 
 
 def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | None:
-    """Set an attribute of a directory, and return attribute ``read`` of a file that is made there and removed again."""
+    """Set attribute ``name`` of a directory; return attribute ``read`` of a test file, which is created and removed."""
     os.setxattr(path, name, os.fsencode(value))
     _make_file(f"{path}/{probe}")
     try:
@@ -41,7 +41,7 @@ def _lay_out(path: str, name: str, value: str, probe: str, read: str) -> str | N
 
 
 def _try_writing(path: str, name: str) -> None:
-    """Make a directory and a file in it, to the disks of the servers, and remove both."""
+    """Create a directory and a file in it, wait until the servers have stored them, and remove both."""
     os.mkdir(path, 0o700)
     try:
         directory = os.open(path, _DIRECTORY)
@@ -68,18 +68,18 @@ def _make_file(path: str) -> None:
 
 
 def _mount_of(path: str) -> int:
-    """Return the kernel's number of the mount that a path is on."""
+    """Return the kernel's id of the mount that contains a path, or -1 if /proc does not show it."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         with suppress(FileNotFoundError), open(f"/proc/self/fdinfo/{descriptor}") as lines:
             return next((int(line.split()[1]) for line in lines if line.startswith("mnt_id:")), -1)
-        return -1  # without /proc, which whoever asks looks at next
+        return -1  # without /proc; the caller reads /proc next and reports the error
     finally:
         os.close(descriptor)
 
 
 def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
-    """Return the statvfs values, and for each quota of the calling user: whose, and limits as of :func:`_quota`."""
+    """Return the statvfs values, and for each quota of this process its owner and the values of :func:`_quota`."""
     room, quotas = tuple(os.statvfs(path)), list[tuple[object, ...]]()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -88,7 +88,7 @@ def _sizes(path: str) -> tuple[tuple[int, ...], list[tuple[object, ...]]]:
     try:
         who = (("user", os.geteuid()), ("group", os.getegid()), ("project", _project_of(descriptor)))
         for kind, (name, number) in enumerate(who):
-            # 0 is nobody's: root and files without a project have no limits.
+            # An id of 0 has no quota: it is root's, or means that files belong to no project.
             if number and (limits := _quota(descriptor, kind, number)):
                 quotas.append((f"{name} {number}", *limits))
         return room, quotas
@@ -111,13 +111,13 @@ def _project_of(directory: int) -> int:
 
 
 def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
-    """Return soft limit, hard limit and use, in bytes and in files; empty if the file system has or reports none."""
+    """Return soft limit, hard limit and use in bytes, then the same three in files; () if no quota is reported."""
     import ctypes
     import struct
 
     told = ctypes.create_string_buffer(struct.calcsize(_DQBLK))
     command = (_Q_GETQUOTA << 8) | kind
-    # Linux 5.14; before that it would take the path of the device, which network file systems have none of.
+    # quotactl_fd() exists since Linux 5.14. The older quotactl() needs a block device, which a network mount lacks.
     if ctypes.CDLL(None).syscall(_SYS_QUOTACTL_FD, directory, command, number, told) != 0:
         return ()
     hard, soft, used, hard_files, soft_files, used_files, *_ = struct.unpack(_DQBLK, told.raw)
@@ -125,7 +125,7 @@ def _quota(directory: int, kind: int, number: int) -> tuple[int, ...]:
 
 
 def _tree_quotas(*directories: str) -> list[tuple[object, ...]]:
-    """Return the CephFS quotas of directory trees, as :func:`_sizes` returns those of users."""
+    """Return the CephFS quotas of directory trees, in the same form as :func:`_sizes`."""
     quotas = list[tuple[object, ...]]()
     for directory in directories:
         most_bytes, most_files, used_bytes, used_files = (
@@ -147,7 +147,7 @@ def _attribute(path: str, name: str) -> str | None:
 
 
 def _direct(directory: str, name: str, *sizes: str) -> bool:
-    """Whether an O_DIRECT write and read of one of the sizes really work in a directory that strakes made."""
+    """Return whether writing and reading a new file with O_DIRECT works for at least one of ``sizes`` (bytes)."""
     opened = os.open(directory, _DIRECTORY)
     try:
         return any(_direct_works(opened, name, int(size)) for size in sizes)
@@ -162,7 +162,7 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
     try:
         descriptor = os.open(name, flags, 0o600, dir_fd=directory)
         try:
-            with mmap.mmap(-1, size) as buffer:  # anonymous memory begins at a page
+            with mmap.mmap(-1, size) as buffer:  # anonymous memory is aligned to a page
                 buffer.write(b"strakes!" * (size // 8))
                 return os.pwrite(descriptor, buffer, 0) == size and os.preadv(descriptor, [buffer], 0) == size
         finally:
@@ -172,31 +172,31 @@ def _direct_works(directory: int, name: str, size: int) -> bool:
             return False
         raise
     finally:
-        # Where the kernel refuses the flag, it has made the file before.
+        # If the kernel refuses O_DIRECT, it has already created the file.
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=directory)
 
 
 def _beat(descriptor: str, interval_s: str, marker: str) -> None:
-    """Write the time into an open marker until nobody is there any more who wants it."""
+    """Write the time into an open marker every ``interval_s`` until the parent ends or closes standard input."""
     import json
     import select
     import time
 
-    os.close(1)  # says that it has started
+    os.close(1)  # the parent waits for this: the child has started
     while not select.select([sys.stdin], [], [], float(interval_s))[0]:
         document = {**json.loads(marker), "heartbeat_unix_s": time.time()}
         try:
             os.pwrite(int(descriptor), json.dumps(document).encode().ljust(len(marker) - 1) + b"\n", 0)
         except OSError:
-            # A target that fails is for the measurement to report, and a heart that stops is what the marker is for.
+            # The measurement reports a failing target. An outdated heartbeat then shows the failure to others.
             continue
 
 
 CALLS: dict[str, Callable[..., object]] = {
     "getxattr": lambda path, *names: {name: value for name in names if (value := _attribute(path, name)) is not None},
     "setxattr": lambda path, name, value: os.setxattr(path, name, os.fsencode(value)),
-    # The attribute of the first directory that has it.
+    # Returns the attribute of the first directory that has it.
     "first": lambda path, name, *more: next((value for one in (path, *more) if (value := _attribute(one, name))), None),
     "layout": _lay_out,
     "sizes": _sizes,
@@ -219,13 +219,13 @@ INSIDE = "--inside="
 
 
 def inside(path: str, directory: int) -> str:
-    """Return the argument that makes the child resolve paths below ``path`` relative to the open directory."""
+    """Return the argument that makes the child resolve paths below ``path`` relative to this open directory."""
     opened = os.fstat(directory)
     return f"{INSIDE}{opened.st_dev}:{opened.st_ino}:{path}"
 
 
 def _enter(argument: str, words: list[str]) -> list[str]:
-    """Work in the directory of the argument. Raises OSError where another one has its name."""
+    """Change to the directory in ``argument``; return ``words`` relative to it. Raises OSError if it was replaced."""
     device, inode, path = argument.removeprefix(INSIDE).split(":", 2)
     directory = os.open(path, _DIRECTORY)
     opened = os.fstat(directory)

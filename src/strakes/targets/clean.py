@@ -1,4 +1,4 @@
-"""Remove what killed runs left: exactly what strakes made and nobody uses any more."""
+"""Removes workspaces that killed runs left: only directories that strakes made and no process uses any more."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN_NAME = re.compile(WORKSPACE_PREFIX + r"\d{8}-\d{6}-.+")
 class CleanReport:
     """The workspaces found in a directory.
 
-    ``ignored``: entries with our names but without a valid marker. ``left``: our entries that could not be removed.
+    ``ignored``: directories named like workspaces, without a valid marker. ``left``: workspaces that cannot be removed.
     """
 
     removed: tuple[str, ...]
@@ -33,7 +33,7 @@ class CleanReport:
 
 
 def clean(directory: Path, *, dry_run: bool = False, force: bool = False) -> CleanReport:
-    """Remove the workspaces of dead runs in ``directory``, with ``force`` also those that seem alive.
+    """Remove the workspaces of dead runs in ``directory``; with ``force``, also the workspaces of runs that seem alive.
 
     With ``dry_run``, only list them in ``removed``. Raises BadInputError if the directory does not exist.
     """
@@ -87,7 +87,7 @@ def _clean(real: Path, parent: int, *, dry_run: bool, force: bool) -> CleanRepor
 
 
 def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
-    """Return the other measurements in the directory: process, user, host and run. Does not wait.
+    """Return a text for each other measurement in the directory: run, process, user and host. Never waits.
 
     Directories of ``run``, of its probes and of ``strakes watch`` do not count.
     """
@@ -111,7 +111,7 @@ def others_at_work(directory: Path, run: str) -> tuple[str, ...]:
 
 
 def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
-    """Return whether its maker was killed before it wrote the marker: named like ours, old and empty."""
+    """Return whether a directory was left before it was marked: it is named like a workspace, old and empty."""
     if not marker.unfinished or not _OWN_NAME.fullmatch(name):
         return False
     old = time.time() - os.fstat(directory).st_mtime > STALE_S
@@ -119,6 +119,6 @@ def _was_never_finished(directory: int, name: str, marker: NoMarker) -> bool:
 
 
 def _names_like_ours(directory: int) -> list[str]:
-    # A directory of a parallel file system may have more names than fit into memory.
+    # Keep only matching names: a directory of a parallel file system may have more names than fit into memory.
     with os.scandir(directory) as entries:
         return sorted(entry.name for entry in entries if entry.name.startswith(WORKSPACE_PREFIX))

@@ -1,4 +1,4 @@
-"""Run the tools of a file system: with a time limit, without a terminal, and on servers only by a template."""
+"""Runs tools of a file system with a time limit and without a terminal, on this machine or by --servers on others."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from strakes.base.errors import BadInputError, EnvironmentLacksError, Measuremen
 from strakes.base.processes import mark_of, process_start, wait_for_end
 
 DEFAULT_TIMEOUT_S = 10.0
-# The largest real output is the job statistics of a thousand Lustre targets, 20 MB.
+# Maximum size of an output. The largest known output is the job statistics of a thousand Lustre targets, 20 MB.
 _MOST_OUTPUT_BYTES = 64 << 20
 # Seconds to wait for a killed child. A child that waits in the kernel for a dead server does not end and is abandoned.
 _REAP_S = 1.0
-# The running commands, for :func:`end_running`, and abandoned ones.
+# Running and abandoned commands, which :func:`end_running` ends.
 _running: set[subprocess.Popen[bytes]] = set()
-# Time-out in seconds while settings are restored after the servers died: only local commands, which answer immediately.
+# Time-out in seconds while settings are restored after the servers died. Local commands still answer immediately.
 _SHORT_TIMEOUT_S = 2.0
 _short = threading.Event()
 
-# Directories of administration tools, which a user's PATH may lack.
+# Directories of administration tools. The PATH of an ordinary user may lack them.
 _MORE_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-# These pass their arguments to a remote shell, so the arguments must be quoted.
+# Programs that pass their arguments to a remote shell, so that the arguments must be quoted.
 _REMOTE_SHELLS = frozenset({"ssh", "rsh", "mrsh"})
 
 # A host name or address, possibly with a user. It may pass through shells, so it must not contain special characters.
 _HOST = re.compile(r"[\w\[.:][\w.:@%\[\]-]*", re.ASCII)
 
-# The exit status of a remote shell's own errors.
+# Exit status of ssh if ssh itself fails.
 _NOT_REACHED_STATUS = 255
 
 T_co = TypeVar("T_co", covariant=True)
@@ -45,7 +45,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Completed:
-    """A command that ended. A negative ``status`` is the signal that ended it."""
+    """A command that has ended. ``status``: exit status, or if negative the signal that ended the command."""
 
     argv: tuple[str, ...]
     status: int
@@ -80,20 +80,20 @@ class Command(Generic[T_co]):
 
 
 def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
-    """Run a command and keep its output, in English, with nothing on standard input.
+    """Run a command with empty standard input and messages in English; return its output and exit status.
 
-    Raises CommandTimeout if it does not end (it and its children are then killed), EnvironmentLacksError if it cannot
-    be started.
+    Raises CommandTimeout if the command does not end in time; it is then killed with its children. Raises
+    EnvironmentLacksError if it cannot be started.
     """
     _running.difference_update([child for child in tuple(_running) if child.poll() is not None])
     path = os.pathsep.join((os.environ.get("PATH", os.defpath), *_MORE_PATH))
     mark = mark_of(os.getpid(), process_start(os.getpid()) or 0)
     environment = {**os.environ, **mark, "LC_ALL": "C", "LANGUAGE": "C", "PATH": path}
-    # Files instead of pipes, because a process that keeps a pipe open would delay its end. In memory, because TMPDIR
-    # may be on a dead server.
+    # Output goes to files, because a child that keeps a pipe open would delay the end of the command. The files are in
+    # memory, because TMPDIR may be on a dead server.
     with _output_file("stdout") as stdout, _output_file("stderr") as stderr:
         try:
-            # A new session has no terminal for a password prompt, and can be killed with its children.
+            # In a new session the command has no terminal for a password prompt, and can be killed with its children.
             child = subprocess.Popen(
                 list(argv),
                 stdin=subprocess.DEVNULL,
@@ -136,7 +136,7 @@ def run(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
 
 
 def _output_file(name: str) -> IO[bytes]:
-    """Return a file in memory that cannot grow beyond twice the limit."""
+    """Return a file in memory that cannot grow beyond twice the maximum size of an output."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, 2 * _MOST_OUTPUT_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
@@ -144,19 +144,19 @@ def _output_file(name: str) -> IO[bytes]:
 
 
 def _length(file: IO[bytes]) -> int:
-    """Return the number of bytes written. Commands share the file position with this process."""
+    """Return the number of bytes written by the command, which shares the file position with this process."""
     return os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
 
 def end_running() -> None:
-    """End all running commands, and give later ones a short limit until :func:`end_grace`."""
+    """Kill all running commands; give later commands a short time limit until :func:`end_grace`."""
     _short.set()
     for child in tuple(_running):
         _signal(child)
 
 
 def end_grace() -> None:
-    """Restore the limits of commands."""
+    """Restore the normal time limits of commands after :func:`end_running`."""
     _short.clear()
 
 
@@ -184,12 +184,12 @@ def _last_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Servers:
-    """Template for commands on a server: words with ``{host}``, which precede the command."""
+    """The option --servers: words, one with ``{host}``, that run the command after them on a server."""
 
     template: str
 
     def __post_init__(self) -> None:
-        """Raise BadInputError for a template without a host."""
+        """Raise BadInputError for a template without ``{host}``."""
         try:
             words = shlex.split(self.template)
             why = "" if any("{host}" in word for word in words) else "it has no {host}"
@@ -205,13 +205,13 @@ class Servers:
             why = "it is empty, looks like an option, or has characters that no name or address has"
             raise BadInputError("not a valid host name", where=repr(host), why=why)
         words = [word.replace("{host}", host) for word in shlex.split(self.template)]
-        # Each remote shell among the words unquotes once.
+        # Each remote shell in the template removes one level of quotes.
         for _ in range(_shells_in(words)):
             argv = [shlex.quote(word) for word in argv]
         return (*words, *argv)
 
     def runner(self, host: str, run: Runner) -> Runner:
-        """Return ``run`` for commands on a host. It raises MeasurementError if the host cannot be reached."""
+        """Return a runner for commands on a host. The runner raises MeasurementError if the host cannot be reached."""
 
         def on_host(argv: Sequence[str], timeout_s: float = DEFAULT_TIMEOUT_S) -> Completed:
             done = run(self.argv(host, argv), timeout_s)

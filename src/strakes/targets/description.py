@@ -9,22 +9,21 @@ from typing import Literal
 
 from strakes.base.units import format_seconds
 
-# Per server or target: counter -> value. Names that mean the same everywhere: md.create, md.open, md.close, md.getattr,
-# md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, data.read_bytes, data.write_bytes,
-# data.read_requests, data.write_requests, data.device_read_bytes (what no cache of the target held),
-# data.replicated_bytes, data.busy_s, data.waited_s (of all data.waited_requests together, in the target's own store),
-# and md.requests: all of a metadata target, also kinds
-# without a name here. What the client counted begins with "client.".
+# Name of a server or target -> counter -> value. Counters that mean the same on all file systems: md.create, md.open,
+# md.close, md.getattr, md.setattr, md.unlink, md.mkdir, md.rmdir, md.rename, md.lookup, md.readdir, md.requests (all
+# requests to a metadata target, of any kind), data.read_bytes, data.write_bytes, data.read_requests,
+# data.write_requests, data.device_read_bytes (bytes that no cache of the target held), data.replicated_bytes,
+# data.busy_s, and data.waited_s (total latency of data.waited_requests in the target's store). Counters of the client
+# have the prefix "client.".
 Observation = Mapping[str, Mapping[str, float]]
 
-# Prefix of states, for which the later value counts, not the difference. now.memory_bytes: memory used by a server.
+# Prefix of states: their latest value counts, not the difference. now.memory_bytes: memory used by a server.
 NOW = "now."
-# A counter of this name is the time since which the others count; when it moves, somebody cleared them or the server
-# was restarted.
+# Start time of the other counters. If it changes, they were cleared or the server was restarted.
 SINCE = "since_unix_s"
-# A number of who counts: when it moves, another server has taken over.
+# Number of the server that counts. If it changes, another server has taken over.
 SERVER = "server_number"
-# Number of times a server was lost or timed out; as a state (now.), not 0 while it is lost.
+# Number of times that a server was lost or timed out. With the prefix "now.": not 0 while the server is lost.
 LOST = "times_lost"
 CLIENT = "client."
 
@@ -46,7 +45,7 @@ class Server:
 
 @dataclass(frozen=True)
 class DataTargetState:
-    """``serving``: whether its server answers. ``used``: used share of its space, or None if unknown."""
+    """A data target's state. ``serving``: its server answers. ``used``: used share of the space, None if unknown."""
 
     serving: bool
     used: float | None = None
@@ -54,7 +53,7 @@ class DataTargetState:
 
 @dataclass(frozen=True)
 class StorageTarget:
-    """``index`` is None if the targets are not numbered; a size of 0 is unknown."""
+    """A data or metadata target. ``index``: None if targets have no numbers. Sizes of 0 are unknown."""
 
     name: str
     index: int | None = None
@@ -74,7 +73,7 @@ class DataTarget(StorageTarget):
 
 
 class MetadataTarget(StorageTarget):
-    """Where names go: an MDT, an MDS rank."""
+    """A device or rank for metadata: an MDT, an MDS rank."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Description:
 
 @dataclass(frozen=True)
 class LayoutComponent:
-    """The layout of part of a file, from byte ``begin`` to before ``end`` (None: to the end of the file)."""
+    """The layout of part of a file, from byte ``begin`` up to the byte before ``end`` (None: end of the file)."""
 
     begin: int
     end: int | None
@@ -104,11 +103,11 @@ class LayoutComponent:
 
 @dataclass(frozen=True)
 class Layout:
-    """The distribution of data over targets. None: unknown, or in a request the file system's choice.
+    """The distribution of a file's data over targets. None: unknown, or in a request the file system's choice.
 
-    ``stripe_count``: -1 means all targets. ``targets``: the targets used, in order of the stripes. A file with
-    ``components`` has all other values there only. With the pattern "mdt" the data is on the metadata target
-    ``first_target``. ``object_bytes``: size of the objects that hold a stripe, if the file system limits it.
+    ``stripe_count``: -1 means all targets. ``targets``: the used targets, in order of the stripes. If ``components``
+    are given, all other values are in the components. With the pattern "mdt", the data is on the metadata target
+    ``first_target``. ``object_bytes``: size of the objects that hold a stripe, if the file system limits this size.
     """
 
     stripe_size_bytes: int | None = None
@@ -123,9 +122,9 @@ class Layout:
 
 @dataclass(frozen=True)
 class Striping:
-    """The possible layouts: at most ``data_targets`` stripes, sizes that are multiples of ``unit_bytes``.
+    """The possible layouts: up to ``data_targets`` stripes, whose sizes are multiples of ``unit_bytes``.
 
-    ``kinds``: layouts with more than a count and a size, by name, each with the options that set it.
+    ``kinds``: name -> options of the layouts that need more than a stripe count and a stripe size.
     """
 
     data_targets: int
@@ -135,11 +134,11 @@ class Striping:
 
 @dataclass(frozen=True)
 class Placement:
-    """Which metadata targets hold a directory.
+    """The metadata targets that hold a directory.
 
-    "manual": on the targets named; "automatic": spread by the file system over ``count`` targets (-1: all), or, with a
-    count of 1, its new subdirectories are; "inherit": where its parent puts it. ``inherited``: subdirectories get the
-    same.
+    ``kind`` "manual": ``metadata_targets`` hold it. "automatic": the file system spreads it over ``count`` targets (-1:
+    all); with a count of 1, it distributes new subdirectories instead. "inherit": the parent directory decides.
+    ``inherited``: subdirectories get the same placement.
     """
 
     kind: PlacementKind
@@ -149,17 +148,17 @@ class Placement:
     inherited: bool = False
 
 
-# A failed server may cost thousands of clients their sessions. If doubled, the names fill three lines.
+# Maximum number of evicted clients named in a message. A failed server can cause thousands of evictions.
 _MOST_NAMES = 10
 
 
 @dataclass(frozen=True)
 class Interruption:
-    """A time during which a server or target did not serve this client. ``ended_unix_s`` is None while it lasts.
+    """A period during which a server or target did not serve this client. ``ended_unix_s``: None while it lasts.
 
     ``evicted``: whether this client was evicted. ``evicted_clients``, ``evicted_names``: number and names of evicted
-    clients, if the server reports them. ``or_earlier``: it may have begun before the recorded history. ``within_s``:
-    error of the times in seconds.
+    clients, if the server reports them. ``or_earlier``: it may have begun earlier than recorded. ``within_s``:
+    maximum error of the times in seconds.
     """
 
     target: str
@@ -172,7 +171,7 @@ class Interruption:
     evicted_names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
+        """Return the interruption as a sentence."""
         began = datetime.fromtimestamp(self.began_unix_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         if self.or_earlier:
             began += " or earlier"
@@ -195,7 +194,7 @@ class Interruption:
 
 @dataclass(frozen=True)
 class ConnectionChange:
-    """A state that this client's connection to a target went into; ``unix_s`` may be in whole seconds, cut off."""
+    """A change of this client's connection to a target to ``state``. ``unix_s`` may be rounded down to seconds."""
 
     target: str
     unix_s: float
@@ -225,10 +224,10 @@ class Limit:
 
 
 def difference(before: Observation, after: Observation) -> dict[str, dict[str, float]]:
-    """Return the differences of the counters between two observations. A new counter began at 0.
+    """Return target -> counter -> its increase between two observations. A new counter is counted from 0.
 
     Omits targets that are in one observation only, and all counters of a side (client or server) that was cleared or
-    restarted in between; :func:`disturbed` names them.
+    restarted in between. :func:`disturbed` names these.
     """
     between = {}
     for name in after:
@@ -244,7 +243,7 @@ def difference(before: Observation, after: Observation) -> dict[str, dict[str, f
 
 
 def lost_between(before: Observation, after: Observation) -> tuple[str, ...]:
-    """Return whose server was lost, or taken over by another, between two observations."""
+    """Return the targets whose server was lost or replaced by another server between two observations."""
     return tuple(
         name
         for name in sorted(before.keys() & after.keys())
@@ -311,15 +310,15 @@ def _extents(layout: Layout) -> str:
 
 
 def placement_differences(wanted: Placement, given: Placement) -> tuple[str, ...]:
-    """Return the same for placements."""
+    """Return the differences between the given and the requested placement, one text for each value."""
     lines = _differences(wanted, given, "metadata_targets", "count", "hash")
     return (*lines, "subdirectories do not inherit it") if wanted.inherited and not given.inherited else lines
 
 
 def _differences(wanted: object, given: object, *names: str) -> tuple[str, ...]:
-    """Return a text for each value that was wanted and not given.
+    """Return a text for each requested value that differs from the given value.
 
-    A count of -1, every target, may come back as that or as their number.
+    A requested count of -1 (all targets) never differs, because it is read back as -1 or as the number of targets.
     """
     values = ((name, getattr(wanted, name), getattr(given, name)) for name in names)
     return tuple(

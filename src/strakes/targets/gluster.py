@@ -1,4 +1,4 @@
-"""GlusterFS: volume, bricks and their space from ``gluster``; counters if the volume's profile has been started."""
+"""GlusterFS: volume, bricks and their space from the ``gluster`` command, and counters if profiling is started."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class GlusterTarget(RemoteTarget):
 
     @property
     def _name(self) -> str:
-        """The name of the volume. The source may also contain a directory in it."""
+        """The name of the volume. The mount's source may also contain a directory of the volume."""
         return self.mount.source.rpartition(":")[2].strip("/").partition("/")[0]
 
     @cached_property
@@ -96,7 +96,7 @@ class GlusterTarget(RemoteTarget):
         return gluster(words, f"--remote-host={self._server}").ask(self.run)
 
     def _profile(self) -> ElementTree.Element:
-        """Return the profile from a server's daemon: on this machine if it serves this volume, else by --servers."""
+        """Return the volume's profile from a server reached by --servers, or else from a daemon on this machine."""
         words = ("volume", "profile", self._name, "info", "cumulative")
         if self.servers is not None:
             return gluster(words).ask(self.servers.runner(self._server, self.run))
@@ -110,7 +110,7 @@ class GlusterTarget(RemoteTarget):
 
     @cached_property
     def _own_daemon(self) -> tuple[str, ...] | None:
-        """Return the options for a management daemon on this machine that serves this volume, or None."""
+        """Return the options of ``gluster`` for a daemon on this machine that serves this volume, or None."""
         for options in daemons():
             with suppress(StrakesError):
                 volume = gluster(("volume", "info", self._name), *options).ask(self.run)
@@ -120,7 +120,7 @@ class GlusterTarget(RemoteTarget):
 
 
 def describe(volume: ElementTree.Element, status: ElementTree.Element) -> Description:
-    """Return the bricks of a volume. Raises MeasurementError if the answer has no such volume."""
+    """Return the description from ``volume info`` and ``volume status``. Raises MeasurementError without a volume."""
     volume_info = volume.find("./volInfo/volumes/volume")
     if volume_info is None:
         raise MeasurementError("the volume is unknown", why="the output names no volume")
@@ -171,7 +171,7 @@ def counters(profile: ElementTree.Element) -> dict[str, dict[str, float]]:
 
 
 def daemons() -> list[tuple[str, ...]]:
-    """Return the options for each management daemon on this machine; its configuration names its socket."""
+    """Return the options of ``gluster`` that reach each management daemon on this machine by its socket."""
     socket_options: list[tuple[str, ...]] = []
     for _, words in trusted_processes("glusterd"):
         files = [Path(words[words.index("-f") + 1])] if "-f" in words[:-1] else []

@@ -1,4 +1,4 @@
-"""Everything that is known of a target, for ``strakes target`` and for the runs that are measured on it."""
+"""Collects all facts about a target, for ``strakes target`` and for runs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from strakes.targets.description import Description, Layout, Limit, Placement, S
 from strakes.targets.target import Target, TargetFacts
 
 _WORKING = frozenset({"active", "up", "online"})
-# Less room than this and new files go elsewhere, or nowhere.
+# A target with a smaller share of free space counts as full: new files are put elsewhere or fail.
 _FULL_SHARE = 0.05
-# Above this spread Lustre no longer takes data targets in turn (lod.*.qos_threshold_rr, 17 % unless changed).
+# If used shares differ more, Lustre stops choosing targets round-robin (lod.*.qos_threshold_rr, default 17 %).
 _UNEVEN_SHARE = 0.17
 _OTHER_SIZE_SHARE = 0.10
 
@@ -35,7 +35,7 @@ def _unlike(targets: Sequence[StorageTarget]) -> list[str]:
 
 
 def _ill(target: StorageTarget, others_report: bool) -> str:
-    """Return the trouble of a target, independent of the others."""
+    """Return a sentence if a target is unhealthy, full or without sizes (if ``others_report`` them), else ""."""
     if target.state and target.state.lower() not in _WORKING:
         return f"{target.name} cannot be used like the others: {target.state}."
     if target.total_bytes == 0:
@@ -49,7 +49,7 @@ def _ill(target: StorageTarget, others_report: bool) -> str:
 
 
 def _odd(target: StorageTarget, others: Sequence[StorageTarget]) -> str:
-    """How a target differs from most of the others."""
+    """Return a sentence if a target's size or use differs from the median of the others, else ""."""
     if not others:
         return ""
     size = median(other.total_bytes for other in others)
@@ -93,7 +93,7 @@ class Knowledge:
 def know(target: Target) -> Knowledge:
     """Collect all facts about a target.
 
-    Raises StrakesError only if not even the sizes are known; any other missing fact becomes a limit with its reason.
+    Raises StrakesError only if the sizes are unknown. Any other missing fact becomes a limit, with the reason.
     """
     limits: list[Limit] = []
     facts = target.facts()

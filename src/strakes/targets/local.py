@@ -1,4 +1,4 @@
-"""File systems with the POSIX interface only: XFS, ext4, btrfs, tmpfs, and all without a separate module."""
+"""Local file systems (XFS, ext4, btrfs, tmpfs), and all other file systems without a separate module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from strakes.targets.description import Description, Limit, Observation
 from strakes.targets.mountinfo import Mount
 from strakes.targets.target import Target, TargetFacts
 
-# By file system: the command that shows how it was made, and what of its output is kept.
+# File system -> the command that shows its format options, and the pattern of the options that are kept.
 _XFS = "isize|agcount|agsize|bsize|sunit|swidth|crc|reflink|rmapbt|finobt|bigtime"
 _EXT = "Block size|Inode size|Blocks per group|RAID stride|RAID stripe width|(?:Total j|J)ournal size"
 _MADE_WITH = {
@@ -45,19 +45,18 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class LocalTarget(Target):
-    """Facts from mountinfo, statvfs, sysfs and the file system's own tool; nothing to control."""
+    """A file system with facts from mountinfo, statvfs, sysfs and its tools, and without settings to control."""
 
     @classmethod
     def claims(cls, mount: Mount) -> bool:  # noqa: ARG003 - every mount
         return True
 
     def facts(self, workspace: Path | None = None) -> TargetFacts:
-        """Return the facts, with the block device; a tmpfs without a limit has the size of the machine's memory."""
+        """Return the facts, with the block device. The size of a tmpfs without a limit is the machine's memory."""
         device = None if self.mount.remote else block_device_of(self.mount)
         facts = super().facts(workspace)
         facts = replace(facts, notes=(*facts.notes, *_notes(self.mount, device)), block_device=device)
         if facts.total_bytes == 0 and self.mount.file_system in _IN_MEMORY:
-            # A tmpfs without a size reports 0; the machine's memory is its limit.
             memory = memory_sizes()
             return replace(facts, total_bytes=memory.get("MemTotal", 0), free_bytes=memory.get("MemAvailable", 0))
         return facts
@@ -84,7 +83,7 @@ class LocalTarget(Target):
 
 
 def _notes(mount: Mount, device: BlockDevice | None) -> tuple[str, ...]:
-    """Return remarks that a reader of the figures should know."""
+    """Return sentences on properties of the file system that affect measurements."""
     memory = (
         "This file system is in memory: figures show the speed of memory, and its data takes memory from everything "
         "else."

@@ -18,13 +18,13 @@ _GETSTRIPE, _GETDIRSTRIPE = "lfs getstripe", "lfs getdirstripe"
 _STRIPE = re.compile(r"^\s+(0x[0-9a-f]+|\d+)\s+(?:\d+\s+0x[0-9a-f]+\s+(?:0x[0-9a-f]+|\d+)|N/A\s+N/A\s+N/A)(?: \*)?$")
 _STRIPE_HEADING = re.compile(r"^\s+obdidx\s")
 _NO_LAYOUT = " has no stripe info"
-# Keys with or without one of these prefixes. Other keys are ignored.
+# Prefixes that some versions put before the keys below. All other keys are ignored.
 _PREFIX = re.compile(r"^(?:lmm_|lcme_|lcm_)?(?:extent\.)?")
 _LAYOUT_KEYS = frozenset({"stripe_count", "stripe_size", "pattern", "stripe_offset", "mdt_index", "pool"})
 _KEYS = _LAYOUT_KEYS | {"e_start", "e_end", "mirror_id"}
-# Beginnings of lines that are not paths.
+# Lines with these beginnings are not paths.
 _NO_PATH = ("lmm_", "lcm_", "lcme_", *_LAYOUT_KEYS, "composite_header", "components")
-# Older versions write the numbers of lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING.
+# Older versions print patterns as the numbers of lustre_user.h: LOV_PATTERN_RAID0, _MDT, _OVERSTRIPING.
 _PATTERN_NUMBERS = {0x001: "raid0", 0x100: "mdt", 0x201: "overstriped"}
 _PATTERNS = {
     "raid0,overstriped": "overstriped",
@@ -33,7 +33,7 @@ _PATTERNS = {
 
 
 def file_layout(path: str) -> Command[Layout]:
-    """Return the command for the layout of a file, in the form that all versions print (YAML came with 2.11)."""
+    """Return the command for a file's layout. Not as YAML, which versions before 2.11 cannot print."""
     return Command(("lfs", "getstripe", path), read_layout)
 
 
@@ -43,7 +43,7 @@ def directory_layout(path: str) -> Command[Layout]:
 
 
 def read_layout(done: Completed) -> Layout:
-    """Return the layout in the output. Raises StrakesError if there is not exactly one."""
+    """Return the layout in the output of ``lfs getstripe``. Raises StrakesError if the output is not understood."""
     text = checked(done, "the layout cannot be read").splitlines()
     lines = [line for line in text if line.strip() and not line.endswith(_NO_LAYOUT) and not _is_path(line)]
     return _layout_in(lines) if lines or not text else Layout()
@@ -55,7 +55,7 @@ def _is_path(line: str) -> bool:
 
 @dataclass
 class _Part:
-    """A plain layout or a component, while its lines are parsed. ``listed``: a list of its stripes follows."""
+    """A plain layout or a component, while its lines are parsed. ``listed``: the output also lists its stripes."""
 
     values: dict[str, str] = field(default_factory=dict)
     targets: list[int] = field(default_factory=list)
@@ -73,7 +73,7 @@ class _Part:
 
     def layout(self) -> Layout:
         count, size = self._number("stripe_count"), self._number("stripe_size")
-        # Older versions use the same key for a metadata target.
+        # For data on a metadata target, older versions print ``stripe_offset`` instead of ``mdt_index``.
         first = self._number("mdt_index" if "mdt_index" in self.values else "stripe_offset")
         if count is None or first is None or (self.listed and len(self.targets) != count):
             what = f"stripe_count: {count}, stripe_offset: {first}, and {len(self.targets)} stripes"
@@ -94,7 +94,7 @@ class _Part:
 
 
 def _layout_in(lines: Sequence[str]) -> Layout:
-    """Return the layout in the lines. Raises NotUnderstoodError."""
+    """Return the layout in the lines. Raises NotUnderstoodError if a line is invalid or a part is missing."""
     parts = [_Part()]
     announced: int | None = None
     for line in lines:
@@ -127,12 +127,12 @@ _REMEDY = "Stripe sizes are multiples of 64 KiB below 4 GiB; strakes target DIR 
 
 
 def setstripe(path: str, wanted: Layout) -> Command[None]:
-    """Set a layout; an empty one removes it. Raises BadInputError if ``lfs`` cannot express the layout."""
+    """Return the command to set a layout, an empty one to remove it. Raises BadInputError if that is impossible."""
     return succeeding(("lfs", "setstripe", *(options_of(wanted) or ["-d"]), path), "the layout was not set", _REMEDY)
 
 
 def options_of(wanted: Layout) -> list[str]:
-    """Return a layout as options. Raises BadInputError if ``lfs`` cannot express it."""
+    """Return a layout as options of ``lfs setstripe``. Raises BadInputError if ``lfs`` cannot express it."""
     mirrors = dict.fromkeys(part.mirror for part in wanted.components)
     options = [] if mirrors else [*_options(wanted)]
     for mirror in mirrors:
@@ -243,9 +243,9 @@ _DIRECTORY_STRIPE_HEADING = re.compile(r"^mdtidx\t")
 
 @dataclass(frozen=True)
 class DirStripe:
-    """A directory's stripes. With a ``count`` of 0 it is not striped, and it is on the target ``offset``.
+    """The stripes of a directory, or the default for its new subdirectories.
 
-    As a default for new subdirectories: a count of -1 means all targets, an offset of -1 any target.
+    A ``count`` of 0: not striped, on the target ``offset``. In a default, count -1: all targets, offset -1: any target.
     """
 
     count: int
@@ -265,7 +265,7 @@ def default_stripe(path: str) -> Command[DirStripe]:
 
 
 def read_dir_stripe(done: Completed) -> DirStripe:
-    """Parse the stripes of a directory. Raises StrakesError, also if not all are listed."""
+    """Parse the stripes of a directory. Raises StrakesError if the output is invalid or lacks a stripe."""
     stripe = read_default(done)
     if len(stripe.targets) != stripe.count:
         raise not_understood(_GETDIRSTRIPE, f"lmv_stripe_count: {stripe.count}, and {len(stripe.targets)} stripes")
@@ -273,7 +273,7 @@ def read_dir_stripe(done: Completed) -> DirStripe:
 
 
 def read_default(done: Completed) -> DirStripe:
-    """Parse the default stripes of a directory. Raises StrakesError."""
+    """Parse the default stripes of a directory. Raises StrakesError if the output is invalid."""
     values: dict[str, str] = {}
     targets = []
     for line in checked(done, "the placement is not known").splitlines():
@@ -284,12 +284,12 @@ def read_default(done: Completed) -> DirStripe:
             raise not_understood(_GETDIRSTRIPE, line)
         values |= pairs
     if not values and not targets:
-        # lfs reports no error for a file.
+        # For a file, lfs prints nothing, but reports no error.
         raise BadInputError("the placement is not known", where=done.argv[-1], why="it is not a directory on Lustre")
     count, offset, hash_type = (values.get(f"lmv_{key}", "") for key in ("stripe_count", "stripe_offset", "hash_type"))
     if not (count and offset and hash_type):
         raise not_understood(_GETDIRSTRIPE, ", ".join(sorted(values)))
-    # Flags, such as of a migration, follow the hash.
+    # Flags may follow the name of the hash, for example during a migration.
     return DirStripe(
         number(count, _GETDIRSTRIPE), number(offset, _GETDIRSTRIPE), hash_type.partition(",")[0], tuple(targets)
     )
@@ -298,7 +298,7 @@ def read_default(done: Completed) -> DirStripe:
 def placement(own: DirStripe, default: DirStripe) -> Placement:
     """Return the placement that a directory's stripes and its default express.
 
-    A manually chosen target is not visible: such a directory reads as "inherit", because its subdirectories follow it.
+    A manual choice is not visible in the output: it is returned as "inherit", because subdirectories follow it.
     """
     if own.count > 1:
         striped_below = default.count > 1 or default.count == -1
@@ -312,7 +312,7 @@ _WHICH_TARGETS = "strakes target DIR lists the metadata targets there are."
 
 
 def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, hash_type: str = "") -> Command[None]:
-    """Make a directory on targets by number, or striped over ``count`` (-1, or more than there are: all); for root."""
+    """Return the command to make a directory on ``targets``, or striped over ``count`` targets (-1: all), as root."""
     argv = ("lfs", "mkdir", *_stripe_options(count, targets, hash_type), path)
     return succeeding(argv, "the directory was not made", _WHICH_TARGETS)
 
@@ -320,9 +320,9 @@ def mkdir(path: str, *, targets: Sequence[int] = (), count: int | None = None, h
 def set_default(
     path: str, *, count: int, targets: Sequence[int] = (), hash_type: str = "", levels: tuple[int, int] | None = None
 ) -> Command[None]:
-    """Set the default stripes of new subdirectories; a target of -1 leaves the choice to Lustre.
+    """Return the command to set the default stripes of new subdirectories. A target of -1: Lustre chooses.
 
-    ``levels``: numbers of levels below that inherit this, and that go to the targets in turn (-1: all).
+    ``levels``: number of levels that inherit the default, and number of levels placed round-robin (-1: all).
     """
     depth = [] if levels is None else [f"--max-inherit={levels[0]}", f"--max-inherit-rr={levels[1]}"]
     argv = ("lfs", "setdirstripe", "-D", *_stripe_options(count, targets, hash_type), *depth, path)

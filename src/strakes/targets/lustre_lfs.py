@@ -1,4 +1,4 @@
-"""``lfs`` verbs that list something: arguments and parsers of the output."""
+"""Commands of ``lfs`` and ``lctl`` that list something, and parsers of their output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strakes.targets.calls import Quota
 from strakes.targets.command import Command, Completed
 from strakes.targets.lustre_tool import checked, not_understood, refusal, target_name
 
-# One line of each output.
+# Patterns of lines in the outputs.
 _NAME = re.compile(r"^([\w-]+)-([0-9a-f]+)(?: .+)?$")
 _TARGET = re.compile(r"^(\d+): (\S+) ([A-Z]+)$")
 _NID = re.compile(r"^\S+@[a-z0-9]+$")
@@ -23,12 +23,12 @@ _SPACE_SUMMARY = re.compile(r"^filesystem[_ ]summary:\s+\d+\s+\d+\s+\d+\s+\d+%\s
 _NO_SPACE = re.compile(r"^(\S+)\s*: (\S.*)$")
 # A number is in brackets if a server did not answer, and has a star if it exceeds its limit.
 _QUOTA = re.compile(r"^\[?(\d+)\]?\*?$")
-# State flags of a target after its mount point in lfs df.
+# Flags of a target's state, which lfs df prints after the mount point.
 _FLAGS = {"D": "degraded", "R": "read-only", "N": "no new objects", "S": "out of space", "I": "out of inodes"}
 
 
 class ClientName(NamedTuple):
-    """The name of a file system and the instance name of this mount, which is part of its parameters' names."""
+    """The names of a file system and of this mount's client instance. Names of parameters contain the instance."""
 
     file_system: str
     instance: str
@@ -36,7 +36,7 @@ class ClientName(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetState:
-    """A target. ``state``: ACTIVE or INACTIVE, which shows whether this client may use it, not whether it answers."""
+    """A target. ``state``: ACTIVE (this client may use the target, even if it does not answer) or INACTIVE."""
 
     name: str
     kind: str
@@ -54,14 +54,14 @@ class TargetSpace(NamedTuple):
 
 
 class LustreSpace(NamedTuple):
-    """The sizes of targets, and for targets that failed the reason, by their printed names."""
+    """The space of targets that answered. ``missing``: printed name of each other target -> reason."""
 
     targets: tuple[TargetSpace, ...]
     missing: Mapping[str, str]
 
 
 def getname(path: str) -> Command[ClientName]:
-    """Return the command for the name of a mount."""
+    """Return the command for the names of a mount's file system and client instance."""
 
     def read(done: Completed) -> ClientName:
         rows = _rows(done, "the name of the file system is not known", _NAME)
@@ -73,12 +73,12 @@ def getname(path: str) -> Command[ClientName]:
 
 
 def target_list(verb: str, path: str = "") -> Command[tuple[TargetState, ...]]:
-    """Return the command for the targets that the client knows (osts, mdts). They stay ACTIVE during an outage."""
+    """Return the command for the client's targets. ``verb``: osts or mdts. The targets stay ACTIVE in an outage."""
     return Command(("lfs", verb, *([path] if path else [])), _read_targets)
 
 
 def _read_targets(done: Completed) -> tuple[TargetState, ...]:
-    """Return the targets, in order; none where the path is not on Lustre (that is no error to lfs)."""
+    """Return the targets in order, or () if the path is not on Lustre, which lfs does not report as an error."""
     found = []
     for row in _rows(done, "the targets are not known", _TARGET, ("OBDS:", "MDTS:")):
         name, kind, index = target_name(row[2], "lfs osts")
@@ -122,9 +122,9 @@ def pool_list(file_system: str, pool: str = "") -> Command[tuple[str, ...]]:
 
 
 def df(path: str = "", *, inodes: bool = False, lazy: bool = False) -> Command[LustreSpace]:
-    """Return the command for the space of the file system at ``path``, or of all mounted ones without a path.
+    """Return the command for the space of the file system at ``path``, or without a path of all mounted ones.
 
-    Inactive targets are left out. ``lazy``: do not wait for targets that do not answer.
+    Inactive targets are omitted. ``lazy``: do not wait for targets that do not answer.
     """
     options = [word for word, given in (("-i", inodes), ("-l", lazy)) if given]
     return Command(("lfs", "df", *options, *([path] if path else [])), read_df)
@@ -158,12 +158,12 @@ def read_df(done: Completed) -> LustreSpace:
 
 
 def quota(user: str, path: str) -> Command[Quota]:
-    """Return the command for the quota of a user; it prints a long path on a separate line before the values."""
+    """Return the command for a user's quota. In its output, a long path has a separate line before the values."""
 
     def read(done: Completed) -> Quota:
         lines = checked(done, "the quota is not known").splitlines()
         first = next((place for place, line in enumerate(lines, 1) if line.split()[:1] == ["Filesystem"]), len(lines))
-        # Kilobytes, soft limit, hard limit and grace time, and the same of files.
+        # Used KiB, soft limit, hard limit and grace time, then the same four for files.
         values = " ".join(lines[first : first + 2]).split()[-8:]
         numbers = [int(match[1]) if (match := _QUOTA.match(value)) else -1 for value in values]
         if len(numbers) < 8 or min(*numbers[:3], *numbers[4:7]) < 0:

@@ -24,16 +24,16 @@ _ADDRESS = re.compile(r"[^\s\[\],\"]+@[^\s\[\],\"]+")
 DEACTIVATED = re.compile(r"\bIMPF_DEACTIVE\b")
 _SERVICE_ADDRESSES = re.compile(r"\bfailover_nids:\s*\[(.*)\]")
 _NUMBERS = "recovery_start|recovery_duration|(?:completed|connected|evicted)_clients|replayed_requests"
-# "3/4" is three of four.
+# Numbers of clients may have the form "3/4", three of four.
 _RECOVERY = re.compile(
     rf"^(?:(?P<key>{_NUMBERS}):\s*(?:(?P<part>\d+)(?:/(?P<whole>\d+))?)?"
     rf"|status:\s*(?P<status>\S*)|(?!(?:{_NUMBERS}|status):)[^:]+:.*)\s*$"
 )
 _ENTRY = re.compile(r"^ - \[ (\d+), ([A-Z_]+) \]$")
-# An incomplete entry.
+# An entry that is cut off anywhere.
 _CUT_ENTRY = re.compile(r" ?|(?: -(?: (?:\[(?: (?:\d+(?:,(?: (?:[A-Z_]+ ?)?)?)?)?)?)?)?)")
 
-# Counter of a metadata target -> common name of counters. A new file counts as an open and a mknod.
+# Counter of a metadata target -> its common name. A new file counts as an open and a mknod.
 _MD_STATS = {
     "mknod": "md.create",
     "open": "md.open",
@@ -48,7 +48,7 @@ _MD_STATS = {
     "readpage": "md.readdir",
 }
 _LLITE = {"readdir" if own == "readpage" else own: name for own, name in _MD_STATS.items()}
-# The mdc counter "create" counts directories, links and special files only (files come with the open): left out.
+# The mdc counter "create" is omitted: it counts only directories, links and special files (open creates files).
 _MDC = {
     "close": "md.close",
     "getattr": "md.getattr",
@@ -61,7 +61,7 @@ _MDC = {
 
 
 class Counter(NamedTuple):
-    """``unit``: unit of the sum; "reqs" for counters without a sum."""
+    """A counter. ``total``, ``squares``: sum and sum of squares in ``unit``. "reqs": counters without a sum."""
 
     samples: int
     unit: str
@@ -83,7 +83,7 @@ class Stats:
         return (self.counters[name].total or 0) if name in self.counters else 0
 
     def data(self, side: str = "") -> dict[str, float]:
-        """Return reads and writes under the common names; a sample of bytes is one request."""
+        """Return requests and bytes of reads and writes under the common names, with ``side`` as prefix."""
         counters = {}
         for way in ("read", "write"):
             counters[f"{side}data.{way}_requests"] = float(self.samples(f"{way}_bytes"))
@@ -91,12 +91,12 @@ class Stats:
         return counters
 
     def named(self, names: Mapping[str, str], side: str = "") -> dict[str, float]:
-        """Return the samples under the common names, with the zeros that a server leaves out."""
+        """Return the numbers of samples under the common names. Counters that a server omits are 0."""
         return {side + name: float(self.samples(own)) for own, name in names.items()}
 
 
 def parse_stats(text: str) -> Stats:
-    """Parse counters. Raises NotUnderstoodError."""
+    """Parse the text of a parameter with counters. Raises NotUnderstoodError."""
     times: dict[str, float] = {}
     counters = {}
     for line in text.splitlines():
@@ -118,24 +118,24 @@ def of_metadata_target(md_stats: Stats) -> dict[str, float]:
 
 
 def of_client(llite: Stats) -> dict[str, float]:
-    """Return system calls of applications on a mount (llite.*.stats), including those that caches answered."""
+    """Return numbers of system calls on a mount (llite.*.stats), including calls that caches answered."""
     return llite.named(_LLITE, CLIENT) | llite.data(CLIENT)
 
 
 def of_requests(mdc: Stats, md_stats: Stats) -> dict[str, float]:
-    """Return requests of this client to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
+    """Return numbers of this client's requests to one metadata target (mdc.*.stats and mdc.*.md_stats)."""
     requests = {f"{CLIENT}md.requests": float(mdc.samples("req_waittime"))}
     return md_stats.named(_MDC, CLIENT) | requests | mdc.data(CLIENT)
 
 
 def service_addresses(text: str) -> tuple[str, ...]:
-    """Return the addresses of the servers that a target is configured on, from a client's import."""
+    """Return the addresses of all servers configured for a target, from a client's parameter ``import``."""
     match = _SERVICE_ADDRESSES.search(text)
     return tuple(_ADDRESS.findall(match[1])) if match else ()
 
 
 def parse_recovery(text: str, target: str = "") -> TargetRecovery:
-    """Parse a recovery status, without a truncated last line. Raises NotUnderstoodError.
+    """Parse a recovery status, ignoring a truncated last line. Raises NotUnderstoodError.
 
     The status is COMPLETE, RECOVERING, WAITING_FOR_CLIENTS, WAITING (for targets) or INACTIVE (never needed).
     """
@@ -169,7 +169,7 @@ def parse_recovery(text: str, target: str = "") -> TargetRecovery:
         evicted,
         values.get("replayed_requests", unknown)[0],
         values.get("recovery_start", unknown)[0],
-        # In any other state requests wait.
+        # In all other states, requests wait.
         serving=status in ("COMPLETE", "INACTIVE"),
     )
 
@@ -186,10 +186,10 @@ _REMEMBERED = 16
 # Seconds within which an idle or new connection connects, longer than the kernel's retry interval.
 _CONNECTING_S = 6.0
 _CONNECTING = ("NEW", "CONNECTING")
-# A machine that is up refuses a connection at once; an attempt to connect to a dead one takes 5 s or longer. Times of
-# the kernel are in whole seconds.
+# A running machine refuses a connection immediately; an attempt to reach a dead machine takes 5 s or longer. The kernel
+# reports whole seconds.
 _REFUSED_WITHIN_S = 2
-# Number of earlier state changes kept in memory, about 100 bytes each.
+# Maximum number of earlier state changes kept in memory, about 100 bytes each.
 _MOST_CHANGES = 1000
 
 
@@ -203,7 +203,7 @@ class StateChange:
 
 @dataclass(frozen=True)
 class States:
-    """The present state, and earlier changes, the oldest first.
+    """The present state of a connection, and its past state changes, the oldest first.
 
     ``deactivated``: an administrator has deactivated the target. ``cut_off``: the last change could not be read.
     """
@@ -233,7 +233,7 @@ class States:
         return f"{self.current}, for {at_least}{format_seconds(now_unix_s - began_unix_s)}"
 
     def lost(self, now_unix_s: float) -> bool:
-        """Return whether the target is lost. A deactivated target, and one that is just connecting, is not.
+        """Return whether the target is lost. A target that is deactivated or just connecting does not count.
 
         >>> idle = States("CONNECTING", (StateChange(10, "IDLE"), StateChange(50, "CONNECTING")))
         >>> idle.lost(51), idle.lost(60)
@@ -247,7 +247,7 @@ class States:
         return lasting or self.current not in _CONNECTING or not just_begun
 
     def refused(self, now_unix_s: float) -> bool:
-        """Return whether the machine refuses all connections, because it is up without the target mounted.
+        """Return whether the machine refuses all connections because it runs without the target mounted.
 
         >>> tries = StateChange(5, "FULL"), StateChange(10, "DISCONN"), StateChange(15, "CONNECTING")
         >>> States("DISCONN", (*tries, StateChange(15, "DISCONN"))).refused(18), States("CONNECTING", tries).refused(18)
@@ -263,7 +263,7 @@ class States:
         return bool(attempts) and max(attempts) <= _REFUSED_WITHIN_S
 
     def interruptions(self, target: str) -> tuple[Interruption, ...]:
-        """Return the interruptions of a target; for a deactivated target only those that have ended."""
+        """Return the interruptions of a target; for a deactivated target, only interruptions that have ended."""
         lost = interruptions(target, self.changes)
         if self.cut_off and self.working:
             # The unreadable last change ended the interruption.
@@ -271,7 +271,7 @@ class States:
         return tuple(each for each in lost if each.ended_unix_s is not None) if self.deactivated else lost
 
     def _since(self) -> tuple[StateChange, ...]:
-        """Return the changes after the last one to a working state."""
+        """Return the changes after the last working state."""
         working = (place for place, change in enumerate(self.changes, 1) if change.state in WORKING_STATES)
         return self.changes[max(working, default=0) :]
 
@@ -297,19 +297,19 @@ def parse_states(text: str) -> States:
 
 
 def lost_changes(changes: Iterable[StateChange]) -> tuple[StateChange, ...]:
-    """Return the state changes of lost connections up to the reconnection, without idle connections."""
+    """Return the state changes of connections that were lost, up to the reconnection; idle connections do not count."""
     return tuple(chain.from_iterable(episode for episode in _episodes(changes) if _is_lost(episode)))
 
 
 def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interruption, ...]:
-    """Return the interruptions of a target for this client; the last one may continue.
+    """Return the interruptions of a target for this client. The last one may not have ended yet.
 
-    The kernel's history may lack the begin of the first one.
+    The first one may have begun earlier than the kernel's history (``or_earlier``).
     """
     changes = tuple(changes)
     lost = []
     for number, episode in enumerate(_episodes(changes)):
-        # An idle connection also begins with one NEW or CONNECTING.
+        # A new or idle connection also passes NEW or CONNECTING once, without being lost.
         before = [change.state for change in episode if change.state not in WORKING_STATES]
         idle = not before or (len(before) == 1 and before[0] in _CONNECTING)
         or_earlier = number == 0 and len(changes) >= _REMEMBERED and not idle
@@ -323,7 +323,7 @@ def interruptions(target: str, changes: Iterable[StateChange]) -> tuple[Interrup
 def _episodes(changes: Iterable[StateChange]) -> list[list[StateChange]]:
     """Split the changes after each working state.
 
-    A connection that finds its server dead when it leaves IDLE was therefore lost from that moment on.
+    An interruption that is noticed when a connection leaves IDLE therefore begins at that moment.
     """
     episodes: list[list[StateChange]] = []
     works = True
@@ -349,5 +349,5 @@ def continued(before: tuple[StateChange, ...], now: tuple[StateChange, ...]) -> 
     for length in range(min(len(before), len(now)), 0, -1):
         if before[-length:] == now[:length]:
             return (*before, *now[length:])[-_MOST_CHANGES:]
-    # No common change: the changes in between are lost.
+    # The histories have no change in common, so changes between them are missing.
     return now

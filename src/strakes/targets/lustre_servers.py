@@ -1,4 +1,4 @@
-"""The servers of a file system: their targets, health and counters, and the Description of the file system."""
+"""The servers of a Lustre file system: their targets, health and counters, and the Description."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.target import said
 
 ACTIVE = "active"
-# Host of the targets that this node serves; their address is Lustre's loopback.
+# Name of the host of targets that this node itself serves. Lustre shows them with its loopback address.
 THIS_NODE = "localhost"
 _LOOPBACK = "0@lo"
 _NOTHING = Params({})
@@ -59,7 +59,7 @@ _NO_SPACE = LustreSpace((), {})
 
 @dataclass(frozen=True)
 class Connection:
-    """This client's connection to a target: ``address``, if known, and ``state``, "active" or the trouble."""
+    """This client's connection to a target. ``address``: "" if unknown. ``state``: "active", or the problem."""
 
     name: str
     kind: str
@@ -73,29 +73,29 @@ class Connection:
 
 
 def host_of(address: str) -> str:
-    """Return the machine of an address in Lustre's network, or ``THIS_NODE`` if client and server are the same."""
+    """Return the machine of an address in Lustre's network, or ``THIS_NODE`` if this node is the server."""
     return THIS_NODE if address == _LOOPBACK else address.partition("@")[0]
 
 
 def addresses(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return target -> address of its present server. Any user may read that.
+    """Return target -> address of its present server. Any user may read these parameters.
 
     ``ask_instance`` returns the instance name of the mount, by querying servers.
     """
     asked = get_param(f"mdc.{file_system}-*.mds_conn_uuid", f"osc.{file_system}-*.ost_conn_uuid")
     values = of_mount(answers.get(asked, _NOTHING).values, file_system, ask_instance)
-    # The kernel reports the configured address even if the server is this node. Some users may not list own addresses.
+    # The kernel reports the configured address even if the server is this node. Only root may list own addresses.
     own = Answers(answers.run).get(LIST_NIDS, ()) if values else ()
     return {_target_in(parameter): _LOOPBACK if value in own else value for parameter, value in values.items()}
 
 
 def _target_in(parameter: str) -> str:
-    """Return the target of a client's device."""
+    """Return the target in the name of a client's parameter."""
     return re.split("-(?:mdc|osc)-", device(parameter))[0]
 
 
 def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connection, ...]:
-    """Return the connections to all targets, to metadata targets first."""
+    """Return the connections to all targets, metadata targets first."""
     where = addresses(answers, name.file_system, lambda: name.instance)
     now = states(answers, name.file_system, lambda: name.instance)
 
@@ -111,7 +111,7 @@ def connections(answers: Answers, path: str, name: ClientName) -> tuple[Connecti
 
 
 def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) -> dict[str, States]:
-    """Return the states of all connections to targets of a file system, from the kernel, without asking servers."""
+    """Return target -> state of its connection, for a whole file system. Reads the kernel only, so it never blocks."""
     params = answers.get(get_param(f"mdc.{file_system}-*.state", f"osc.{file_system}-*.state"), _NOTHING)
     known: dict[str, States] = {}
     for parameter, text in () if params.cut_off else of_mount(params.values, file_system, ask_instance).items():
@@ -128,7 +128,7 @@ def states(answers: Answers, file_system: str, ask_instance: Callable[[], str]) 
 def _taken_out(answers: Answers, file_system: str) -> set[str]:
     """Return the devices that an administrator has deactivated, which are disconnected on purpose.
 
-    Some versions have no ``active`` for some kinds of devices.
+    Reads ``import`` as well, because some versions have no parameter ``active`` for some kinds of devices.
     """
     names = (f"{kind}.{file_system}-*.{own}" for own in ("active", "import") for kind in ("mdc", "osc"))
     values = answers.get(get_param(*names), _NOTHING).values
@@ -140,13 +140,13 @@ def _taken_out(answers: Answers, file_system: str) -> set[str]:
 
 
 def ways_to_servers(run: Runner, servers: Servers | None, on: tuple[str, ...]) -> dict[str, Runner]:
-    """Return a runner for each reachable server: this node, if it is a server, and others by ``servers``."""
+    """Return host -> runner for each reachable server in ``on``: this node, and others if ``servers`` is given."""
     ways = {host: run for host in on if host == THIS_NODE}
     return ways if servers is None else ways | {host: servers.runner(host, run) for host in on if host not in ways}
 
 
 def hosts(addresses: Iterable[str]) -> tuple[str, ...]:
-    """Return each server once, in order of first occurrence."""
+    """Return the hosts of the addresses, each once, in order of first occurrence."""
     return tuple(dict.fromkeys(host for address in addresses if (host := host_of(address))))
 
 
@@ -157,7 +157,7 @@ _WELL = "healthy"
 def ask_health(
     answers: Answers, ways: Mapping[str, Runner], file_system: str
 ) -> tuple[tuple[TargetRecovery, ...], tuple[str, ...]]:
-    """Return the recoveries of targets, and troubles as sentences, from all reachable servers and this client.
+    """Return the recoveries of targets, and a sentence for each problem of a reachable server or this client.
 
     ``answers`` notes the servers that did not answer.
     """
@@ -188,14 +188,14 @@ def ask_health(
 
 
 def complaint(text: str) -> str:
-    """Return the complaints of ``health_check``, or ""."""
+    """Return the complaints in the text of ``health_check``, or "" if the node is healthy."""
     lines = [line for each in text.splitlines() if (line := each.strip()) not in ("", _WELL)]
     if not lines:
         return ""
     return "; ".join(line for line in lines if line != "NOT HEALTHY") or "it does not say why"
 
 
-# Name of the counters of the whole mount.
+# Name of the entry with the counters of the whole mount.
 MOUNT = "client"
 
 _SERVER_PARAMETERS = (MD_STATS, OST_STATS, *RECOVERY_STATUS)
@@ -208,7 +208,7 @@ def observe(run: Runner, name: ClientName, servers: Servers | None) -> Observati
     ways = ways_to_servers(run, servers, hosts(addresses(answers, name.file_system, lambda: name.instance).values()))
     for target, counters in server_counters(name.file_system, ways).items():
         if not counters and servers is None:
-            continue  # nobody asked for them: on a server, to users other than root they are not told
+            continue  # this node is the server, and only root may read its counters
         seen[target] = {**seen.get(target, {}), **counters}
     return seen
 
@@ -237,7 +237,7 @@ def client_counters(answers: Answers, name: ClientName) -> dict[str, dict[str, f
 
 
 def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, dict[str, float]]:
-    """Return the counters of all targets by their servers; an unreachable server has an empty entry for its host."""
+    """Return target -> counters from its server. A server that does not answer has an empty entry for its host."""
     seen: dict[str, dict[str, float]] = {}
     for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
         if isinstance(params, StrakesError) or params.cut_off:
@@ -248,7 +248,7 @@ def server_counters(file_system: str, ways: Mapping[str, Runner]) -> dict[str, d
 
 
 def unread(ways: Mapping[str, Runner], file_system: str) -> dict[str, str]:
-    """Return the servers whose counters cannot be read, and why."""
+    """Return host -> reason, for each server whose counters cannot be read."""
     lines = {}
     for host, params in ask_servers(ways, *_SERVER_PARAMETERS).items():
         if isinstance(params, StrakesError):
@@ -274,7 +274,7 @@ def _of_one_server(params: Params, file_system: str) -> dict[str, dict[str, floa
     for parameter, text in mine.items():
         if parameter.endswith(".recovery_status") and (counters := seen.get(device(parameter))):
             with suppress(NotUnderstoodError):
-                # It changes with each restart after which clients had to recover.
+                # The recovery's start changes with each restart after which clients had to recover.
                 counters[SERVER] = float(parse_recovery(text).started_unix_s or 0)
     return seen
 
@@ -303,13 +303,13 @@ _SETTINGS = {
 
 
 def describe(answers: Answers, path: str, mount: Mount, name: ClientName, servers: Servers | None) -> Description:
-    """Return the description; notes name missing parts with the reason."""
+    """Return the description of the file system. Its notes list missing parts with the reasons."""
     targets = connections(answers, path, name)
     ways = ways_to_servers(answers.run, servers, hosts(target.address for target in targets))
     recoveries, _ = ask_health(answers, ways, name.file_system)
     targets = _restated(targets, {each.target: each.status.lower() for each in recoveries if not each.serving})
     if own := answers.get(LIST_NIDS, ()) if THIS_NODE in ways else ():
-        # The address that other clients use for this node.
+        # Replace the loopback address by the address that other clients use for this node.
         targets = tuple(replace(each, address=own[0]) if each.host == THIS_NODE else each for each in targets)
     space = _space(answers, path)
     complaints = {target.name: target.state for target in space.targets if target.state}
@@ -361,7 +361,7 @@ def _restated(targets: Iterable[Connection], states: Mapping[str, str]) -> tuple
 
 
 def _servers(targets: Iterable[Connection], manager: str) -> tuple[Server, ...]:
-    """Return an entry for each machine with its roles. The state of the management server is not known."""
+    """Return an entry for each machine and role. The state of the management server is not known."""
     servers = [Server(host_of(manager), "mgs", manager, "")]
     for kind, role in (("MDT", "mds"), ("OST", "oss")):
         by_address: dict[str, list[Connection]] = {}
@@ -400,6 +400,6 @@ def _value(own: str, text: str) -> str:
 
 
 def _summary(values: list[str]) -> str:
-    """Return the values of all targets as text, once if they are equal."""
+    """Return the values of all targets as one text, which is a single value if they are equal."""
     seen = Counter(values).most_common()
     return seen[0][0] if len(seen) == 1 else ", ".join(f"{value} ({counted(times, 'target')})" for value, times in seen)

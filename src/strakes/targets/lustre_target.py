@@ -1,4 +1,4 @@
-"""A Lustre client. Servers are only queried if they are reachable with --servers or are this node."""
+"""A Lustre client. Servers are queried only if --servers reaches them or this node is the server."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from strakes.targets.target import LostServer, Target, said
 T = TypeVar("T")
 
 _PROBE = ".strakes-layout"
-# Stripe sizes are multiples of this (lfs-setstripe(1)).
+# Stripe sizes must be multiples of this size (lfs-setstripe(1)).
 _STRIPE_UNIT_BYTES = 64 << 10
-# No file has more stripes (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
+# Maximum number of stripes of a file (LOV_MAX_STRIPE_COUNT; Lustre Operations Manual).
 _MOST_STRIPES = 2000
 
 
@@ -90,7 +90,7 @@ class LustreTarget(Target):
             return None  # limits() says why
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of new files. Creates and removes an empty file, because only a file shows reduced counts."""
+        """Set the layout of new files. Returns the layout of an empty test file, which may have fewer stripes."""
         self._ask(layouts.setstripe(str(directory), wanted))
         probe = str(directory / _PROBE)
         what = "no file can be made with this layout"
@@ -135,7 +135,7 @@ class LustreTarget(Target):
         given = self.placement(Path(path)) or wanted
         if wanted.kind != "manual" or given.metadata_targets != wanted.metadata_targets:
             return given
-        # lfs getdirstripe does not show a manual choice, and subdirectories may be distributed even then.
+        # lfs getdirstripe does not show a manual choice; subdirectories may still be distributed.
         spread = given.kind == "automatic" and len(given.metadata_targets) == 1
         return replace(given, kind="manual", inherited=given.inherited and not spread)
 
@@ -147,7 +147,7 @@ class LustreTarget(Target):
         return servers.observe(self.run, name, self.servers)
 
     def trouble(self) -> tuple[str, ...]:
-        """Return a sentence for each target that does not serve this client, from the kernel, without waiting."""
+        """Return a sentence for each target whose connection the kernel has lost, and for each problem of a server."""
         answers = Answers(self.run)
         return self._silent_targets(answers) + self._health(answers)[1]
 
@@ -160,7 +160,7 @@ class LustreTarget(Target):
         )
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return the targets whose connections are lost and not in recovery, and idle ones on the same servers."""
+        """Return target -> lost server, for lost connections not in recovery and for idle ones to the same hosts."""
         answers = Answers(self.run)
         known = self._states(answers)
         if not known:
@@ -188,7 +188,7 @@ class LustreTarget(Target):
     def _last_served_by(self, name: str) -> str:
         """Return the host that served a target at this client's last connection, or all possible hosts.
 
-        While disconnected, the kernel shows the address that it is trying, not the last one.
+        While disconnected, the kernel shows the address that it is trying, not the last one that worked.
         """
         if host := self._served_by.get(name):
             return host
@@ -204,7 +204,7 @@ class LustreTarget(Target):
         return ask_health(answers, ways_to_servers(self.run, self.servers, hosts(where.values())), self._file_system)
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
-        """Return the last sixteen states of lost connections, from the kernel."""
+        """Return the state changes of lost connections: the kernel's last sixteen, and earlier ones seen before."""
         known = self._states(Answers(self.run))
         return tuple(
             ConnectionChange(name, change.unix_s, change.state)
@@ -220,7 +220,7 @@ class LustreTarget(Target):
         return tuple(lost for name, of in known.items() for lost in of.interruptions(name))
 
     def _states(self, answers: Answers) -> dict[str, States]:
-        """Return the states of all connections, including changes seen earlier that the kernel has dropped."""
+        """Return the states of all connections, with earlier changes that the kernel has since dropped."""
         known = states(answers, self._file_system, self._instance)
         for name, of in known.items():
             self._changes[name] = continued(self._changes.get(name, ()), of.changes)
@@ -241,7 +241,7 @@ class LustreTarget(Target):
         return self._service_hosts(name) or hosts(self.server_addresses().values())
 
     def _service_hosts(self, name: str) -> tuple[str, ...]:
-        """Return the hosts that a target is configured on, empty for users without the permission."""
+        """Return the hosts configured for a target, or () if this user may not read the configuration."""
         try:
             imports = get_param(f"*.{name}-*.import").ask(self.run).values.values()
             return hosts(address for text in imports for address in service_addresses(text))
@@ -289,7 +289,7 @@ class LustreTarget(Target):
         return None
 
     def _unread(self) -> dict[str, str]:
-        """Return the servers whose counters cannot be read, and why; the file system if its servers are unknown."""
+        """Return host -> reason for each server with unreadable counters, or file system -> reason without hosts."""
         answers = Answers(self.run)
         on = hosts(addresses(answers, self._file_system, self._instance).values())
         if not on:
@@ -304,7 +304,7 @@ class LustreTarget(Target):
         return getname(self.mount.mount_point).ask(self.run)
 
     def _ask(self, command: Command[T]) -> T:
-        """Run a command. Raises CommandTimeout with the targets that do not answer, by the kernel."""
+        """Run a command; return its answer. A CommandTimeout also names the targets that the kernel has lost."""
         try:
             return command.ask(self.run)
         except CommandTimeout as error:
@@ -319,13 +319,13 @@ class LustreTarget(Target):
 
 
 def layout_kinds(data_targets: int) -> dict[str, str]:
-    """Return layouts with more than a count and a size, by name, as options of ``lfs setstripe``."""
+    """Return name -> options of ``lfs setstripe``, for layouts with more than a stripe count and size."""
     few = max(1, min(4, data_targets // 2))
     kinds = {
         "progressive": f"-E 1M -c 1 -E 64M -c {few} -E -1 -c -1",
         "data on metadata target": "-E 1M -L mdt -E -1 -c 1",
     }
-    # Two stripes on each target, or as many as a file may have.
+    # Two stripes on each target, limited to the maximum of a file.
     if data_targets < _MOST_STRIPES:
         kinds["overstriped"] = f"-C {min(2 * data_targets, _MOST_STRIPES)}"
     return kinds

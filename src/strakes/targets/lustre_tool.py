@@ -21,7 +21,7 @@ from strakes.targets.target import said
 
 T = TypeVar("T")
 
-# The exit status of a usage error; all others are the errno.
+# Exit status of a usage error. Every other failure has an errno as exit status.
 _USAGE_STATUS = 4
 
 _TARGET = re.compile(r"^(?P<name>[\w-]+?-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4}))(?:_UUID)?$")
@@ -32,7 +32,7 @@ _ROOT = "Run strakes as root or as the owner, or ask your administrator to allow
 _WHERE = "Give a directory on a mounted Lustre file system."
 _AGAIN = "See what the servers say (lfs check servers, lctl get_param *.*.import) and try again when they answer."
 _NEWER = "This version of Lustre does not know that; a newer one may."
-# Words of a refusal, its error, and the remedy (None: the command has one).
+# Pattern of an error message, the error to raise, and the remedy (None: the one given by the caller).
 _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
     ("Operation not permitted|Permission denied", EnvironmentLacksError, _ROOT),
     ("is not a valid command|unrecognized option|invalid option|how it is used", EnvironmentLacksError, _NEWER),
@@ -47,17 +47,17 @@ _REFUSALS: tuple[tuple[str, type[StrakesError], str | None], ...] = (
 
 
 class NotUnderstoodError(MeasurementError):
-    """Output in an unknown form, of another version of Lustre or truncated."""
+    """The output of a tool has an unknown form: it is truncated, or from another version of Lustre."""
 
 
 def not_understood(tool: str, line: str) -> NotUnderstoodError:
-    """Return the error for output of ``tool`` (the command) that cannot be parsed at ``line``."""
+    """Return the error for output of the command ``tool`` whose ``line`` cannot be parsed."""
     remedy = "Please report it with the version (lfs --version) and the whole output."
     return NotUnderstoodError(f"the output of {tool} is not understood", where=repr(line[:200]), remedy=remedy)
 
 
 def number(text: str, tool: str) -> int:
-    """Return a whole number, decimal or hexadecimal. Raises NotUnderstoodError."""
+    """Parse a whole number, decimal or hexadecimal. Raises NotUnderstoodError for other text."""
     try:
         return int(text, 0)
     except ValueError:
@@ -65,7 +65,7 @@ def number(text: str, tool: str) -> int:
 
 
 def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
-    """Return name, kind and index of a target. Raises NotUnderstoodError."""
+    """Return name, kind (OST, MDT) and index of a target. Raises NotUnderstoodError for other text."""
     match = _TARGET.match(uuid)
     if match is None:
         raise not_understood(tool, uuid)
@@ -73,13 +73,13 @@ def target_name(uuid: str, tool: str) -> tuple[str, str, int]:
 
 
 def key_values(line: str) -> Iterator[tuple[str, str]]:
-    """Return the key-value pairs of a line; values may be missing."""
+    """Yield the keys of a line with their values, which may be empty."""
     _, *parts = _KEY.split(line)
     yield from zip(parts[::2], map(str.strip, parts[1::2]), strict=True)
 
 
 def explanation(done: Completed) -> str:
-    """Return the error message of a command; of lines with the same reason only the first."""
+    """Return the error message of a command. Lines that repeat a reason are omitted."""
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
     if not lines and done.status != _USAGE_STATUS:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()][-1:]
@@ -91,9 +91,9 @@ def explanation(done: Completed) -> str:
 
 
 def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> StrakesError:
-    """Return the error for a command that failed; its message, then its status, determine the class and the remedy.
+    """Return the error for a command that failed; its message or status determines the class and the remedy.
 
-    ``remedy`` applies to invalid values.
+    ``remedy``: the remedy if a value was invalid.
     """
     where = where or shlex.join(done.argv)
     why = explanation(done)
@@ -112,7 +112,7 @@ def refusal(done: Completed, what: str, where: str = "", remedy: str = "") -> St
 
 
 def checked(done: Completed, what: str, where: str = "", remedy: str = "") -> str:
-    """Return the output of a successful command. Raises the error of :func:`refusal` for a failed one."""
+    """Return the output of a successful command. Raises the error of :func:`refusal` if the command failed."""
     if done.status != 0:
         raise refusal(done, what, where, remedy)
     return done.stdout
@@ -123,7 +123,7 @@ _ERROR = re.compile(r"^(?:error|lctl)\b")
 
 
 def succeeding(argv: tuple[str, ...], what: str, remedy: str = "") -> Command[None]:
-    """Return a command without output; ``what`` is the message if its exit status is not 0."""
+    """Return a command whose output is ignored. ``what``: error message if its exit status is not 0."""
 
     def read(done: Completed) -> None:
         checked(done, what, remedy=remedy)
@@ -146,7 +146,7 @@ class Params:
 
 
 def get_param(*names: str) -> Command[Params]:
-    """Return the values of all parameters whose names match; no match is not an error."""
+    """Return the command for the values of all parameters whose names match. It is no error if none matches."""
     return Command(("lctl", "get_param", *names), read_params)
 
 
@@ -179,12 +179,12 @@ def read_params(done: Completed) -> Params:
 
 
 def device(parameter: str) -> str:
-    """Return the device in a parameter's name."""
+    """Return the device in a parameter's name: ``lab-OST0000`` in ``obdfilter.lab-OST0000.stats``."""
     return parameter.partition(".")[2].rpartition(".")[0]
 
 
 def set_param(name: str, value: str) -> Command[tuple[str, ...]]:
-    """Set all parameters whose names match; return their full names. Lustre may round values: read them back."""
+    """Return the command to set all matching parameters, which returns their full names. Lustre may round the value."""
 
     def read(done: Completed) -> tuple[str, ...]:
         if done.status != 0:
@@ -209,7 +209,7 @@ class Answers:
         self._silent: set[str] = set()
 
     def get(self, command: Command[T], otherwise: T) -> T:
-        """Return the answer, or ``otherwise`` and a note; a tool that did not answer in time is not asked again."""
+        """Return the command's answer; after an error, note it and return ``otherwise``. Never rerun a hung tool."""
         if command.argv[0] in self._silent:
             return otherwise
         try:
@@ -225,12 +225,12 @@ class Answers:
             self.notes.append(said(error))
 
 
-# Number of simultaneous remote shells. Doubling it takes twice the memory, and helps only with more servers.
+# Maximum number of simultaneous remote shells. Their memory grows in proportion.
 _AT_ONCE = 64
 
 
 def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | StrakesError]:
-    """Return the parameters of each server, or why it did not answer; all are asked at the same time."""
+    """Return host -> its parameters, or the error if it did not answer. All hosts are queried in parallel."""
 
     def ask(run: Runner) -> Params | StrakesError:
         try:
@@ -244,7 +244,7 @@ def ask_servers(ways: Mapping[str, Runner], *names: str) -> dict[str, Params | S
         return dict(zip(ways, pool.map(ask, ways.values()), strict=True))
 
 
-# A metadata server also has connections to data targets, named after its metadata target.
+# Excludes connections of a metadata server to data targets, whose names end with the metadata target.
 _DEVICE = re.compile(r"^(?P<target>.+-(?:MDT|OST)[0-9a-f]{4})-(?:mdc|osc)-(?!MDT)(?P<instance>\w+)$")
 
 
@@ -258,9 +258,9 @@ def is_target_of(name: str, file_system: str) -> bool:
 
 
 def of_mount(values: Mapping[str, str], file_system: str, ask_instance: Callable[[], str]) -> dict[str, str]:
-    """Return the parameters of a mount's devices; ``ask_instance`` is asked for its name if there are several mounts.
+    """Return the parameters of one mount's devices. ``ask_instance`` is called only if there are several mounts.
 
-    If the name is not known, include the parameters of the other mounts.
+    If ``ask_instance`` fails, the parameters of all mounts of the file system are returned.
 
     >>> values = {"osc.lab-OST0000-osc-ff01.state": "FULL", "osc.lab-OST0000-osc-ff02.state": "DISCONN"}
     >>> of_mount(values, "lab", lambda: "ff01")

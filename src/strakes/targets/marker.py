@@ -1,4 +1,4 @@
-"""The marker: the file by which strakes knows a directory that it made, whose it is, and whether it is still in use."""
+"""The marker: a file that shows that strakes made a directory, for which run, and whether a process still uses it."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from strakes.targets.mountinfo import no_proc
 MARKER_NAME = ".strakes-marker"
 WORKSPACE_PREFIX = "strakes-"
 HEARTBEAT_S = 5.0
-# So begin the names of what ``strakes watch`` makes: nothing that disturbs a measurement.
+# Prefix of the run names of ``strakes watch``. Its workspaces do not disturb measurements, so they are ignored.
 WATCH_RUN = "watch-"
-# A heartbeat file on another host that is older than this is watched for a change, since its clock may differ.
+# Age in seconds from which another host's heartbeat is watched for a change, because its clock may differ.
 STALE_S = 60.0
-# No beat in this time: it has stopped. Three beats, so that a slow server may delay one.
+# Seconds without a change after which a heartbeat has stopped: three beats, as a slow server may delay one.
 WATCH_S = 3 * HEARTBEAT_S
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-# Always this long, so that a heartbeat overwrites in place: it needs no room on a full target and is never seen half
-# written.
+# Length of every marker. A heartbeat overwrites the marker in place, so that it needs no space on a full target and is
+# never seen half written.
 _MARKER_BYTES = 512
 _MOST_MARKER_BYTES = 16 * _MARKER_BYTES
 
 
 @dataclass(frozen=True)
 class Marker:
-    """The process that works in the directory.
+    """The contents of a marker: the process that works in the directory, and its last heartbeat.
 
-    ``pid_start`` detects a reused process id; ``boot`` and ``pid_namespace`` say whether both are valid on this host.
+    ``pid_start``: start time, which detects a reused process id. Both are valid only in ``boot`` and ``pid_namespace``.
     """
 
     run: str
@@ -53,7 +53,7 @@ class Marker:
 
     @classmethod
     def of_this_process(cls, run: str) -> Self:
-        """Return the marker of a run in this process, with the time now. Raises EnvironmentLacksError without /proc."""
+        """Return a new marker for a run of this process. Raises EnvironmentLacksError without /proc."""
         pid = os.getpid()
         return cls(
             run=run,
@@ -67,7 +67,7 @@ class Marker:
         )
 
     def to_bytes(self) -> bytes:
-        """Return it as one line of JSON that always has the same length."""
+        """Return the marker as one line of JSON, padded to ``_MARKER_BYTES``."""
         return json.dumps(asdict(self)).encode().ljust(_MARKER_BYTES - 1) + b"\n"
 
     @property
@@ -80,14 +80,14 @@ class Marker:
 
     @property
     def is_ours(self) -> bool:
-        """Return whether its process id is valid in our boot and namespace."""
+        """Return whether the process id is valid here: it has our host, boot and namespace."""
         return (self.host, self.boot, self.pid_namespace) == (socket.gethostname(), boot_id(), pid_namespace())
 
     def seems_live(self) -> bool:
-        """Whether its process lives: known where we can see it, guessed from its heartbeat by two clocks where not."""
+        """Return whether the process lives. If it is not visible here, a heartbeat of the last minute suffices."""
         if self.is_ours:
             return process_start(self.pid) == self.pid_start
-        # A container of this machine, or this machine under the name that it had.
+        # The process may be in a container on this machine, or the machine may have been renamed.
         if self.boot == boot_id() and lives_in_container(self.pid, self.pid_start, self.pid_namespace.split(" ")[0]):
             return True
         return time.time() - self.heartbeat_unix_s < STALE_S
@@ -95,7 +95,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class NoMarker:
-    """Why a directory is not ours. ``unfinished``: its maker may have been killed before it wrote the marker."""
+    """The reason why a directory is not a workspace. ``unfinished``: a process may have been killed while making it."""
 
     why: str
     unfinished: bool = False
@@ -104,8 +104,8 @@ class NoMarker:
 def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]:
     """Return for each open directory whether a process works in it.
 
-    If the process is not visible from here and the heartbeat looks old, watch the directory for a while (all together):
-    a living process updates its heartbeat.
+    If the process is not visible here and its heartbeat looks old, wait (once for all directories) for a change of the
+    marker: a living process updates its heartbeat.
     """
     live = [isinstance(marker, Marker) and marker.seems_live() for _, _, marker in places]
     unseen = [not (isinstance(marker, Marker) and marker.is_ours) for _, _, marker in places]
@@ -118,17 +118,17 @@ def are_live(places: Sequence[tuple[int, str, Marker | NoMarker]]) -> list[bool]
 
 
 def is_run_id(text: str) -> bool:
-    """Whether a text can be the id of a run."""
+    """Return whether a text can be the id of a run."""
     return _RUN_ID.fullmatch(text) is not None
 
 
 def read_marker(directory: int, name: str) -> Marker | NoMarker:
-    """Return the marker of the open directory ``name``, if both are what only strakes of this user (or root) makes."""
+    """Return the marker of the open directory ``name``, or NoMarker if it is invalid or made by another user."""
     owner = os.fstat(directory).st_uid
     if not _trusted(owner):
         return NoMarker(f"it belongs to user {_name_of(owner)}")
     try:
-        # Not to hang on a pipe, not to follow a link.
+        # O_NONBLOCK prevents a hang on a pipe, O_NOFOLLOW refuses a symbolic link.
         descriptor = os.open(MARKER_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except FileNotFoundError:
         return NoMarker("it has no marker", unfinished=True)

@@ -15,16 +15,16 @@ from strakes.targets.mountinfo import Mount
 from strakes.targets.remote import RemoteTarget, add_up
 from strakes.targets.target import said
 
-# mfsmount(8) names it "mfs#HOST:PORT", with a directory behind it where only that is mounted.
+# mfsmount(8) sets the source to "mfs#HOST:PORT", followed by a directory if only that directory is mounted.
 _SOURCE = re.compile(r"mfs#(?P<host>[^:/]+)(:(?P<port>\d+))?")
 _GOAL = re.compile(r": (?:goal: )?(\S+)\s*$")
 _STATS = ".stats"
 
 
 def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ...]]:
-    """Return a table of the master, as rows of fields behind their heading.
+    """Return the command for the table ``data`` of the master: rows of fields, the first one a heading.
 
-    Raises EnvironmentLacksError where it cannot be asked.
+    Running it raises EnvironmentLacksError if the master cannot be queried.
     """
 
     def read(done: Completed) -> tuple[tuple[str, ...], ...]:
@@ -43,7 +43,7 @@ def mfscli(host: str, port: str, data: str) -> Command[tuple[tuple[str, ...], ..
 
 
 def goal(path: str) -> Command[str]:
-    """Return the goal (copies) or storage class of a file or directory."""
+    """Return the command for the goal (number of copies) or storage class of a file or directory."""
 
     def read(done: Completed) -> str:
         match = _GOAL.search(done.stdout.strip())
@@ -56,7 +56,7 @@ def goal(path: str) -> Command[str]:
 
 
 class MooseFsTarget(RemoteTarget):
-    """The master is asked through the network; no call waits longer than its limit."""
+    """A MooseFS mount. The master is queried through the network; all calls have a time limit."""
 
     cannot = (
         ("set the layout of files", "MooseFS cuts files into chunks of 64 MiB; goals set only the number of copies"),
@@ -84,7 +84,7 @@ class MooseFsTarget(RemoteTarget):
             return replace(told, notes=(*told.notes, said(error)))
 
     def observe(self) -> Observation:
-        """Return what this mount's client counted, in its own file; servers keep charts only."""
+        """Return the client's counters from the file ``.stats`` of the mount. Servers have charts, but no counters."""
         try:
             done = self.run(("head", "-c", "65536", str(Path(self.mount.mount_point) / _STATS)), 5.0)
         except StrakesError:
@@ -94,20 +94,20 @@ class MooseFsTarget(RemoteTarget):
     @property
     def _master(self) -> tuple[str, str]:
         match = _SOURCE.match(self.mount.source)
-        assert match is not None  # claims() saw to it
+        assert match is not None  # claims() has checked the source
         return match["host"], match["port"] or "9421"
 
 
 def describe(
     host: str, port: str, master: Sequence[Sequence[str]], chunkservers: Sequence[Sequence[str]]
 ) -> Description:
-    """Return the description from the rows of mfscli -SIN and -SCS (3.0). ``host``, ``port``: of the master."""
+    """Return the description of the master at ``host`` and ``port``, from the rows of mfscli -SIN and -SCS (3.0)."""
     info = {row[1]: row[2] for row in master if row[0] == "master info:" and len(row) > 2}
     targets = []
     for row in (row for row in chunkservers if row[0] == "chunk servers:" and len(row) > 10):
         _, address, own_port, number, _, _, _, maintenance, _, used, total = row[:11]
         state = "online" if maintenance == "maintenance_off" else maintenance.replace("_", " ")
-        # A disconnected one stands without sizes.
+        # The row of a disconnected chunkserver has no sizes.
         sizes = (int(total), int(total) - int(used)) if total.isdecimal() and used.isdecimal() else (0, 0)
         state = state if sizes[0] else "disconnected"
         index = int(number) if number.isdecimal() else None
@@ -127,7 +127,7 @@ def describe(
 
 
 def counters(text: str) -> dict[str, float]:
-    """Return the client's own, under the common names."""
+    """Return the client's counters in the text of ``.stats``, under the common names."""
     pairs = (line.partition(": ")[::2] for line in text.splitlines())
     own = {
         name.removeprefix("fuse_ops."): float(value)

@@ -30,7 +30,7 @@ _REMOTE_SOURCE = re.compile(r"//[^/]+/|[^/]+:(/|\d+$)|mfs#")
 class Mount:
     """One mount.
 
-    ``root``: directory of the file system at ``mount_point``, "/" except for bind mounts and subvolumes.
+    ``root``: the directory of the file system that is mounted, "/" except for bind mounts and subvolumes.
     """
 
     mount_id: int
@@ -85,7 +85,7 @@ def _unescape(field: str) -> str:
 
 
 def find_mount(mounts: Sequence[Mount], path: str) -> Mount:
-    """Return the mount of ``path`` (absolute, without links) by its name: the longest mount point, mounted last.
+    """Return the mount of ``path`` (absolute, without links): the last one at the longest mount point that contains it.
 
     Raises EnvironmentLacksError if no mount is found.
     """

@@ -14,7 +14,7 @@ from strakes.targets.remote import RemoteTarget, add_up
 _MOUNTSTATS = Path("/proc/self/mountstats")
 _CACHING = ("noac", "actimeo", "acregmin", "acregmax", "acdirmin", "acdirmax", "lookupcache")
 _SETTINGS = ("vers", "proto", "nconnect", "rsize", "wsize", "hard", "soft", "sync", *_CACHING, "sec")
-# Seconds since the lease expired; 0 for a valid one.
+# Seconds since the lease expired; 0 for a valid lease.
 _LEASE_EXPIRED = re.compile(r"\blease_expired=(\d+)")
 _OPERATION = re.compile(r"^\s+([A-Z_]+): (\d+(?: \d+){7,8})$")
 # For each transport: the positions of the connection count and of the request count after its name.
@@ -49,8 +49,8 @@ class NfsTarget(RemoteTarget):
 def counters(text: str, mount_point: str) -> dict[str, float]:
     """Return the counters of a mount under the common names, empty if the text has no such mount.
 
-    The number of times the server was lost is the sum of time-outs and new connections. An expired lease, with which
-    all locks and open files are lost, is a state.
+    The number of times the server was lost is the sum of time-outs and new connections. An expired lease, which
+    loses all locks and open files, is returned as a state.
     """
     mount = read_mountstats(text, mount_point)
     if mount is None or not mount.operations:
@@ -64,7 +64,7 @@ def counters(text: str, mount_point: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class NfsOperation:
-    """Operations of one kind. ``queue_s``: time before sending. ``rtt_s``: time to the reply. ``execute_s``: total."""
+    """Counters of one kind of operation. ``queue_s``: before sending. ``rtt_s``: to the reply. ``execute_s``: total."""
 
     operations: float
     transmissions: float
@@ -103,7 +103,7 @@ def read_mountstats(text: str, mount_point: str) -> NfsMount | None:
     operations: dict[str, NfsOperation] = {}
     moved = (0.0, 0.0)
     connected = sent = received = expired_s = 0.0
-    # The last of several mounts at one place is visible.
+    # Of several mounts at one mount point, only the last one is visible.
     for line in mine[-1].splitlines():
         words = line.split()
         if words[:1] == ["bytes:"] and len(words) > 6:

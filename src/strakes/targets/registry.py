@@ -32,9 +32,9 @@ TARGETS: tuple[type[Target], ...] = (
 
 
 def detect(path: Path, servers: Servers | None = None) -> Target:
-    """Return the target under a directory, with its servers reached by ``servers``.
+    """Return the target of a directory. ``servers``: template for commands on its servers.
 
-    Raises BadInputError if the directory does not exist, UnansweredError, naming the servers, if they do not answer.
+    Raises BadInputError if the directory does not exist, UnansweredError (with the servers) if servers do not answer.
     """
     try:
         directory = require_directory(path)

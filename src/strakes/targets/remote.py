@@ -1,4 +1,4 @@
-"""Base class for network file systems on which strakes can set nothing."""
+"""Base class for network file systems that strakes cannot configure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_up(counted: Mapping[str, float]) -> dict[str, float]:
 
 
 class RemoteTarget(Target):
-    """A network file system. ``file_systems``: its types in mountinfo. ``cannot``: its limits, with the reasons."""
+    """A network file system. ``file_systems``: its types in mountinfo. ``cannot``: impossible operations, and why."""
 
     file_systems: ClassVar[tuple[str, ...]]
     cannot: ClassVar[tuple[tuple[str, str], ...]]
@@ -46,7 +46,7 @@ class RemoteTarget(Target):
         return mount.file_system in cls.file_systems
 
     def describe(self) -> Description:
-        """Return the parts that the servers report; a note has the reason if they do not answer."""
+        """Return the description with the parts that servers report, or with a note on why they do not answer."""
         known = super().describe()
         try:
             return self._parts(known)
@@ -58,7 +58,7 @@ class RemoteTarget(Target):
         return known
 
     def trouble(self) -> tuple[str, ...]:
-        """Return the data targets that are not online, or why their state is not known, a sentence each."""
+        """Return a sentence for each data target that is not online, or one that says why the states are unknown."""
         try:
             targets = self._parts(super().describe()).data_targets
         except StrakesError as error:
@@ -70,7 +70,7 @@ class RemoteTarget(Target):
 
 
 class BeeGfsTarget(RemoteTarget):
-    """A file's chunks are distributed round-robin over the storage targets that it got when it was made."""
+    """A BeeGFS mount. A file's chunks are distributed round-robin over the targets chosen when it was created."""
 
     file_systems = ("beegfs", "beegfs_nodev")
     cannot = (
@@ -82,7 +82,7 @@ class BeeGfsTarget(RemoteTarget):
 
 
 class GpfsTarget(RemoteTarget):
-    """Blocks of a file are distributed round-robin over all disks of its storage pool; see the facts for their size."""
+    """A GPFS mount. A file's blocks (``block_bytes``) are distributed round-robin over all disks of its pool."""
 
     file_systems = ("gpfs",)
     cannot = (
@@ -94,7 +94,7 @@ class GpfsTarget(RemoteTarget):
 
 
 class StorNextTarget(RemoteTarget):
-    """Stripe breadth and stripe groups are in the configuration of the file system on its metadata controllers."""
+    """A StorNext mount. Stripe breadth and stripe groups are configured on the metadata controllers."""
 
     file_systems = ("cvfs", "snfs")
     cannot = (

@@ -1,7 +1,7 @@
-"""Remove a tree without leaving it: through directory descriptors, past no symbolic link and onto no other mount.
+"""Removes a directory tree by descriptors, without following symbolic links or entering other mounts.
 
-It works without recursion and with one descriptor at a time, so that no depth is too deep. It goes back up by "..", and
-checks that this is the directory that it came from.
+It uses no recursion and only one descriptor at a time, so that any depth is possible. It returns to a parent by "..",
+and checks that this is the directory from before.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from strakes.base.processes import engine_path, wait_for_end
 from strakes.targets.marker import MARKER_NAME
 from strakes.targets.mountinfo import mount_id_of
 
-# After this many failures (a failing or read-only target) the removal gives up. If doubled, the list is longer.
+# Maximum number of entries that cannot be removed, for example from a read-only target. Then the removal stops.
 _MOST_NAMED = 100
-# Some file systems skip names of a directory that shrinks while it is read, so it is read until nothing more goes.
-# If doubled, a directory without end takes twice as long.
+# Maximum number of passes over a directory. Some file systems skip names while a directory shrinks, so passes are
+# repeated until nothing more can be removed.
 _MOST_PASSES = 1000
-# A directory whose entries increase over this many passes is being filled faster than it can be emptied.
-# If doubled, the error comes later.
+# Maximum number of passes that find more entries than the pass before: others fill the directory too fast.
 _MOST_GROWING_PASSES = 3
 _NOT_EMPTY = os.strerror(errno.ENOTEMPTY)
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0)
@@ -44,7 +43,7 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class Left:
-    """Something that is still there, and why."""
+    """An entry that could not be removed, and the reason."""
 
     path: str
     why: str
@@ -52,7 +51,7 @@ class Left:
 
 @dataclass
 class _OpenDirectory:
-    """A directory on the way down."""
+    """A directory that is being emptied. ``inner``: subdirectories still to remove."""
 
     name: str
     path: str
@@ -62,14 +61,14 @@ class _OpenDirectory:
 
 
 class _TooMuchLeftError(Exception):
-    """Removing was given up."""
+    """The removal stops early."""
 
 
 def enter(parent: int, name: str) -> int:
-    """Open the directory ``name`` of an open directory. Raises OSError, EXDEV where something else is mounted there."""
+    """Open a subdirectory; return its descriptor. Raises OSError, with EXDEV if something is mounted there."""
     directory = os.open(name, _OPEN, dir_fd=parent)
     try:
-        same_device = os.fstat(directory).st_dev == os.fstat(parent).st_dev  # a subvolume of Btrfs is no mount
+        same_device = os.fstat(directory).st_dev == os.fstat(parent).st_dev  # Btrfs subvolumes are no mounts
         if not same_device or mount_id_of(directory) != mount_id_of(parent):
             raise OSError(errno.EXDEV, _MOUNTED)
     except BaseException:
@@ -81,7 +80,7 @@ def enter(parent: int, name: str) -> int:
 def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
     """Remove the directory ``name`` of the open directory ``parent``; return remaining entries as paths below ``path``.
 
-    Ignores a missing ``name``; keeps one that is not a directory.
+    A missing ``name`` is ignored; anything but a directory is kept and returned.
     """
     path = path or name
     try:
@@ -95,7 +94,7 @@ def remove_tree(parent: int, name: str, path: str = "") -> tuple[Left, ...]:
 
 
 def remove_empty(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove the open and empty ``directory`` under its present name: its owner may have renamed it."""
+    """Remove the open and empty ``directory``, even if it was renamed; return it if that fails."""
     try:
         now = _name_now(parent, name, directory)
         if now is None:
@@ -124,7 +123,7 @@ def empty_directory(directory: int, path: str, spare: str = "") -> tuple[Left, .
 
 
 class _Emptying:
-    """One walk over a tree."""
+    """One removal of all entries of a directory tree."""
 
     def __init__(self, directory: int, path: str, spare: str) -> None:
         self._spare = spare
@@ -175,12 +174,12 @@ class _Emptying:
         try:
             os.rmdir(emptied.name, dir_fd=above)
         except OSError as error:
-            # The entries in it that could not be removed are already listed.
+            # Entries that could not be removed from this directory are already listed.
             if error.errno != errno.ENOENT and len(self._left) == emptied.left_before:
                 self._leave(emptied.path, _why(error))
 
     def _sweep(self, level: _OpenDirectory) -> None:
-        """Remove every entry of the present directory that goes at once; the full directories stay to be entered."""
+        """Remove files and empty directories of the present directory; add the other directories to ``level.inner``."""
         spared = {self._spare} if len(self._levels) == 1 else set()
         inner: dict[str, None] = {}
         met_before = growing = 0
@@ -238,7 +237,7 @@ def _why(error: OSError) -> str:
 
 
 def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple[Left, ...]:
-    """Remove an open workspace, its marker last, so that it is known as ours for as long as anything is in it."""
+    """Remove an open workspace, its marker last, so that its remains are recognized. Returns entries that are left."""
     if objects := tuple(_remove_noted_objects(directory)):
         return objects
     for pause_s in (*_PAUSES_S, None):
@@ -251,7 +250,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
         time.sleep(pause_s)
     try:
         if _name_now(parent, name, directory) is None:
-            # Wherever it is now, it stays known as ours.
+            # It was moved elsewhere: keep the marker, so that the directory is still recognized.
             return remove_empty(parent, name, directory, path)
         marker = b""
         with suppress(FileNotFoundError):
@@ -262,7 +261,7 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
     except OSError as error:
         return (Left(f"{path}/{MARKER_NAME}", os.strerror(error.errno or 0)),)
     left = remove_empty(parent, name, directory, path)
-    if left and marker:  # it must be known as ours again
+    if left and marker:  # restore the marker, so that the rest is recognized
         with suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             with os.fdopen(os.open(MARKER_NAME, flags, 0o644, dir_fd=directory), "wb") as file:
@@ -271,9 +270,9 @@ def remove_workspace(parent: int, name: str, directory: int, path: str) -> tuple
 
 
 def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) -> tuple[Left, ...]:
-    """Remove a tree in the open directory ``parent``, or the workspace that is open as ``directory``, in a child.
+    """Remove a tree in the open directory ``parent``, or the open workspace ``directory``, in a child process.
 
-    Returns the entries that are still there: all, if the file system does not answer. An interrupt does not end it.
+    Returns the entries that are left, or ``path`` if the file system does not answer. Ctrl-C does not stop the child.
     """
     words = [sys.executable, "-I", "-S", "-c", _REMOVE, str(Path(__file__).parents[2])]
     with os.fdopen(os.memfd_create("answer"), "r+b") as output:
@@ -281,7 +280,7 @@ def remove_with_limit(parent: int, name: str, path: str, directory: int = -1) ->
             [*words, json.dumps([parent, name, path, directory])],
             stdin=subprocess.DEVNULL,
             stdout=output,
-            # Nothing of ours may hold open what a shell reads to its end.
+            # The child must not keep standard error open, since a shell may read it to its end.
             stderr=subprocess.DEVNULL,
             pass_fds=[descriptor for descriptor in (parent, directory) if descriptor >= 0],
             start_new_session=True,
@@ -301,7 +300,7 @@ def _remove(parent: int, name: str, path: str, directory: int) -> tuple[Left, ..
 
 
 def work(arguments: str) -> None:
-    """Remove in the child; write the entries that are left as JSON to standard output."""
+    """Run the removal in the child process; write the entries that are left as JSON to standard output."""
     sys.stdout.write(json.dumps([asdict(left) for left in _remove(*json.loads(arguments))]))
 
 
@@ -326,16 +325,16 @@ def _ends(worker: subprocess.Popen[bytes]) -> bool:
             return False
 
 
-# Name prefix of a file in a workspace (engine/workspace/workspace.hpp); the plan's id follows.
+# A note names S3 objects to remove (engine/workspace/workspace.hpp). Its file name is this prefix and a plan's id.
 NOTE = ".strakes-objects-"
 _MOST_NOTE_BYTES = 65536
-# Time limit in seconds for all objects of a note. The engine limits the time of each request, and the pages.
+# Time limit in seconds for all objects of a note. The engine limits each request, and the number of pages.
 _LIMIT_S = 3600.0
 _NAMES = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "STRAKES_S3_BUCKET")
 
 
 def _remove_noted_objects(workspace: int) -> Iterator[Left]:
-    """Remove the objects that the notes in an open workspace name; yield the prefixes that are left.
+    """Remove the S3 objects that the notes in an open workspace name; yield the prefixes that are left.
 
     The engine removes the objects of a plan at its end, unless it was killed or the store did not answer.
     """
@@ -372,7 +371,7 @@ def _other_store(note: dict[str, str]) -> str:
 
 
 def _remove_below(prefix: str) -> str:
-    """Remove all objects below a prefix with strakes's marker, the marker last. Return the reason of failure, or ""."""
+    """Remove all objects below a prefix that has strakes's marker, the marker last. Return why this failed, or ""."""
     from strakes.targets.command import run
 
     done = run([str(engine_path()), "--remove-objects", prefix], _LIMIT_S)

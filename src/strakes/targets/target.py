@@ -73,9 +73,9 @@ class TargetFacts:
 
 @dataclass(frozen=True)
 class LostServer:
-    """A server that does not answer this client now: its host, or "" if unknown, and the state.
+    """A server that does not answer this client now. ``host``: "" if unknown. ``state``: of the connection, as text.
 
-    ``refuses``: its machine is up and refuses connections, as during a fail-over.
+    ``refuses``: the machine is up and refuses connections, as during a fail-over.
     """
 
     host: str
@@ -84,7 +84,7 @@ class LostServer:
 
 
 class UnsupportedError(BadInputError):
-    """The file system or this access to it does not support a request."""
+    """The file system, or this way to access it, does not support a request."""
 
 
 class Target(ABC):
@@ -96,7 +96,7 @@ class Target(ABC):
 
     # Whether a new directory moves to its metadata target only some seconds later.
     moves_directories = False
-    # The remedy where the system does not permit a setting.
+    # The remedy if the system does not permit a setting.
     permission = ""
 
     def __init__(self, path: Path, mount: Mount, *, servers: Servers | None = None, runner: Runner = run) -> None:
@@ -144,7 +144,7 @@ class Target(ABC):
         return None
 
     def set_layout(self, directory: Path, wanted: Layout) -> Layout:
-        """Set the layout of a directory's new files; return the layout they get, read back.
+        """Set the layout of a directory's new files; return the layout that such files get.
 
         Raises UnsupportedError if layouts cannot be set, StrakesError if the file system refuses this one.
         """
@@ -159,7 +159,7 @@ class Target(ABC):
         return None
 
     def make_directory(self, parent: Path, name: str, wanted: Placement) -> Placement:
-        """Create a directory with a placement; return the actual placement, read back.
+        """Create a directory with a placement; return the actual placement.
 
         Raises UnsupportedError if placements cannot be chosen, StrakesError if the file system refuses.
         """
@@ -169,11 +169,11 @@ class Target(ABC):
         return self.placement(parent / name) or wanted
 
     def observe(self) -> Observation:
-        """Return the present counters of servers and targets, empty if it has none. Never clears counters."""
+        """Return the present counters of servers and targets; {} if there are no counters. Never clears counters."""
         return {}
 
     def data_target_states(self) -> Mapping[str, DataTargetState]:
-        """Return the states of data targets in the last observation by the names of their counters, or {}."""
+        """Return data target -> its state in the last observation, or {} if unknown. Names as in the observation."""
         return {}
 
     def unread_server(self) -> EnvironmentLacksError | None:
@@ -189,14 +189,14 @@ class Target(ABC):
         return ()
 
     def lost_servers(self) -> Mapping[str, LostServer] | None:
-        """Return the servers that do not answer now, by the names of their targets, or None if unknown.
+        """Return target -> its server, for servers that do not answer now, or None if unknown.
 
         Asks the kernel and does not wait for any server.
         """
         return None
 
     def interruptions(self) -> tuple[Interruption, ...]:
-        """Return recent interruptions of this client's service, as far as the file system shows them. Ends soon."""
+        """Return this client's recent interruptions, as far as the file system shows them. Never waits long."""
         return ()
 
     def connection_changes(self) -> tuple[ConnectionChange, ...]:
@@ -204,7 +204,7 @@ class Target(ABC):
         return ()
 
     def recoveries(self) -> tuple[TargetRecovery, ...]:
-        """Return the last or present recovery of each target, from servers that can be asked."""
+        """Return the last or present recovery of each target, from servers that can be queried."""
         return ()
 
     def limits(self) -> tuple[Limit, ...]:
@@ -220,7 +220,7 @@ class Target(ABC):
         return capture(self.path)
 
     def probe_direct(self, workspace: Path) -> bool:
-        """Return whether an O_DIRECT write and read work.
+        """Return whether O_DIRECT writes and reads work in a workspace.
 
         Raises BadInputError outside a workspace, MeasurementError if the target fails.
         """
@@ -236,7 +236,7 @@ class Target(ABC):
             raise MeasurementError("direct I/O could not be tested", where=where, why=why, remedy=remedy) from error
 
     def fullness(self) -> dict[str, float]:
-        """Return the used shares of space, of inodes and of each quota.
+        """Return name -> used share (0 to 1) of the space, of the inodes and of each quota.
 
         Raises MeasurementError if the file system does not answer.
         """
@@ -264,7 +264,7 @@ def capture(target: Path) -> dict[str, Any]:
     memory, distribution = memory_sizes(), ""
     with suppress(OSError):
         distribution = platform.freedesktop_os_release().get("PRETTY_NAME", "")
-    # x86, MIPS, some ARM
+    # The name of this field depends on the architecture: x86, MIPS, some ARM.
     cpu = re.search(r"^(?:model name|cpu model|Model|Processor)\s*:\s*(\S.*)", _text("/proc/cpuinfo"), re.MULTILINE)
     mount = calls.mount_of(target)
     return {

@@ -33,16 +33,16 @@ _PROBLEMS = {
     errno.EROFS: ("the file system is read-only", "Mount it read-write, or choose another directory."),
 }
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A beat that does not return in this time waits for a target that hangs, and so would removing.
+# Seconds to wait for the last heartbeat. If it takes longer, the target hangs, and a removal would hang as well.
 _LAST_BEAT_S = 10.0
 _HANGING_BEAT_S = 0.5
 
 
 class Heart:
-    """Writes the marker anew now and then until :meth:`stop`, or until this process has gone."""
+    """The heartbeat: a child process that updates the marker until :meth:`stop`, or until this process ends."""
 
     def __init__(self, descriptor: int, marker: Marker) -> None:
-        """Take the open marker over."""
+        """Start the child process, which takes over the open marker."""
         self._child = subprocess.Popen(
             (*calls.CHILD, "beat", str(descriptor), str(HEARTBEAT_S), marker.to_bytes().decode()),
             stdin=subprocess.PIPE,
@@ -53,12 +53,12 @@ class Heart:
         )
         os.close(descriptor)
         assert self._child.stdout is not None
-        # Its start takes a processor for a while, which the first thing measured must not share.
+        # Wait until the child has started: the start uses a processor and would disturb the first measurement.
         self._child.stdout.read()
         self._child.stdout.close()
 
     def stop(self, patience_s: float) -> bool:
-        """Whether it has stopped: a beat that does not return waits for a target that hangs."""
+        """Stop the heartbeat. Return False if a hanging target blocks it for more than ``patience_s`` seconds."""
         assert self._child.stdin is not None
         self._child.stdin.close()
         try:
@@ -70,7 +70,7 @@ class Heart:
 
 
 class Workspace:
-    """``DIR/strakes-RUN`` with its marker and a heartbeat; on leaving it as a context manager all of it is removed."""
+    """Directory ``DIR/strakes-RUN`` with a marker and a heartbeat. A context manager that removes it at the end."""
 
     def __init__(self, path: Path, parent: int, directory: int, marker: Marker, heart: int, *, keep: bool) -> None:
         self.path = path
@@ -78,7 +78,7 @@ class Workspace:
         self._directory = directory
         self.keep = keep
         self.kept: Path | None = None
-        """Directory of the last visit, kept unless another visit follows."""
+        """Directory of the last measured cell, kept unless another measurement follows."""
         self._closed = False
         self._hangs = False
         self._heart = Heart(heart, marker)
@@ -88,7 +88,7 @@ class Workspace:
     def create(cls, directory: Path, run_id: str, *, keep: bool = False, adopt: bool = False) -> Self:
         """Make a workspace in ``directory``.
 
-        First remove the workspace that a killed process of the same run left, or with ``adopt`` reuse it.
+        If a killed process of the same run left a workspace, remove it first, or with ``adopt`` reuse it.
 
         With ``keep`` nothing is removed at the end except by ``strakes clean``. Raises BadInputError if ``directory``
         is missing, not a directory, read-only, full or a workspace, or if a living process measures the same run there,
@@ -119,7 +119,7 @@ class Workspace:
         """Stop the heartbeat and remove the workspace; return the entries that are left for ``strakes clean``."""
         if self._closed:
             return ()
-        # Before removing: an open file that is removed stays as .nfs… on NFS.
+        # Close the marker first: on NFS, an open file that is removed remains as .nfs…
         if not self._heart.stop(_HANGING_BEAT_S if self._hangs else _LAST_BEAT_S) or self._hangs:
             return (Left(str(self.path), "the file system does not answer"),)
         self._closed = True
@@ -133,28 +133,28 @@ class Workspace:
             os.close(self._parent)
 
     def write_file(self, name: str, text: str) -> None:
-        """Make a small file in it. Raises OSError."""
+        """Create a small file in the workspace. Raises OSError."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(name, flags, 0o644, dir_fd=self._directory), "w") as file:
             file.write(text)
 
     def remove_file(self, name: str) -> None:
-        """Remove a file of it that may be gone already. Raises OSError."""
+        """Remove a file of the workspace if it exists. Raises OSError."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._directory)
 
     def answers(self) -> bool:
-        """Whether something can be made in it within some seconds."""
+        """Return whether the file system answers within some seconds when files are created in the workspace."""
         try:
             calls.call("try", str(self.path / "answers"), MARKER_NAME)
         except MeasurementError:
             return False
-        except OSError:  # an answer, if not the one that was wished for
+        except OSError:  # an error is also an answer
             return True
         return True
 
     def leave_alone(self) -> None:
-        """Its file system was seen to hang: who removes there hangs too. ``strakes clean`` does it later."""
+        """Do not remove the workspace, because its file system hangs. ``strakes clean`` can remove it later."""
         self._hangs = True
 
     def __enter__(self) -> Self:
@@ -163,7 +163,7 @@ class Workspace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Remove everything, unless it is kept or its servers are dead."""
+        """Remove the workspace, except with ``keep`` or after its servers died."""
         if isinstance(error, ServersDeadError):
             self.leave_alone()
         left = self.remove()
@@ -190,7 +190,7 @@ def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None
         undo.callback(os.close, directory)
         left = read_marker(directory, name)
         if not isinstance(left, Marker) or any(are_live([(directory, name, left)])):
-            return None  # making a new one reports the error
+            return None  # creating a new workspace reports the error
         heart = os.open(MARKER_NAME, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         os.ftruncate(heart, 0)
         os.pwrite(heart, marker.to_bytes(), 0)
@@ -200,7 +200,7 @@ def _take_over(parent: int, name: str, marker: Marker) -> tuple[int, int] | None
 
 
 def refuse_workspace(real: Path) -> None:
-    """Raise BadInputError for a directory in a workspace, which is removed when its run ends, and for the workspace."""
+    """Raise BadInputError for a workspace or a directory in it, since workspaces are removed when their runs end."""
     for place in (real, *real.parents):
         if not place.name.startswith(WORKSPACE_PREFIX):
             continue
@@ -219,7 +219,7 @@ def _refuse_dead(real: Path, name: str) -> None:
     """Raise MeasurementError if a write to a network file system times out."""
     if not mount_of(real).remote:
         return
-    # Making the workspace reports any other error.
+    # Creating the workspace reports any other error.
     with suppress(OSError):
         calls.call("try", str(real / name), MARKER_NAME)
 
@@ -249,7 +249,7 @@ def _make_directory(real: Path, parent: int, name: str) -> int:
 
 
 def _remove_remains(real: Path, parent: int, name: str) -> None:
-    """Remove what the same run left when it was killed; it begins anew with the visit it was in."""
+    """Remove the workspace that a killed process of the same run left. Raises BadInputError if it is still in use."""
     path = str(real / name)
     what, remedy = "this was not made by strakes", "Check its contents, then remove it yourself."
     try:
@@ -260,7 +260,7 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
         marker = read_marker(directory, name)
         if isinstance(marker, NoMarker) and not (marker.unfinished and holds_nothing(directory)):
             raise BadInputError(what, where=path, why=marker.why, remedy=remedy)
-        # The marker may name this process for a workspace that it failed to remove.
+        # The marker names this process if this process failed to remove an earlier workspace.
         given_up = isinstance(marker, Marker) and marker.is_of_this_process and not calls.is_held(path)
         if isinstance(marker, Marker) and not given_up and any(are_live([(directory, name, marker)])):
             raise BadInputError(
@@ -278,13 +278,13 @@ def _remove_remains(real: Path, parent: int, name: str) -> None:
 
 
 def holds_nothing(directory: int) -> bool:
-    """Whether it is empty, or holds a marker alone."""
+    """Return whether an open directory is empty except for a marker."""
     with os.scandir(directory) as entries:
         return all(entry.name == MARKER_NAME for entry in entries)
 
 
 def _write_marker(directory: int, marker: Marker) -> int:
-    """Durable before anything else is written there; returns its descriptor."""
+    """Write the marker to disk (fsync) before anything else is written there; return its descriptor."""
     heart = os.open(
         MARKER_NAME, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=directory
     )

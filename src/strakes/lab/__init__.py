@@ -1,5 +1,5 @@
 """Disposable real file systems on this machine: started from distribution packages, removed without a trace.
 
-Options enter; a mounted file system leaves, and its undo. One module for each kind, ``ha_*.py`` for pairs of servers.
-First file to read: ``manager.py``.
+``manager.py`` takes options, starts a lab with a mounted file system, and removes it again. Read it first.
+Each kind of lab has a module; ``ha_*.py`` are the pair of servers.
 """

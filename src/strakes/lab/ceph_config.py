@@ -1,4 +1,4 @@
-"""ceph.conf of a lab: small, on the loopback address, without keys, quick to notice every change; the S3 gateway."""
+"""A lab's ceph.conf (small, loopback address only, no keys, quick to notice failures) and its S3 gateway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 from strakes.lab.site import LabSite
 
-# How often the monitors look at the beacons; nothing shorter can be set.
+# Seconds between the monitors' checks of the beacons. Ceph allows no shorter interval.
 MONITOR_TICK_S = 1.0
 MONITOR = "mon.a"
 
@@ -73,12 +73,12 @@ class CephOptions(LabOptions):
 
     @property
     def placement_groups(self) -> int:
-        """Enough to spread objects evenly over a few stores: 16 to 32 for each, a power of two."""
+        """The number of placement groups: a power of two, 16 to 32 for each store, which spreads objects evenly."""
         return min(256, 1 << (16 * self.osds * self.pool_size - 1).bit_length())
 
 
 def check(options: CephOptions) -> None:
-    """Raise BadInputError for what contradicts itself."""
+    """Raise BadInputError if options contradict each other."""
     if options.pool_size > options.osds:
         raise BadInputError(
             f"{options.pool_size} copies need {options.pool_size} object stores or more",
@@ -95,7 +95,7 @@ def check(options: CephOptions) -> None:
                 raise BadInputError(f"{name} {one} is not possible", why=why)
     if options.slow_osd and options.store == "memstore":
         raise BadInputError("a store in memory has no device to slow down", remedy="Leave out --store memstore.")
-    # Monitors forgive a silence that they may have caused themselves; with less between the two they forgive all.
+    # Monitors tolerate a silence that they may have caused. With a smaller difference they would tolerate any silence.
     if options.beacon_grace - options.beacon_interval < MONITOR_TICK_S:
         raise BadInputError(
             "a metadata server that fails would never be replaced",
@@ -105,14 +105,14 @@ def check(options: CephOptions) -> None:
         )
 
 
-# Its name in the lab's directory.
+# Name of the configuration file in the lab's directory.
 CONFIG = "ceph.conf"
-# ms_bind_port: the servers' own ports. osd_memory_target: the least that Ceph takes; the cache decides.
-# paxos: by default every change of a map (a new file system, a fail-over) waits for up to a second.
-# mds_beacon_mon_down_grace: with the default of 60 s a dead metadata server is kept that long after a start.
-# mds_reconnect_timeout: for the default of 45 s a client that died before a fail-over blocks the others.
-# mds_bal_interval: pins decide where metadata goes. osd_max_object_name: names fit into ext4's attributes.
-# The monitors and the metadata servers must agree on mds_beacon.
+# ms_bind_port: ports of the lab's servers. osd_memory_target: the minimum; bluestore_cache_size is the effective limit.
+# paxos: by default, every change of a map (a new file system, a fail-over) waits for up to a second.
+# mds_beacon_mon_down_grace: by default, a dead metadata server is kept for 60 s after a monitor starts.
+# mds_reconnect_timeout: by default, a client that died before a fail-over blocks the others for 45 s.
+# mds_bal_interval: only pins place metadata. osd_max_object_name: names must fit into ext4's attributes.
+# mds_beacon: in the global section, because the monitors and the metadata servers must agree on it.
 _SECTIONS = """[global]
 fsid = {fsid}
 mon_host = [v2:{loopback}:{port}/0]
@@ -186,8 +186,8 @@ client_die_on_failed_remount = false
 admin_socket = {lab}/run/$name.$pid.asok
 fuse_allow_other = {others}
 """
-# ms_mon_client_mode: encryption towards the monitors needs keys. rgw_gc: by default deleted objects take space for
-# two hours.
+# ms_mon_client_mode: encrypted connections to the monitors would need keys. rgw_gc: by default, deleted objects occupy
+# space for two hours.
 _GATEWAY_SECTION = """
 [client.rgw.a]
 ms_mon_client_mode = crc
@@ -206,7 +206,7 @@ rgw_gc_processor_max_time = 5
 def config_text(
     directory: Path, fsid: str, ports: Mapping[str, int], options: CephOptions, devices: Mapping[int, Path]
 ) -> str:
-    """Return the whole file. ``ports`` by server; ``devices``: the block devices of stores without a file."""
+    """Return the text of ceph.conf. ``ports``: server -> port. ``devices``: store -> block device, if any."""
     text = _SECTIONS.format(
         lab=directory,
         fsid=fsid,
@@ -216,7 +216,7 @@ def config_text(
         tick_s=int(MONITOR_TICK_S),
         uid=os.getuid(),
         gid=os.getgid(),
-        # Only root may open a mount to others without asking /etc/fuse.conf.
+        # Only root may share a mount with other users without an entry in /etc/fuse.conf.
         others="true" if os.geteuid() == 0 else "false",
     )
     if options.s3:
@@ -225,17 +225,17 @@ def config_text(
 
 
 GATEWAY, BUCKET, REGION = "client.rgw.a", "lab", "us-east-1"
-# Its name in the lab's directory: the keys are in no other file, and on no command line.
+# Name of the file with the S3 keys in the lab's directory. The keys are never on a command line.
 KEYS = "s3.env"
 GATEWAY_PACKAGES = table("radosgw radosgw, radosgw radosgw-admin, curl curl")
-# The hash is that of an empty body; curl 7.88 does not add the header.
+# The header has the hash of an empty body; curl 7.88 does not add it.
 _SIGNED = f"""aws-sigv4 = "aws:amz:{REGION}:s3"
 header = "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """
 
 
 def start_gateway(site: LabSite, config: Path, port: int) -> None:
-    """Start it, make its user and a bucket, and leave the keys in a file for this user alone."""
+    """Start the object gateway, make a user and a bucket, and write the keys to a file that only this user can read."""
     site.step("object gateway")
     site.make_directory("rgw")
     words = ("-c", config, "-n", GATEWAY)

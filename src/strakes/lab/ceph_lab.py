@@ -34,7 +34,7 @@ from strakes.lab.state import LabJournal, read_state, refuse_long_path, working_
 
 FILE_SYSTEM, METADATA_POOL, DATA_POOL = "cephfs", "cephfs_meta", "cephfs_data"
 _MANAGER_MODULES = Path("/usr/share/ceph/mgr")
-# All of them together take 300 MiB. This one answers "ceph fs status"; free space needs none.
+# The only manager module that is loaded, for "ceph fs status". All modules together would take 300 MiB.
 _MODULE = "status"
 _FOR_OTHERS_THAN_ROOT = (Package("fuse3", "fusermount"),)
 
@@ -154,7 +154,7 @@ class CephLab(Lab[CephOptions]):
         for number in range(self.options.osds):
             join = self._devices[number].join if number in self._devices else ()
             self.site.start(f"osd.{number}", *self._daemon("ceph-osd", str(number)), "-f", join=join)
-        # Any of them may get the slow rank.
+        # Any of the servers may become the one with the slow rank.
         if self.options.mds_cpu or self.options.slow_mds:
             names = self.options.metadata_servers
             self._cpu_groups = {name: make_group("cpu", self.site.id, f"mds.{name}") for name in names}
@@ -171,7 +171,7 @@ class CephLab(Lab[CephOptions]):
                 up = monitors.command("osd stat")["num_up_osds"]
                 return "" if up >= self.options.osds else f"{up} of {self.options.osds} object stores are up"
 
-            # Stores must be up before the pools, or the first objects would have to move.
+            # Stores must be up before pools are created, or the first objects would have to move.
             self.site.wait_until("the object stores", lacking_stores)
             for pool, groups in ((METADATA_POOL, 16), (DATA_POOL, self.options.placement_groups)):
                 monitors.command("osd pool create", pool=pool, pg_num=groups, pgp_num=groups)
@@ -181,7 +181,7 @@ class CephLab(Lab[CephOptions]):
             monitors.command("fs set", fs_name=FILE_SYSTEM, var="max_mds", val=str(self.options.mds))
             if self.options.standby_replay:
                 monitors.command("fs set", fs_name=FILE_SYSTEM, var="allow_standby_replay", val="true")
-            # The modules that are left out on purpose.
+            # Ceph complains about the manager modules that are left out on purpose.
             monitors.command("health mute", code="MGR_MODULE_ERROR", sticky=True)
             self.site.wait_until("the metadata ranks", lambda: self._lacking_ranks(monitors))
             self.site.wait_until("the placement groups", lambda: _unclean(monitors))
@@ -190,7 +190,7 @@ class CephLab(Lab[CephOptions]):
         return range(self.options.osds if self.options.pool_per_osd else 0)
 
     def _make_pool_on(self, monitors: Monitors, number: int) -> None:
-        """Make a data pool with one copy on this store alone, by a CRUSH rule for a separate device class."""
+        """Make a data pool with one copy on this store only, by a CRUSH rule for a separate device class."""
         pool, own_class = _pool_of(number), f"only{number}"
         monitors.command("osd crush rm-device-class", ids=[str(number)])
         monitors.command("osd crush set-device-class", **{"class": own_class}, ids=[str(number)])
@@ -201,7 +201,7 @@ class CephLab(Lab[CephOptions]):
         monitors.command("fs add_data_pool", fs_name=FILE_SYSTEM, pool=pool)
 
     def _slow_servers(self) -> dict[str, int]:
-        """Return the daemons of the slow ranks, with their shares of a processor in percent."""
+        """Return daemon -> its limit in percent of a processor, for the slow ranks."""
         if not self.options.slow_mds:
             return {}
         with Monitors(self._config) as monitors:
@@ -224,7 +224,7 @@ class CephLab(Lab[CephOptions]):
 
 
 def _pool_of(number: int) -> str:
-    """Return the data pool that is on one store alone."""
+    """Return the name of the data pool that is on this store only."""
     return f"{DATA_POOL}.osd{number}"
 
 
@@ -236,7 +236,7 @@ def _unclean(monitors: Monitors) -> str:
 
 
 def start_metadata_server(directory: Path, name: str) -> None:
-    """Start it where it does not run. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
+    """Start a stopped metadata server. Raises BadInputError without the lab, EnvironmentLacksError if it fails."""
     state = read_state(directory)
     if state is None or not state.this_boot or state.kind != "ceph":
         raise BadInputError("the CephFS lab no longer exists", where=str(directory))

@@ -1,4 +1,4 @@
-"""Commands to the monitors over one connection: every call of the ceph program would cost half a second."""
+"""Sends commands to Ceph's monitors over one connection: each call of the ``ceph`` program would take half a second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Monitors:
     """A connection to the monitors that ``config`` names. Every call ends within half a minute."""
 
     def __init__(self, config: Path) -> None:
-        """Connect. Raises EnvironmentLacksError when they do not answer."""
+        """Connect. Raises EnvironmentLacksError if the monitors do not answer."""
         try:
             self._rados = ctypes.CDLL(_LIBRARY)
         except OSError as error:
@@ -36,7 +36,7 @@ class Monitors:
             raise
 
     def command(self, prefix: str, **arguments: object) -> Any:
-        """Return the answer, parsed. Raises EnvironmentLacksError with the monitors' message if they refuse."""
+        """Run a monitor command; return the parsed answer. Raises EnvironmentLacksError if the monitors refuse it."""
         text = json.dumps({"prefix": prefix, "format": "json", **arguments}).encode()
         command = (self._cluster, (ctypes.c_char_p * 1)(text), ctypes.c_size_t(1), b"", ctypes.c_size_t(0))
         output, status = ctypes.c_void_p(), ctypes.c_void_p()

@@ -19,7 +19,7 @@ from strakes.targets.mountinfo import read_mounts
 
 _PREFIX = "strakes-lab"
 _NAMES_V2 = {"cpu": "cpu", "blkio": "io"}
-# Short periods, so that a server with a small share is slow rather than stopped for long; no quota may be below 1 ms.
+# Short periods, so that a server with a small quota is slow instead of pausing for long. Quotas must be at least 1 ms.
 _PERIOD_US = 20_000
 _LEAST_QUOTA_US = 1_000
 _PATIENCE_S = 5.0
@@ -27,7 +27,7 @@ _PATIENCE_S = 5.0
 
 @dataclass(frozen=True)
 class Group:
-    """A group of one lab, or the root of a hierarchy; ``procs`` is where a process joins it."""
+    """A control group of a lab, or the root group. ``procs``: the file that takes the ids of joining processes."""
 
     path: Path
     version: int
@@ -38,7 +38,7 @@ class Group:
 
 
 def hierarchy_of(controller: str) -> Group | None:
-    """Return the root group of "cpu" or "blkio", or None if this machine has none that is writable."""
+    """Return the root group of ``controller`` ("cpu" or "blkio"), or None if this machine has no writable one."""
     for mount in read_mounts():
         root = Path(mount.mount_point)
         if not mount.file_system.startswith("cgroup") or not os.access(root, os.W_OK):
@@ -52,7 +52,7 @@ def hierarchy_of(controller: str) -> Group | None:
 
 
 def require(controller: str, wanted: str) -> Group:
-    """Return the hierarchy. Raises EnvironmentLacksError naming the option ``wanted`` if it is missing."""
+    """Return the root group of a controller. Without it, raises EnvironmentLacksError for the option ``wanted``."""
     hierarchy = hierarchy_of(controller)
     if hierarchy is None or os.geteuid() != 0:
         why = "only root may" if hierarchy else f"no control group with the controller {controller} is writable"
@@ -65,7 +65,7 @@ def require(controller: str, wanted: str) -> Group:
 
 
 def make_group(controller: str, lab_id: str, role: str) -> Group:
-    """Make a group for one server of a lab."""
+    """Make a control group for a server of a lab. Raises EnvironmentLacksError if that is not possible."""
     hierarchy = require(controller, f"a control group for {role}")
     path = hierarchy.path / f"{_PREFIX}-{lab_id}.{role}"
     try:
@@ -80,13 +80,13 @@ def make_group(controller: str, lab_id: str, role: str) -> Group:
 
 
 def device_group(lab_id: str, role: str) -> Group:
-    """Return the group to limit for a slow device, which its server joins: with version 1 the root group."""
+    """Return the group to limit for a slow device. The device's server must join it. Version 1: the root group."""
     hierarchy = require("blkio", f"a slow device for {role}")
     return hierarchy if hierarchy.version == 1 else make_group("blkio", lab_id, role)
 
 
 def limit_cpu(group: Group, percent: int) -> None:
-    """All processes of the group together may use ``percent`` of one processor."""
+    """Limit all processes of a group together to ``percent`` of one processor."""
     quota = max(_LEAST_QUOTA_US, _PERIOD_US * percent // 100)
     period = max(_PERIOD_US, quota * 100 // percent)
     if group.version == 2:
@@ -97,11 +97,11 @@ def limit_cpu(group: Group, percent: int) -> None:
 
 
 def limit_iops(device: str, operations: int, group: Group) -> None:
-    """Limit reads and writes a second of ``device`` (major:minor) in a group."""
+    """Limit a group to ``operations`` reads and as many writes per second on ``device`` (major:minor)."""
     if group.version == 2:
         write_kernel_file(group.path / "io.max", f"{device} riops={operations} wiops={operations}")
         return
-    # The root group also covers the journal and the write-back of other processes.
+    # Version 1: the limit of the root group also covers the journal and the write-back of other processes.
     for direction in ("read", "write"):
         write_kernel_file(group.path / f"blkio.throttle.{direction}_iops_device", f"{device} {operations}")
 
@@ -118,7 +118,7 @@ def release_devices(devices: Collection[str]) -> None:
 
 
 def groups_of(lab_id: str) -> tuple[Path, ...]:
-    """Every group of a lab."""
+    """Return the directories of a lab's control groups."""
     roots = {root.path for controller in _NAMES_V2 if (root := hierarchy_of(controller))}
     return tuple(path for root in sorted(roots) for path in sorted(root.glob(f"{_PREFIX}-{lab_id}.*")))
 
@@ -144,7 +144,7 @@ def remove_groups(lab_id: str) -> tuple[str, ...]:
                 group.rmdir()
             except OSError as error:
                 left.append(f"{group}: {error.strerror}")
-        # The last process leaves its group a little after it has died.
+        # A process leaves its group a moment after it has died.
         if not left or time.monotonic() > deadline:
             return tuple(left)
         time.sleep(0.02)

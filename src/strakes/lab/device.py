@@ -1,6 +1,6 @@
-"""Devices of a lab: loop devices on sparse files in its directory, with a file system, slow on request.
+"""Devices of a lab: loop devices on sparse files in its directory, with a file system, and slow on request.
 
-Servers that have one each, called bricks, run in a private network.
+Also the base class of labs with bricks: devices that each belong to a server in a private network.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from strakes.targets.mountinfo import mounts_of
 
 _COMMAND_S = 30.0
 _DETACH_S = 10.0
-# Time a device may be busy before other mount namespaces are searched.
+# Seconds for which a device may be busy before it is unmounted in other mount namespaces.
 _SOON_S = 1.0
 
 
 @dataclass(frozen=True)
 class Device:
-    """``path`` is what to use; a limit is put on ``lower`` (major:minor), so that ``path`` is seen to be busy.
+    """A device to use at ``path``. ``lower`` (major:minor): the device below it, which is limited if it must be slow.
 
-    ``group``: control group whose processes are limited to ``iops`` reads and writes a second.
+    ``group``: control group whose processes are limited to ``iops`` reads and as many writes per second.
     """
 
     path: Path
@@ -48,12 +48,12 @@ class Device:
 
     @property
     def join(self) -> tuple[Path, ...]:
-        """Return the files of control groups that its server must be written to."""
+        """The files of control groups into which the process id of the device's server must be written."""
         return (self.group.procs,) if self.group else ()
 
 
 def require_space(directory: Path, wanted: int, option: str) -> None:
-    """Raise BadInputError when sparse files of ``wanted`` bytes in all could not be filled there."""
+    """Raise BadInputError if fewer than ``wanted`` bytes are free. ``option``: the option that reduces them."""
     place = directory
     while not place.exists():
         place = place.parent
@@ -77,7 +77,7 @@ def make_file(path: Path, size: int) -> Path:
 
 
 def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
-    """Attach a loop device to ``file``. A slow one is two: requests that wait for the limited one show above it."""
+    """Attach a loop device to ``file``. A slow one gets a second one on top, which counts the waiting requests."""
     path = _attach(site, file)
     number = os.stat(path).st_rdev
     lower = f"{os.major(number)}:{os.minor(number)}"
@@ -85,14 +85,14 @@ def attach(site: LabSite, file: Path, iops: int, group: Group | None) -> Device:
 
 
 def mount_device(site: LabSite, device: Device, file_system: str, where: Path) -> None:
-    """Make an empty file system on it and mount it."""
+    """Make an empty file system on a device and mount it."""
     where.mkdir(parents=True, exist_ok=True)
     site.run(f"mkfs.{file_system}", "-q", device.path)
     site.run("mount", "-t", file_system, device.path, where)
 
 
 def loops_below(directory: Path) -> tuple[str, ...]:
-    """Return the loop devices (loop3) on files in a directory, and those on them; the uppermost first."""
+    """Return the loop devices (loop3) on files in a directory, preceded by loop devices on these loop devices."""
     backing = _backing_files()
     lower = [loop for loop, file in backing.items() if file.startswith(f"{directory}/")]
     upper = [loop for loop, file in backing.items() if file.removeprefix("/dev/") in lower]
@@ -109,13 +109,13 @@ def release_limits(directory: Path) -> None:
 
 
 def detach_below(directory: Path) -> tuple[str, ...]:
-    """Detach the lab's loop devices. Returns those that somebody still uses."""
+    """Detach the lab's loop devices; return the devices that are still in use."""
     began = time.monotonic()
     looked = False
     while loops := loops_below(directory):
         for loop in loops:
             _detach(loop)
-        # A device that is busy goes when its last user has closed it.
+        # A busy device is detached when its last user closes it.
         busy_s = time.monotonic() - began
         if busy_s > _DETACH_S:
             return loops_below(directory)
@@ -127,7 +127,7 @@ def detach_below(directory: Path) -> tuple[str, ...]:
 
 
 def _attach(site: LabSite, file: Path) -> Path:
-    # With direct I/O reads bypass the page cache of the file below, so that the limit applies.
+    # With direct I/O, reads bypass the page cache of the file below, so that the limit applies.
     for extra in (["--direct-io=on"], []):
         done = run(["losetup", "--find", "--show", *extra, str(file)], limit_s=_COMMAND_S, lab_id=site.id)
         if done.status == 0:
@@ -161,13 +161,13 @@ def _unmount_elsewhere(loops: tuple[str, ...]) -> None:
             seen.add(number)
             for mount in reversed(mounts):
                 if mount.source in devices:
-                    # Among the processes that it has in its /proc, where umount looks itself up.
+                    # umount looks itself up in /proc, so it must be in the process namespace that this /proc shows.
                     enter = ["nsenter", f"--mount={namespace}", f"--pid=/proc/{pid}/ns/pid_for_children"]
                     run([*enter, "umount", "--no-canonicalize", "--", mount.mount_point], limit_s=_COMMAND_S)
 
 
 def _backing_files() -> dict[str, str]:
-    """loop3 -> the file it is on."""
+    """Return loop device (loop3) -> the file below it."""
     files = {}
     for loop in Path("/sys/block").glob("loop*"):
         with suppress(OSError):
@@ -184,14 +184,14 @@ PACKAGES = table("xfsprogs mkfs.xfs, mount losetup, iproute2 ip")
 
 @dataclass(frozen=True)
 class Brick:
-    """One server's storage: an empty XFS at ``path``."""
+    """The storage of one server: an empty XFS at ``path``."""
 
     path: Path
     device: Device
 
 
 def check_bricks(directory: Path, number: int, size: int, slow: Mapping[int, int], option: str) -> None:
-    """Raise BadInputError for slow bricks that do not exist (``option`` names them) and for too little space."""
+    """Raise BadInputError if a slow brick (given by ``option``) does not exist, or if there is too little space."""
     for brick in slow:
         if not 1 <= brick <= number:
             raise BadInputError(f"{option} {brick} is not possible", why=f"they are 1 to {number}")
@@ -207,7 +207,7 @@ class BrickLab(Lab[OptionsT]):
     _bricks: Mapping[int, Brick]
 
     def _make_bricks(self, what: str, number: int, size: int, slow: Mapping[int, int]) -> None:
-        """Make the network, and bricks by number (from 1) in ``directory/what/number``."""
+        """Make the network and the bricks 1 to ``number``, in the directory ``what``. ``slow``: brick -> IOPS."""
         site = self.site
         self._network = make_network(site)
         site.step(f"{number} device(s)")

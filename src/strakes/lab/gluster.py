@@ -16,7 +16,7 @@ from strakes.lab.packages import table
 from strakes.lab.state import refuse_long_path
 
 VOLUME = "strakes"
-# Compiled into the programs: within the daemons' own mounts these are directories of the lab.
+# Path that is compiled into the programs -> directory of the lab that the daemons see there.
 _FIXED = {"/var/lib/glusterd": "work", "/var/log/glusterfs": "log", "/run/gluster": "run"}
 _VOLFILE = """volume management
     type mgmt/glusterd
@@ -51,7 +51,7 @@ class GlusterOptions(LabOptions):
 
 
 class GlusterLab(BrickLab[GlusterOptions]):
-    """Bricks refuse the loopback address, hence the network; the command line finds its daemon by a socket."""
+    """A GlusterFS volume. It needs a private network, because bricks refuse the loopback address."""
 
     options_type = GlusterOptions
     packages = PACKAGES + table("glusterfs-server glusterd, glusterfs-cli gluster, glusterfs-client glusterfs")
@@ -90,7 +90,7 @@ class GlusterLab(BrickLab[GlusterOptions]):
         }
 
     def _with_own_directories(self) -> tuple[str, ...]:
-        """Prefix of a program that sees the lab's directories where it expects its own, and of /run nothing else."""
+        """Return the prefix of a command that sees the lab's directories at ``_FIXED``, and nothing else in /run."""
         mounts = [f'mount --bind "{self.site.directory / own}" {fixed}' for fixed, own in _FIXED.items()]
         script = " && ".join(["mount -t tmpfs strakes-lab /run", "mkdir /run/gluster", *mounts, 'exec "$@"'])
         return ("unshare", "--mount", "--propagation", "slave", "/bin/sh", "-c", script, "sh")
@@ -126,6 +126,6 @@ class GlusterLab(BrickLab[GlusterOptions]):
             self.site.adopt(f"brick.{number}", pid, process_start(pid) or 0)
 
     def _pid_of(self, brick: Brick) -> int:
-        """Return what the daemon noted: it starts the bricks' servers."""
+        """Return the process id of a brick's server, from the file of the management daemon that started it."""
         name = f"{self._network.server}-{str(brick.path / 'data').strip('/').replace('/', '-')}.pid"
         return int((self.site.directory / "run/vols" / VOLUME / name).read_text())

@@ -2,10 +2,10 @@
 
   agent.py serve ADDRESS           on the machine: runs commands
   agent.py call ADDRESS COMMAND... outside: passes on output and exit status
-  agent.py receive ADDRESS FILE    outside: writes the alerts of the nodes to a file, with the time
+  agent.py receive ADDRESS FILE    outside: writes the nodes' alerts to a file, with the time of arrival
 
-One JSON line with the words goes in. Lines ``{"to": 1 or 2, "text": base64}`` come out as the command writes, and
-``{"status": N}`` at the end.
+The caller sends one JSON line with the words of the command. The agent sends a line ``{"to": 1 or 2, "text": base64}``
+for each part of the output (1: standard output, 2: standard error), and ``{"status": N}`` at the end.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _UNREACHABLE_STATUS = 126
 
 
 class Running(socketserver.StreamRequestHandler):
-    """One command."""
+    """Handler of a connection, which runs one command."""
 
     def handle(self) -> None:
-        """Run the command that comes in, and send its output and its exit status (127: it could not be started)."""
+        """Run the received command; send its output and its exit status (127: the command could not be started)."""
         words = json.loads(self.rfile.readline())
         try:
             process = subprocess.Popen(
@@ -68,10 +68,10 @@ class Agent(socketserver.ThreadingTCPServer):
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """``/webhook`` takes ``{"text": ...}`` as planned; ``/mail`` a mail with its subject in a header of that name."""
+    """Receiver of alerts: ``{"text": ...}`` at ``/webhook``, or a mail with a header ``Subject`` at ``/mail``."""
 
     def do_POST(self) -> None:
-        """Append the alert that was sent, with the time and its way, to the file as a line of JSON."""
+        """Append the received alert to the file as a line of JSON, with the time and ``by`` (mail or webhook)."""
         body = self.rfile.read(int(self.headers["Content-Length"])).decode(errors="replace")
         by = self.path.strip("/")
         text = self.headers["Subject"] if by == "mail" else json.loads(body)["text"]
@@ -81,18 +81,18 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *words: object) -> None:
-        """Nothing: what came is in the file."""
+        """Log nothing, because the file contains all alerts."""
 
 
 def call(address: str, words: Sequence[str]) -> int:
-    """Run a command on the machine at an address; return its exit status, 126 where no machine answers."""
+    """Run a command on the machine at an address; return its exit status, or 126 if no machine answers."""
     try:
         connection = socket.create_connection((address, PORT), timeout=_CONNECT_S)
     except OSError as error:
         sys.stderr.write(f"the machine at {address} does not answer: {error}\n")
         return _UNREACHABLE_STATUS
     connection.settimeout(None)
-    # A machine whose power is cut does not say goodbye.
+    # A machine whose power is cut does not close its connections, so use keep-alive probes.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in ((socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3)):
         connection.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -1,4 +1,4 @@
-"""Configuration of the lab's cluster: a plan, with changes for namespaces and machines."""
+"""The cluster configuration of the lab: a plan of strakes, changed to run in namespaces or on machines."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ TARGET = "journal"
 PASSWORD = "lab"
 USER = "fence"
 WEBHOOK = "webhook-address"
-# For programs that start on a machine: a fencing agent that reads a hundred files the first time takes longer than
-# Pacemaker's usual 20 s.
+# Time-out in seconds of agents on a User-mode Linux machine. A fence agent that reads its hundred files for the first
+# time takes longer than Pacemaker's default of 20 s.
 _MACHINE_TIMEOUT_S = 300
-# Namespaces notice within a second of each other that the links are cut: the one that is to win needs no 10 s ahead.
+# Head start in seconds in a fencing race. Namespaces notice cut links within 1 s of each other, so 3 s suffice.
 _NAMESPACE_DELAY_S = 3
 
 
 def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: str) -> Cluster:
-    """Two nodes, two heartbeat links, a management network with a BMC each."""
+    """Return a cluster of two nodes with two heartbeat links, and a management network with a BMC for each node."""
     networks = (
         Network("first", "10.1.0.0/24", heartbeat=True),
         Network("second", "10.2.0.0/24", heartbeat=True, replication=True),
@@ -63,7 +63,7 @@ def cluster(directory: Path, token_s: float, *, device: str, mount: str, drbd: s
 
 
 def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
-    """Put in a promotable resource without a device for DRBD, and the journal's service for mount and address."""
+    """Return the planned CIB, with a promotable dummy for DRBD and the journal's service for mount and address."""
     root = _planned_cib(planned, directory)
     for primitive in root.iter("primitive"):
         if primitive.get("type") == "drbd":
@@ -77,13 +77,13 @@ def namespace_cib(planned: Cluster, directory: Path, journal: str) -> str:
     for member in list(group):
         group.remove(member)
     _add_service(group, directory, journal, "5s")
-    # A node that has just started does not wait 20 s for a coordinator that may be there.
+    # A node that has just started waits 4 s, instead of 20 s, for an existing coordinator.
     _set_properties(root, {"dc-deadtime": "4s"})
     return Xml.tostring(root, encoding="unicode")
 
 
 def machine_cib(planned: Cluster, directory: Path) -> str:
-    """Return the planned configuration with the journal's service on the mount; monitors start programs less often."""
+    """Return the planned CIB with the journal's service on the mount, longer time-outs and rarer monitor operations."""
     root = _planned_cib(planned, directory)
     _add_service(next(root.iter("group")), directory, planned.targets[0].mount, "120s")
     for operation in root.iter("op"):
@@ -128,10 +128,10 @@ def _planned_cib(planned: Cluster, directory: Path) -> Xml.Element:
     root = Xml.fromstring(pacemaker_file(planned).text)
     for primitive in root.iter("primitive"):
         if primitive.get("class") == "stonith":
-            _set(primitive, "cipher", "3")  # the software BMC knows no newer one
+            _set(primitive, "cipher", "3")  # the newest cipher suite of the software BMC
             _set(primitive, "power_wait", "1")
     for alert in root.iter("alert"):
-        # The planned programs, from the directory of the lab: /etc is this machine's own.
+        # The planned alert programs are in the lab's directory, because the lab does not write to /etc.
         alert.set("path", str(directory / str(alert.get("id"))))
     return root
 
@@ -144,7 +144,7 @@ def _add_service(group: Xml.Element, directory: Path, journal: str, every: str) 
     wanted = {
         "binfile": "/usr/bin/python3",
         "cmdline_options": f"{directory}/journal.py serve {journal}",
-        # Whether it answers, and not only whether its process is there; one that hangs is killed after some seconds.
+        # Checks that the service answers, not only that it runs. Stopping kills a hanging service after 5 s.
         "monitor_hook": f"/usr/bin/python3 {directory}/journal.py look",
         "stop_timeout": "5",
     }

@@ -1,13 +1,13 @@
-"""The service of the lab and its clients: run by the distribution's Python, on nodes that have nothing else.
+"""The journal service of the lab and its clients. Nodes run it with the distribution's Python, without other packages.
 
   journal.py serve DIRECTORY                  the service: answers a record when it is on disk in DIRECTORY/journal
-  journal.py look                             exit status 0 where the service of this machine answers
-  journal.py ask NAME COUNT RATE ADDRESS...   COUNT clients, RATE records a second each, until standard input ends; a
-                                              JSON line per record
+  journal.py look                             exit status 0 if the service of this machine answers
+  journal.py ask NAME COUNT RATE ADDRESS...   COUNT clients send RATE records a second each until standard input ends;
+                                              prints a JSON line per record
 
-A line of the journal is ``term node client number time``. Every start of the service begins a new term,
-one more than the last one that it finds, and says so by a record of the client ``start``. Two services at a time are
-recognised by that.
+A line of the journal is ``term node client number time``. Every start of the service begins a new term, one more than
+the highest term in the journal, with a record of the client ``start``. Mixed terms reveal two services that run at the
+same time.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class AcknowledgedJournal:
     def __init__(self, directory: str) -> None:
         self.node = os.uname().nodename
         self._lock = threading.Lock()
-        # A record was written in part, when the disk was full: it must not run into the next one.
+        # Whether the last record is incomplete (the disk was full), so that the next one must begin a new line.
         self._torn = False
         path = os.path.join(directory, "journal")
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         text = os.read(self._descriptor, os.fstat(self._descriptor).st_size)
         if text and not text.endswith(b"\n"):
-            # A power cut tore the record before it was acknowledged.
+            # A power cut left an incomplete record, which was not acknowledged.
             os.write(self._descriptor, b"\n")
         lines = [line.split() for line in text.splitlines()]
         self.term = max((int(words[0]) for words in lines if len(words) == 5 and words[0].isdigit()), default=0) + 1
@@ -67,18 +67,18 @@ class AcknowledgedJournal:
             os.fdatasync(self._descriptor)
 
     def reach(self) -> None:
-        """Return when a record could be written now, and its file is there. Raises OSError when it is not."""
+        """Return if the journal can be written to disk now. Raises OSError if it cannot."""
         with self._lock:
             os.fdatasync(self._descriptor)
 
 
 class Answering(socketserver.StreamRequestHandler):
-    """One client: ``client number`` comes, ``term node`` goes back when the record is kept."""
+    """Handler of a client's connection: receives ``client number``; sends ``term node`` when that is on disk."""
 
     server: Service
 
     def handle(self) -> None:
-        """Answer each record once it is kept; close the connection without an answer where it cannot be."""
+        """Answer each record when it is on disk; if it cannot be written, close the connection without an answer."""
         journal = self.server.journal
         for line in self.rfile:
             client, number = line.decode().split()
@@ -88,7 +88,7 @@ class Answering(socketserver.StreamRequestHandler):
                 else:
                     journal.append(client, number)
             except OSError:
-                return  # closed without an answer
+                return  # this closes the connection without an answer
             self.wfile.write(f"{journal.term} {journal.node}\n".encode())
 
 
@@ -105,9 +105,9 @@ class Service(socketserver.ThreadingTCPServer):
 
 
 class Client:
-    """One that goes to the next address where one does not answer.
+    """A client that changes to the next address if a node does not answer.
 
-    A record is sent once: whether one without an answer was kept is not known.
+    It sends each record only once: a record without an answer is possibly in the journal.
     """
 
     def __init__(self, name: str, addresses: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ class Client:
         self._received = b""
 
     def ask(self, number: int) -> tuple[int, str]:
-        """``(term, node)``. Raises OSError where no answer came."""
+        """Send record ``number``; return term and node of the answer. Raises OSError without an answer."""
         try:
             connection = self._connected()
             connection.settimeout(_PATIENCE_S)
@@ -149,9 +149,9 @@ class Client:
 
 
 def look() -> None:
-    """Ask the service of this machine. Raises OSError where it does not answer: its process may well be there.
+    """Query the service of this machine. Raises OSError if it does not answer, even if its process exists.
 
-    One that has just been started may not listen yet: it is asked again.
+    If nothing listens, retry for some seconds, because the service may just be starting.
     """
     deadline = time.monotonic() + _LOOK_S
     while True:
@@ -168,13 +168,13 @@ def look() -> None:
 
 
 def serve(directory: str) -> None:
-    """Serve the journal in a directory until the process is ended. Raises OSError where the port is taken."""
+    """Serve the journal in a directory until the process is ended. Raises OSError if the port is in use."""
     with Service(directory) as service:
         service.serve_forever()
 
 
 def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
-    """Send ``rate`` records a second by each of ``count`` clients until standard input ends; print each as JSON."""
+    """Send ``rate`` records per second from each of ``count`` clients until standard input ends; print each as JSON."""
     lock = threading.Lock()
     ended = threading.Event()
 
@@ -195,7 +195,7 @@ def ask(name: str, count: int, rate: float, addresses: Sequence[str]) -> None:
             number += 1
 
     clients = [Client(f"c{number}-{name}", addresses) for number in range(count)]
-    # One for each address that never goes elsewhere: whoever answers although it should not is found out.
+    # One client for each address never changes its address. It detects a node that should not answer but does.
     clients += [Client(f"{ONLY}{address}-{name}", [address]) for address in addresses]
     threads = [threading.Thread(target=run, args=(client,), daemon=True) for client in clients]
     for thread in threads:

@@ -34,7 +34,7 @@ exec curl --silent --show-error --max-time 20 --header "Subject: $2" --data-bina
 
 @dataclass(frozen=True)
 class HaOptions(LabOptions):
-    """Options of the pair: what its nodes are made of, and how long one may be silent (``token``, in seconds)."""
+    """Options of ``lab up ha``. ``token``: seconds of silence after which a node counts as dead."""
 
     token: float = option(
         "seconds",
@@ -49,7 +49,7 @@ class HaOptions(LabOptions):
 
 
 class HaLab(Lab[HaOptions]):
-    """Two servers of a journal, on a memory file system, or with ``uml`` on DRBD."""
+    """Two servers of a journal, which is in memory, or with ``uml`` on DRBD."""
 
     options_type = HaOptions
     packages = table(

@@ -30,13 +30,13 @@ DISKS = (
 
 
 class Namespaces:
-    """The two nodes while they are being started; ``program`` is the script that everything calls.
+    """The two nodes as namespaces of this machine. ``program``: the script that starts and controls the nodes.
 
-    They have no DRBD and no mount: a promotable resource without a device stands in for them.
+    They have no DRBD and no mount; a promotable dummy resource replaces these.
     """
 
     program = "namespaces.sh"
-    # How often the cluster is asked how it is: machines answer more slowly than namespaces.
+    # Seconds between queries of the cluster's state. Machines answer more slowly than namespaces.
     look_every_s = 0.2
     ready_limit_s = READY_LIMIT_S
 
@@ -44,15 +44,15 @@ class Namespaces:
         self.site = site
 
     def plan(self, token_s: float) -> Cluster:
-        """Return the pair as it is planned."""
+        """Return the plan of the cluster. ``token_s``: seconds of silence after which a node counts as dead."""
         return cluster(self.site.directory, token_s, device="/dev/null", mount="/none", drbd="9")
 
     def cib(self, planned: Cluster) -> str:
-        """Return the planned configuration of Pacemaker, with stand-ins for what the nodes cannot have."""
+        """Return Pacemaker's configuration (CIB), with dummies for planned resources that the nodes cannot have."""
         return namespace_cib(planned, self.site.directory, str(self.site.mount_point))
 
     def connect(self) -> None:
-        """Make the heartbeat links and the network of the BMCs, whose hub exists."""
+        """Make the heartbeat links, and connect the nodes to the hub of the management network, which must exist."""
         site = self.site
         net = {name: site.directory / f"net.{name}" for name in NODES}
         for path in net.values():
@@ -75,7 +75,7 @@ class Namespaces:
             ip(name, "route", "add", "10.9.0.0/24", "via", f"10.9.{number}.254")
 
     def furnish(self, planned: Cluster) -> None:
-        """Write the files that only machines have on their disks."""
+        """Prepare the disks of machines. Namespaces have no disks."""
 
     def start(self) -> None:
         for name in NODES:
@@ -86,7 +86,7 @@ class Namespaces:
         return {}
 
     def hub(self, *words: str | Path) -> None:
-        """Run ``ip`` in the network of the BMCs."""
+        """Run ``ip`` in the network namespace of the management network's hub."""
         self.site.run("nsenter", f"--net={self.site.directory / 'net.hub'}", "ip", *words)
 
 
@@ -94,25 +94,25 @@ MACHINE_PACKAGES = table("user-mode-linux linux.uml, gcc cc, drbd-utils drbdadm,
 _MODULES = ("overlay", "drbd", "hmac")
 _KERNELS = Path("/usr/lib/uml/modules")
 _SIZES = {"own": 256 * MIB, "replicated": 256 * MIB, "plain": 256 * MIB}
-# More than twice the 100,000 files of the study replication-cost, which leaves half of the inodes free. ext4 would
-# make 65,536.
+# Number of inodes: more than twice the 100,000 files of the study replication-cost, which must leave half of the inodes
+# free. ext4's default would be 65,536.
 _INODES = 262_144
 _COMMAND_S = 300.0
-# Tenths of a second (the first two) and seconds: on a busy machine an answer may take longer than the usual 0.5 s, and
-# the connection would end.
+# The first two times are in tenths of a second, the others in seconds. By default, an answer that takes longer than
+# 0.5 s, as on a busy machine, ends the connection.
 _PATIENT_NET = "ping-timeout 100; timeout 150; ping-int 20; connect-int 20;"
-# After a power cut some 40 MiB are copied again; as fast as it goes, for the pair is not whole before.
+# Copy about 40 MiB after a power cut as fast as possible, since the pair is not complete until then.
 _QUICK_RESYNC = "c-plan-ahead 0; resync-rate 100M; c-min-rate 0;"
-# Where a machine mounts the replicated device and the other one.
+# Mount points of the replicated and of the plain disk on a machine.
 JOURNAL, PLAIN = "/srv/journal", "/srv/plain"
 
 
 class Machines(Namespaces):
-    """Two machines that share the files of this one read-only; kernel, disks and networks are their own."""
+    """Two User-mode Linux machines, each with a kernel, disks and networks. They can read this machine's files."""
 
     program = "machines.sh"
     look_every_s = 2.0
-    # The pair needs 20 s on an idle machine. A lower limit fails at a load of 40.
+    # Seconds. The start takes 20 s on an idle machine, but a lower limit fails at a load of 40.
     ready_limit_s = 900.0
 
     @classmethod
@@ -127,7 +127,7 @@ class Machines(Namespaces):
             )
 
     def plan(self, token_s: float) -> Cluster:
-        # On a busy machine a node may be silent for seconds.
+        # On a busy machine, a healthy node may be silent for seconds.
         return cluster(self.site.directory, max(5.0, token_s), device="/dev/vdb", mount=JOURNAL, drbd="8.4")
 
     def cib(self, planned: Cluster) -> str:
@@ -164,7 +164,7 @@ class Machines(Namespaces):
             site.run("mkfs.ext4", "-q", "-E", "nodiscard", "-N", str(_INODES), site.directory / f"{name}.plain")
 
     def make_kernel(self) -> None:
-        """Take a kernel's DRBD modules, and compile a helper. Raises EnvironmentLacksError where none has them."""
+        """Prepare an installed kernel with DRBD; compile a helper. Raises EnvironmentLacksError without a kernel."""
         site = self.site
         site.step("modules of User-mode Linux")
         kernels = sorted(path.parents[4].name for path in _KERNELS.glob("*/kernel/drivers/block/drbd/drbd.ko"))
@@ -172,7 +172,7 @@ class Machines(Namespaces):
             raise EnvironmentLacksError(
                 "no kernel for the machines is installed", where=str(_KERNELS), why="none there has a DRBD module"
             )
-        # modprobe looks below lib/modules of the directory that it is given.
+        # modprobe searches lib/modules below the directory that --dirname names.
         root = site.make_directory("uml", "lib")
         (root / "modules").symlink_to(_KERNELS)
         words = ("--dirname", root.parent, "--set-version", kernels[-1], "--all", "--show-depends", *_MODULES)
@@ -193,12 +193,12 @@ class Machines(Namespaces):
         for name in NODES:
             self._on(name, f"mount /dev/vdc {PLAIN} && drbdadm create-md --force journal && drbdadm up journal")
         first = NODES[0]
-        # Both disks are empty, and so the same: nothing has to be copied at first.
+        # Both disks are empty and therefore equal, so skip the initial copy.
         self._on(
             first,
             "drbdadm wait-connect journal && drbdadm -- --clear-bitmap new-current-uuid journal/0"
             " && drbdadm primary journal"
-            # DRBD counts discarded blocks as written, and copies all of them again after a power cut.
+            # nodiscard: DRBD counts discarded blocks as written, and would copy all of them after a power cut.
             f" && mkfs.ext4 -q -E nodiscard -N {_INODES} /dev/drbd0 && drbdadm secondary journal",
         )
         site.step("the cluster")

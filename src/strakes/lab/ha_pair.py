@@ -1,4 +1,4 @@
-"""A running pair: its faults, its power and its state."""
+"""Controls a running pair of servers: its faults, its power and its state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from strakes.lab.process import LabCompleted, run
 _ASK_S = 30.0
 _COMMAND_S = 60.0
 _TICK_S = 0.2
-# For a fencing that is under way: as long as Pacemaker gives it, and a second try.
+# Seconds to wait for a fencing that is under way: Pacemaker's time-out, and a second attempt.
 _FENCING_S = 240.0
 _ROLES = ("Started", "Promoted", "Unpromoted")
 
@@ -41,7 +41,7 @@ class Alert:
 
 
 class Pair:
-    """Take the ``facts`` of the lab's status.
+    """The two servers of a running lab. ``facts``: from the lab's status.
 
     Every method raises MeasurementError if the pair does not follow a command.
     """
@@ -58,16 +58,16 @@ class Pair:
         self._do([*self._facts["power"][node], "off"])
 
     def power_on(self, node: str) -> None:
-        """Switch a node on by its BMC, and return when it says so: a node that is starting is not started twice."""
+        """Switch a node on by its BMC, and wait for the confirmation, so that the node is not started twice."""
         self._do([*self._facts["power"][node], "on"])
         self.wait_until(f"the power of {node}", lambda: self.has_power(node), _COMMAND_S)
 
     def has_power(self, node: str) -> bool:
-        """Whether a node is switched on, as its BMC says."""
+        """Return whether a node is switched on, according to its BMC."""
         return self._do([*self._facts["power"][node], "status"]).rstrip().endswith("is on")
 
     def cut(self, link: int) -> None:
-        """Pull the cable of one heartbeat link (0 or 1)."""
+        """Cut one heartbeat link (0 or 1)."""
         self._do([*self._facts["links"][str(link)], "down"])
 
     def cut_all(self) -> None:
@@ -75,15 +75,15 @@ class Pair:
             self.cut(int(link))
 
     def connect(self, link: int) -> None:
-        """Plug the cable of one heartbeat link in again."""
+        """Connect one heartbeat link (0 or 1) again."""
         self._do([*self._facts["links"][str(link)], "up"])
 
     def hang_service(self, node: str) -> None:
-        """Stop the journal's process there: it keeps its connections and does not answer."""
+        """Stop the journal's process on a node by SIGSTOP: it keeps its connections but does not answer."""
         self._signal_service(node, "STOP")
 
     def _signal_service(self, node: str, name: str) -> None:
-        # Words of a command line are separated by NUL, which no pattern matches; the brackets leave this shell out.
+        # Words in ``cmdline`` are separated by NUL, which no pattern matches. The brackets exclude this shell itself.
         words = "tr '\\0' ' ' <\"$place/cmdline\" 2>/dev/null"
         finds = f"{words} | grep -q '[j]ournal.py serve'"
         script = f'for place in /proc/[0-9]*; do {finds} && kill -{name} "${{place#/proc/}}"; done; true'
@@ -101,14 +101,14 @@ class Pair:
             time.sleep(self._look_every_s)
 
     def _switch_on(self, *, late: bool = False) -> bool:
-        """Switch on the nodes that are off and that nobody fences, or with ``late`` all; return whether all are on.
+        """Switch on nodes that are off and not being fenced (``late``: all nodes); return whether all are on.
 
-        Fencing ends when the BMC confirms that the power is off. A node that is switched on meanwhile delays it, and
-        the service with it.
+        Fencing ends when the BMC confirms that the power is off. Switching the node on before that delays the end of
+        the fencing, and with it the service.
         """
         all_on = True
         for node in self.nodes:
-            # In this order: a fencing that has cut the power just now may still be under way.
+            # Check the power first, because a fencing that has just cut it may still be under way.
             if self.has_power(node):
                 continue
             statuses = [status for name in self.nodes if (status := self._status(name)) is not None]
@@ -119,7 +119,7 @@ class Pair:
         return all_on
 
     def active(self) -> str:
-        """Which node serves; empty where none is known to."""
+        """Return the node that serves, or "" if it is unknown."""
         for node in self.nodes:
             status = self._status(node)
             if status is None:
@@ -131,11 +131,11 @@ class Pair:
         return ""
 
     def wait_whole(self, limit_s: float) -> None:
-        """Until both nodes see each other and everything runs that should."""
+        """Wait until both nodes see each other and all resources run."""
         self.wait_until("a whole pair", lambda: not any(map(self.lacking, self.nodes)), limit_s, self._look_every_s)
 
     def make_whole(self, limit_s: float) -> None:
-        """Put everything right, and wait. A node that is being fenced is switched on when that is over."""
+        """Undo all faults, and wait for a whole pair. A node that is being fenced is switched on after the fencing."""
         self.restore()
 
         def is_whole(lacking: Callable[[str], str]) -> bool:
@@ -147,12 +147,12 @@ class Pair:
         self.wait_until(
             "both nodes", lambda: is_whole(lambda node: _absent(self._status(node))), limit_s, self._look_every_s
         )
-        # Pacemaker counts failures long after they are mended: the third one moves the service.
+        # Pacemaker still counts repaired failures, and the third failure would move the service.
         self._do([*self._facts["commands"][self.nodes[0]], "crm_resource", "--cleanup"])
         self.wait_until("a whole pair", lambda: is_whole(self.lacking), limit_s, self._look_every_s)
 
     def lacking(self, node: str) -> str:
-        """Return the first fault that a node reports: a copy that is being brought up to date cannot take over yet."""
+        """Return the first problem that a node reports, or "". A node with an outdated copy cannot take over."""
         why = lacking(self._facts["commands"][node])
         if why or "replicated" not in self._facts:
             return why
@@ -160,7 +160,7 @@ class Pair:
         return "" if " ds:UpToDate/UpToDate " in asked.stdout else "the copies are not the same yet"
 
     def wait_until(self, what: str, condition: Callable[[], object], limit_s: float, tick_s: float = _TICK_S) -> None:
-        """Wait until a condition holds, asked every ``tick_s``. Raises MeasurementError after ``limit_s`` seconds."""
+        """Wait until a condition holds, checked every ``tick_s``. Raises MeasurementError after ``limit_s`` seconds."""
         deadline = time.monotonic() + limit_s
         while not condition():
             if time.monotonic() > deadline:
@@ -172,7 +172,7 @@ class Pair:
             time.sleep(tick_s)
 
     def buttons(self, since_s: float) -> tuple[Button, ...]:
-        """Read what the BMCs wrote down."""
+        """Return the commands that the BMCs received since a time."""
         lines = [line.split(" ", 2) for line in Path(self._facts["bmc_log"]).read_text().splitlines()]
         buttons = [Button(float(at), node, what) for at, node, what in lines]
         return tuple(button for button in buttons if button.at_s >= since_s)
@@ -183,11 +183,11 @@ class Pair:
         return tuple(alert for alert in alerts if alert.at_s >= since_s)
 
     def journal(self, node: str) -> tuple[JournalRecord, ...]:
-        """Read the node's own copy, from its disk if the node is off."""
+        """Return the records in a node's copy of the journal, read from its disk if the node is off."""
         return read_journal(self._do(self._facts["journals"][node]))
 
     def clients(self, name: str, count: int, rate_per_s: float) -> list[str]:
-        """Return the command that is ``count`` clients until its standard input ends; their names end with ``name``."""
+        """Return the command to run ``count`` clients until its standard input ends. Their names end with ``name``."""
         return [*self._facts["clients"], name, str(count), f"{rate_per_s:g}", *self._facts["addresses"]]
 
     def _status(self, node: str) -> Xml.Element | None:
@@ -207,9 +207,9 @@ def read_journal(text: str) -> tuple[JournalRecord, ...]:
 
 
 def is_being_fenced(status: Xml.Element, node: str) -> bool:
-    """Return whether ``crm_mon`` of either node shows a fencing that is pending or under way."""
+    """Return whether the ``status`` printed by ``crm_mon`` shows that ``node`` is being or will be fenced."""
     coordinator = status.find("./summary/current_dc")
-    # Without a coordinator, or without quorum, nobody is fenced: a node that has just started knows nobody yet.
+    # Without a coordinator with quorum no node is fenced, although a node that has just started sees others as unclean.
     decides = coordinator is not None and coordinator.get("with_quorum") == "true"
     unclean = any(
         seen.get("name") == node and seen.get("unclean") == "true" for seen in status.iterfind("./nodes/node")
@@ -223,7 +223,7 @@ def _fencing_under_way(status: Xml.Element) -> list[str]:
 
 
 def lacking(command: Sequence[str], lab_id: str = "") -> str:
-    """Return what a cluster still lacks, as the node of ``command`` says; empty when it is whole and serves."""
+    """Return why a cluster is not whole yet, as seen by the node of ``command``, or "" if it is whole and serves."""
     status = _status(command, lab_id)
     if why := _absent(status):
         return why
@@ -241,7 +241,7 @@ def lacking(command: Sequence[str], lab_id: str = "") -> str:
 
 
 def _absent(status: Xml.Element | None) -> str:
-    """Return which nodes do not take part yet; empty when both do, and neither is being fenced."""
+    """Return why a node does not take part in the cluster yet, or "" if both do and no fencing is under way."""
     if status is None:
         return "the cluster does not answer yet"
     offline = [
@@ -251,7 +251,7 @@ def _absent(status: Xml.Element | None) -> str:
     ]
     if offline or len(status.findall("./nodes/node")) < 2:
         return f"not online: {', '.join(offline) or 'both'}"
-    # Until then the coordinator may show resources of a lost node as running.
+    # During a fencing, the coordinator may still show resources of the lost node as running.
     if fenced := _fencing_under_way(status):
         return f"the fencing of {', '.join(fenced)} is not over"
     history = status.find("./fence_history")

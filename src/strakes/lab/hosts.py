@@ -1,6 +1,6 @@
-"""Several hosts on one machine, reached by ssh: each with processes, network, name and /tmp, and a shared directory.
+"""Emulated hosts on one machine, reached by ssh. Each has processes, a network, a name and /tmp; all share a directory.
 
-Slurm on them: a controller, a daemon for each host, and munge, without systemd or a data base.
+Also Slurm on these hosts: a controller, a daemon for each host, and munge, without systemd or a database.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from strakes.lab.packages import table
 from strakes.lab.process import run
 
 LOGIN = "login"
-# Nothing else is in this network, and no way leads out of it.
+# Addresses of the hosts. Nothing else is in this network, and it has no route to other networks.
 _NETWORK = ipaddress.ip_network("10.77.0.0/24")
 
 
@@ -49,7 +49,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The host to log in to first."""
+        """Name -> address of each host, the login host first."""
         return {name: str(_NETWORK[10 + number]) for number, name in enumerate((LOGIN, *self.names))}
 
     def up(self) -> None:
@@ -84,7 +84,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         }
 
     def on(self, host: str) -> tuple[str | Path, ...]:
-        """Return what a command is prefixed with to run there."""
+        """Return the prefix of a command that runs on a host."""
         return (self._script, "enter", host)
 
     def _prepare_ssh(self) -> None:
@@ -103,7 +103,7 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
         )
 
     def _connect(self) -> None:
-        """Every host has one link, to a switch that is nobody's host."""
+        """Connect each host by one link to a switch, which is in a separate namespace."""
         net = {name: self.site.directory / f"net.{name}" for name in ("hub", *self.addresses)}
         for path in net.values():
             self.site.make_namespace(path)
@@ -116,20 +116,20 @@ class HostsLab(Lab[HostsOptionsT], Generic[HostsOptionsT]):
 
 
 class PlainHostsLab(HostsLab[HostsOptions]):
-    """The hosts alone."""
+    """Emulated hosts without Slurm."""
 
     options_type = HostsOptions
 
 
 def _sources() -> tuple[Path, ...]:
-    """Return the directory that strakes is imported from, and the checkout that it belongs to, if it does."""
-    # Not by importlib.resources: an editable installation answers with several places at once.
+    """Return the directory of the imported strakes, and the source checkout that contains it, if any."""
+    # importlib.resources would return several directories for an editable installation.
     source = Path(__file__).resolve().parents[3]
     return (source, source.parent) if (source.parent / "pyproject.toml").exists() else (source,)
 
 
 def _outermost(*paths: Path) -> list[Path]:
-    """Return the paths, leaving out any inside another of them."""
+    """Return the paths, omitting each path that is inside another one."""
     resolved = sorted({path.resolve() for path in paths})
     return [path for path in resolved if not any(other != path and path.is_relative_to(other) for other in resolved)]
 
@@ -147,7 +147,7 @@ class SlurmOptions(HostsOptions):
 
 
 class SlurmLab(HostsLab[SlurmOptions]):
-    """The partition is called main; whoever logs in is root."""
+    """Emulated hosts with Slurm. The partition is called main, and every login is as root."""
 
     options_type = SlurmOptions
     packages = HostsLab.packages + table("munge munged, slurmctld slurmctld, slurmd slurmd, slurm-client srun")

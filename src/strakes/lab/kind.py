@@ -1,4 +1,4 @@
-"""The base class of labs, and the registry of all kinds. A new kind is a module and a line here."""
+"""The base class of labs, and the registry of all kinds. To add a kind, write a module and add a line here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from strakes.lab.site import READY_LIMIT_S, LabSite
 
 OptionsT = TypeVar("OptionsT", bound=LabOptions)
 
-# The process of this role serves the mount: without it nothing of the lab can be used.
+# Role of the process that serves the mount. Without this process the lab cannot be used.
 CLIENT = "client"
 
 
 class Lab(ABC, Generic[OptionsT]):
-    """One file system being started in ``site``.
+    """Starts one kind of file system in ``site``.
 
-    It starts everything through ``site``, so that the general ``undo`` finds it.
+    It starts everything through ``site``, which records it, so that ``manager.undo`` can remove it.
     """
 
     options_type: ClassVar[type[LabOptions]]
@@ -45,10 +45,10 @@ class Lab(ABC, Generic[OptionsT]):
 
     @abstractmethod
     def up(self) -> None:
-        """Start everything. Need not wait for it."""
+        """Start everything. May return before the file system is ready."""
 
     def ready(self) -> str:
-        """Return why the file system cannot be used yet, or an empty text."""
+        """Return why the file system cannot be used yet, or "" if it is ready."""
         if mounted_at(self.site.mount_point) is None:
             return "nothing is mounted yet"
         space = space_of(self.site.mount_point)
@@ -58,7 +58,7 @@ class Lab(ABC, Generic[OptionsT]):
         """Set the requested limits; called when everything is up, since limits would delay the start."""
 
     def facts(self) -> Mapping[str, Any]:
-        """Return the addresses, files and commands by which programs reach it."""
+        """Return the addresses, files and commands that programs need to use the lab."""
         return {}
 
     def start_client(self, *argv: str | Path) -> None:
@@ -69,7 +69,7 @@ class Lab(ABC, Generic[OptionsT]):
 
 
 class Kind(NamedTuple):
-    """Module and name of a lab's class, and its line in the help, so that the help imports none."""
+    """Module and name of a lab's class, and its summary in the help, which therefore need not import the module."""
 
     module: str
     lab: str
@@ -95,6 +95,6 @@ KINDS = {
 
 
 def load(kind: str) -> type[Lab[LabOptions]]:
-    """Return the class of a kind."""
+    """Return the class of a kind of lab."""
     found = KINDS[kind]
     return cast("type[Lab[LabOptions]]", getattr(import_module(f"strakes.lab.{found.module}"), found.lab))

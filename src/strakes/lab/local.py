@@ -19,14 +19,14 @@ from strakes.lab.packages import Package
 class DiskOptions(LabOptions):
     """Options of the labs on a loop device."""
 
-    size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs makes none below 300 MiB
+    size: int = option("size", "Size of the file system.", "2GiB", least="320MiB")  # mkfs.xfs needs at least 300 MiB
     iops: int | None = option(
         "count", "Limit the device to N reads and N writes per second.", least=10, most=1_000_000, metavar="N"
     )
 
 
 class DiskLab(Lab[DiskOptions]):
-    """A file system of the kernel on a file in the state directory."""
+    """A local file system on a loop device, which is on a file in the lab's directory."""
 
     options_type = DiskOptions
     file_system: ClassVar[str]
@@ -79,7 +79,7 @@ class TmpfsOptions(LabOptions):
 
 
 class TmpfsLab(Lab[TmpfsOptions]):
-    """Files in memory."""
+    """A tmpfs, whose files are in memory."""
 
     options_type = TmpfsOptions
     packages = (Package("mount", "mount"),)

@@ -36,8 +36,8 @@ from strakes.lab.state import (
 )
 from strakes.targets.removal import empty_directory, remove_empty
 
-# up: all processes run; degraded: some server has ended; working: a command starts or removes it; stale: remains of a
-# killed command or from before a reboot.
+# up: all processes run; degraded: a server has ended; working: a command starts or removes the lab; stale: remains of
+# a killed command or from before a reboot.
 Condition = Literal["up", "degraded", "working", "stale"]
 Say = Callable[[str], None]
 _START_TIMES = 3
@@ -47,7 +47,7 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """One process of a lab as it is now."""
+    """The present status of a process of a lab."""
 
     role: str
     pid: int
@@ -57,7 +57,7 @@ class ProcessStatus:
 
 @dataclass(frozen=True)
 class LabStatus:
-    """One lab as it is now. ``detail``: the trouble in words."""
+    """The present status of a lab. ``detail``: the problem as text."""
 
     name: str
     kind: str
@@ -73,10 +73,10 @@ class LabStatus:
 
 
 def up(kind: str, name: str, options: LabOptions, *, install: bool, say: Say) -> tuple[LabStatus, bool]:
-    """Bring a lab up; return its status, and whether it was up already.
+    """Start a lab; return its status, and whether it was already up.
 
     Remains of a killed ``up`` or from before a reboot are removed first. Raises BadInputError if it is up with other
-    options, EnvironmentLacksError if this machine lacks something; then nothing is left behind.
+    options, EnvironmentLacksError if this machine lacks something. After an error, nothing is left behind.
     """
     lab_class = load(kind)
     require_bounds(options)
@@ -124,12 +124,12 @@ def status(name: str) -> LabStatus | None:
 
 
 def all_labs() -> tuple[LabStatus, ...]:
-    """Return every lab that is there."""
+    """Return the status of every lab."""
     return tuple(lab for place in all_directories() if (lab := _status(place)))
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all labs, whatever their condition."""
+    """Return the names of all labs in any condition."""
     return tuple(place.name for place in all_directories())
 
 
@@ -153,7 +153,7 @@ def _start(place: Path, kind: str, lab_class: type[Lab[LabOptions]], options: La
 
 
 def _already_up(place: Path, kind: str, options: LabOptions) -> LabStatus | None:
-    """Raise BadInputError when it is another lab than the one that is wanted."""
+    """Return the status of a running lab, or None. Raises BadInputError if its kind or options are different."""
     running = _status(place)
     if running is None or running.condition not in ("up", "degraded"):
         return None
@@ -216,7 +216,7 @@ def undo(place: Path, *, force: bool = False) -> bool:
     ``force``, if the kernel's file system of the lab is still in use.
     """
     state = read_state(place)
-    # A directory with nothing but a journal is left by an early kill of ``up``.
+    # If ``up`` is killed early, it leaves a directory that contains only a journal.
     if state is None and place.exists() and any(name != JOURNAL for name in os.listdir(place)):
         raise BadInputError(
             "this directory was not made by strakes lab",
@@ -232,16 +232,16 @@ def undo(place: Path, *, force: bool = False) -> bool:
 
 
 def _release_mount_point(place: Path, *, force: bool) -> None:
-    """Unmount the file system first, so that nothing is lost if it is in use."""
+    """Unmount the file system before anything else is removed, so that no data are lost if it is in use."""
     mount = mounted_at(place / "mnt")
     if mount is None:
         return
     users = [f"{name} (process {pid})" for pid, name in users_of(place / "mnt").items()]
     users += [f"a mount at {other.mount_point}" for other in mounts_below(place / "mnt") if other != mount]
-    if mount.file_system.startswith("fuse"):  # these are unmounted when their servers have ended
+    if mount.file_system.startswith("fuse"):  # unmounted later, when its servers have ended
         why = "" if force or not users else "it is in use"
     else:
-        # A mount of a dead server would wait for its dirty pages to be written.
+        # Unmounting a file system of a dead server would wait for dirty pages to be written.
         dead = mount.file_system.startswith("nfs") and space_of(place / "mnt") is None
         why = unmount(mount, detach=force or dead)
     if why:
@@ -254,7 +254,7 @@ def _release_mount_point(place: Path, *, force: bool) -> None:
 
 
 def _stop(place: Path, state: LabState) -> None:
-    # Servers that wait for a slow device, and clients that wait for them, do not die before it answers.
+    # Lift limits first: servers that wait for a slow device, and their clients, do not die before it answers.
     release_limits(place)
     release_groups(state.id)
     records = state.processes if state.this_boot else ()
@@ -267,7 +267,7 @@ def _stop(place: Path, state: LabState) -> None:
         )
     why = remove_link(state.id)
     left = [f"network link: {why}"] if why else []
-    # The servers are dead: accesses to these mounts fail, and keep no process alive.
+    # As the servers are dead, accesses to these mounts fail, and no process waits for them.
     for mount in reversed(mounts_below(place)):
         why = unmount(mount, detach=mount.file_system.startswith("fuse"))
         left += [f"{mount.mount_point}: {why}"] if why else []

@@ -13,7 +13,7 @@ from strakes.lab.mounts import space_of
 from strakes.lab.options import LabOptions, option
 from strakes.lab.packages import table
 
-# Ports of the master for clients, by default, and below those of the chunkservers.
+# The master's default port for clients, and the number below the first chunkserver's port.
 _CLIENT_PORT, _FIRST_DATA_PORT = 9421, 9500
 _LEAVE_FREE = "128MiB"
 
@@ -27,7 +27,7 @@ class MooseFsOptions(LabOptions):
 
 
 class MooseFsLab(BrickLab[MooseFsOptions]):
-    """The community edition: one master, no fail-over."""
+    """MooseFS, community edition: one master, no fail-over."""
 
     options_type = MooseFsOptions
     packages = PACKAGES + table(
@@ -50,7 +50,7 @@ class MooseFsLab(BrickLab[MooseFsOptions]):
         if lacking := super().ready():
             return lacking
         space = space_of(self.site.mount_point)
-        # Each brings its capacity, less what XFS keeps for itself.
+        # Each registered chunkserver adds its capacity, except for the part that XFS reserves.
         registered = space and space.total_bytes >= self.options.size * self.options.chunkservers * 3 // 4
         return "" if registered else "not all chunkservers have registered yet"
 

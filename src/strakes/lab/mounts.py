@@ -40,14 +40,14 @@ def space_of(path: Path) -> calls.Sizes | None:
 
 
 def networks_below(directory: Path) -> frozenset[int]:
-    """Return the numbers of the network namespaces that are kept in a directory."""
-    # The root of such a mount is written net:[4026532000].
+    """Return the inode numbers of the network namespaces that are mounted in a directory."""
+    # The root of a namespace's mount is written net:[4026532000].
     kept = (re.fullmatch(r"net:\[(\d+)\]", mount.root) for mount in mounts_below(directory))
     return frozenset(int(match[1]) for match in kept if match)
 
 
 def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
-    """Unmount, or with ``detach`` detach at once (MNT_DETACH). Return the failure, or "" if nothing is mounted there.
+    """Unmount; with ``detach``, even if in use (MNT_DETACH). Return the failure, or "" if nothing is mounted there.
 
     Uses the system call, because umount(8) accesses the file system and hangs if its servers do not answer.
     """
@@ -60,7 +60,7 @@ def unmount(mount: Mount, *, detach: bool, patience_s: float = 2.0) -> str:
     libc = ctypes.CDLL(None, use_errno=True)
     deadline = time.monotonic() + patience_s
     while True:
-        # With MNT_FORCE, calls that wait for a dead server end with an error.
+        # MNT_FORCE makes calls that wait for a dead server end with an error.
         flags = _UMOUNT_NOFOLLOW | (_MNT_DETACH | _MNT_FORCE if detach else 0)
         if libc.umount2(os.fsencode(mount.mount_point), flags) == 0:
             return ""

@@ -54,7 +54,7 @@ _COMMAND_S = 10.0
 
 @dataclass(frozen=True)
 class LabNetwork:
-    """A network whose ``server`` is the address inside the namespace."""
+    """The private network of a lab. ``server``: the servers' address inside the namespace."""
 
     server: str
     subnet: str
@@ -62,7 +62,7 @@ class LabNetwork:
 
     @property
     def inside(self) -> tuple[str, ...]:
-        """Return the prefix of a command that runs in it, with the machine's mounts."""
+        """The prefix of a command that runs in the namespace's network, but with this machine's mounts."""
         return ("nsenter", f"--net={self.namespace}")
 
     def answers(self, port: int) -> bool:
@@ -91,7 +91,7 @@ def remove_link(lab_id: str) -> str:
     if not Path("/sys/class/net", link).exists():
         return ""
     done = run(["ip", "link", "delete", link], limit_s=_COMMAND_S)
-    # A link whose other end has gone with the namespace disappears, perhaps meanwhile.
+    # The kernel also removes the link when the namespace of its other end ends, possibly during this command.
     return done.complaint if Path("/sys/class/net", link).exists() else ""
 
 

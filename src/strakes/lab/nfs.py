@@ -84,7 +84,7 @@ class NfsOptions(LabOptions):
 
 
 class NfsLab(BrickLab[NfsOptions]):
-    """The client is the kernel's, so no process of the lab serves the mount."""
+    """An NFS export, mounted by this machine's kernel, so that no process of the lab serves the mount."""
 
     options_type = NfsOptions
     packages = PACKAGES + SERVER_PACKAGES + table("nfs-common mount.nfs4")

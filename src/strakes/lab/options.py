@@ -14,7 +14,7 @@ Form = Literal["count", "size", "seconds", "choice", "flag", "by-id"]
 
 @dataclass(frozen=True)
 class LabOption:
-    """The form of a field; ``least`` and ``most`` bound numbers; ``by-id`` is ``ID=NUMBER`` and may be repeated."""
+    """An option on the command line. ``least``, ``most``: bounds. The form ``by-id`` is ``ID=NUMBER``, repeatable."""
 
     form: Form
     help: str
@@ -63,5 +63,5 @@ def require_bounds(options: LabOptions) -> None:
 
 
 def options_of(kind: type[LabOptions]) -> dict[str, tuple[LabOption, object]]:
-    """Name of the field -> how it is written, and its default."""
+    """Return name of a field -> its form on the command line, and its default."""
     return {option.name: (cast("LabOption", option.metadata["option"]), option.default) for option in fields(kind)}

@@ -16,13 +16,13 @@ from strakes.lab.process import PATH, environment, last_lines
 
 _INSTALL = ("apt-get", "install", "--no-install-recommends")
 _UNATTENDED = ("-o", "DPkg::Lock::Timeout=300", "-o", "Acquire::http::Timeout=60", "-o", "Acquire::Retries=3", "--yes")
-# The packages' own services are not for us: neither systemd nor init scripts may start them while they are unpacked.
+# During installation, neither systemd nor init scripts must start the services of the packages.
 _NO_SERVICES = {"DEBIAN_FRONTEND": "noninteractive", "SYSTEMD_OFFLINE": "1", "RUNLEVEL": "1"}
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package with the program, or the absolute path (may be a pattern), that it provides."""
+    """A package. ``needed``: the program, or the absolute path or glob pattern, that it provides."""
 
     name: str
     needed: str
@@ -35,7 +35,7 @@ class Package:
 
 
 def table(text: str) -> tuple[Package, ...]:
-    """Return packages from a text of names, each with what it provides: ``kmod modprobe, mount losetup``."""
+    """Parse pairs of a package and the program that it provides: ``kmod modprobe, mount losetup``."""
     return tuple(Package(*each.split()) for each in text.split(","))
 
 
@@ -45,7 +45,7 @@ def missing(packages: Sequence[Package]) -> tuple[Package, ...]:
 
 
 def require_packages(kind: str, packages: Sequence[Package], *, install: bool, say: Callable[[str], None]) -> None:
-    """Install missing packages with ``install``. Raises EnvironmentLacksError naming any still missing."""
+    """Install missing packages if ``install``. Raises EnvironmentLacksError if packages are still missing."""
     lacking = missing(packages)
     if not lacking:
         return
@@ -76,7 +76,7 @@ def require_packages(kind: str, packages: Sequence[Package], *, install: bool, s
 def _install(names: Sequence[str]) -> str:
     """Install packages; return the failure, or an empty text."""
     argv = (*_INSTALL, *_UNATTENDED, *names)
-    # With outdated package lists, or none, apt-get fails soon; then it is tried again with new ones.
+    # With missing or outdated package lists, apt-get fails soon. Then update the lists and try again.
     why = _run(argv)
     if why:
         _run(("apt-get", "update", *_UNATTENDED))
@@ -87,7 +87,7 @@ def _install(names: Sequence[str]) -> str:
 def _run(argv: Sequence[str]) -> str:
     """Run a command; return the end of its output if it fails, or an empty text."""
     with TemporaryFile() as output:
-        # A new session, so that Ctrl-C reaches strakes alone.
+        # A new session, so that Ctrl-C reaches only strakes.
         process = subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,
@@ -99,7 +99,7 @@ def _run(argv: Sequence[str]) -> str:
         try:
             status = process.wait()
         except BaseException:
-            # It stops downloading at once, but not unpacking: that would leave the machine's packages broken.
+            # On SIGINT, apt-get stops a download, but finishes unpacking, so that no package is left broken.
             process.send_signal(signal.SIGINT)
             process.wait()
             raise

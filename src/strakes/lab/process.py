@@ -1,4 +1,4 @@
-"""Processes of a lab: started behind a gate, known by number and start time, by an environment mark, by network."""
+"""Processes of a lab: recorded before they run; found by process id, environment variable and network namespace."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from strakes.base.processes import process_start
 from strakes.lab.state import ProcessRecord
 from strakes.targets import command
 
-# In the environment of all processes of a lab, and inherited by their children.
+# Environment variable with the lab's id in all processes of a lab. Child processes inherit it.
 MARK = "STRAKES_LAB"
-# Where programs of servers are, which a user's PATH may lack.
+# Contains the directories of server programs, which an ordinary user's PATH may lack.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# The shell waits for the word; when its writer dies first it reads the end of the file, and nothing was started.
+# The shell waits for a word. If strakes dies before writing the word, the shell reads end-of-file and starts nothing.
 _GATE = 'read -r word && exec "$@" </dev/null'
-# Settings of the user's own clusters are not for ours.
+# Prefixes of variables that configure other clusters or programs of the user. Labs do not get them.
 _FOREIGN = ("CEPH_", "LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHON")
 
 
 @dataclass(frozen=True)
 class LabCompleted:
-    """A short command that has ended, or was ended (``status`` None) because it took too long."""
+    """A short command that has ended. ``status``: None if it was killed at its time limit."""
 
     status: int | None
     stdout: str
@@ -36,7 +36,7 @@ class LabCompleted:
 
     @property
     def complaint(self) -> str:
-        """Return its last lines, or how it ended."""
+        """The last lines of the command's output, or how it ended."""
         if self.status is None:
             return "it did not end in time"
         return last_lines(self.stderr or self.stdout, 4) or f"it ended with status {self.status}"
@@ -50,7 +50,7 @@ def environment(lab_id: str = "") -> dict[str, str]:
 
 
 def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> LabCompleted:
-    """Run a short command to its end, or to its limit. A program that is not there ends with status 127."""
+    """Run a short command until it ends or ``limit_s`` is over. The status of a missing program is 127."""
     unset = [word for name in os.environ if name.startswith(_FOREIGN) for word in ("-u", name)]
     mark = [f"{MARK}={lab_id}"] if lab_id else []
     try:
@@ -61,7 +61,7 @@ def run(argv: Sequence[str], *, limit_s: float, lab_id: str = "") -> LabComplete
 
 
 class GatedProcess:
-    """A daemon that runs only after ``release``: it is on record before it acts, and ends with us before that."""
+    """A daemon that runs only after ``release``, so that it can be recorded before. If strakes dies, it never runs."""
 
     def __init__(self, argv: Sequence[str], *, log: Path, lab_id: str) -> None:
         with os.fdopen(open_kept(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), "ab") as output:
@@ -83,12 +83,12 @@ class GatedProcess:
             self._process.stdin.close()
 
     def status(self) -> int | None:
-        """Its exit status (negative: the signal that ended it), None while it runs."""
+        """Return the exit status (negative: the signal that ended the daemon), or None while it runs."""
         return self._process.poll()
 
 
 def is_alive(record: ProcessRecord) -> bool:
-    """Return whether the process runs, and not a later one with the same id."""
+    """Return whether the recorded process runs; a later process with the same id does not count."""
     return process_start(record.pid) == record.started
 
 
@@ -100,7 +100,7 @@ def memory_of(pid: int) -> int:
 
 
 def name_of(pid: int) -> str:
-    """Return the name of its program."""
+    """Return the name of a process's program, or "?" if the process has ended."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(errors="replace").strip()
     return "?"
@@ -111,7 +111,7 @@ def _processes() -> list[int]:
 
 
 def members(lab_id: str, records: Sequence[ProcessRecord], networks: Collection[int] = ()) -> dict[int, int]:
-    """Return every living process of the lab with its start: on record, marked, or in its network namespaces."""
+    """Return id -> start time of the lab's living processes: recorded, marked, or in its network namespaces."""
     mark = f"{MARK}={lab_id}".encode()
     found = {record.pid for record in records if is_alive(record)}
     for pid in _processes():
@@ -132,7 +132,7 @@ def kill_all(
     deadline = time.monotonic() + patience_s
     known: dict[int, int] = {}
     while True:
-        # Read again each time, to see processes that others were starting.
+        # Search again each time, to find processes that were just being started.
         known |= members(lab_id, records, networks)
         alive = {pid: started for pid, started in known.items() if process_start(pid) == started}
         if not alive or time.monotonic() > deadline:
@@ -144,7 +144,7 @@ def kill_all(
 
 
 def users_of(directory: Path) -> dict[int, str]:
-    """Return processes (number -> program) that work or have something open below a directory, without touching it."""
+    """Return id -> program of processes that work or have files open below a directory, without accessing it."""
     return {
         pid: name_of(pid)
         for pid in _processes()
@@ -153,7 +153,7 @@ def users_of(directory: Path) -> dict[int, str]:
 
 
 def last_lines(text: str, count: int) -> str:
-    """Return the end of a text."""
+    """Return the last ``count`` non-empty lines of a text, joined to one line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " | ".join(lines[-count:])
 

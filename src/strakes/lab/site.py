@@ -1,4 +1,4 @@
-"""The directory and the journal of a lab that is starting; everything is recorded before it starts."""
+"""The directory and the journal of a lab that is being started. Each process is recorded before it runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from strakes.base.files import open_directory, write_kept, write_kernel_file
 from strakes.lab.process import GatedProcess, last_lines, run
 from strakes.lab.state import LabJournal, ProcessRecord
 
-# Servers are up in seconds; on a machine that others keep busy it takes longer.
+# Time limit in seconds. Servers start in a few seconds, on a busy machine in more.
 READY_LIMIT_S = 180.0
 _COMMAND_S = 60.0
 _TICK_S = 0.1
 
 
 class LabSite:
-    """One lab while it starts. ``say`` prints each step for the user."""
+    """A lab that is being started. ``say`` prints each step for the user."""
 
     def __init__(self, directory: Path, lab_id: str, journal: LabJournal, say: Callable[[str], None]) -> None:
         self.directory = directory
@@ -52,7 +52,7 @@ class LabSite:
         return path
 
     def install(self, source: str, name: str) -> Path:
-        """Write one of this package's programs to the directory of the lab."""
+        """Copy a program of this package (``source``) into the lab's directory as ``name``."""
         text = resources.files("strakes").joinpath(f"lab/{source}").read_text(encoding="utf-8")
         return self.write(name, text, 0o755)
 
@@ -61,7 +61,7 @@ class LabSite:
         self.run("mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", f"strakes-lab-{self.name}", where)
 
     def make_namespace(self, path: Path) -> None:
-        """Make a network namespace that is kept at a path of the lab."""
+        """Make a network namespace that lasts as long as its mount at ``path``."""
         write_kept(path, "")
         self.run("unshare", f"--net={path}", "ip", "link", "set", "lo", "up")
 

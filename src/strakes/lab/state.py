@@ -1,6 +1,6 @@
-"""What is on disk of a lab: its directory with a lock, and its journal, by which a killed ``up`` is undone.
+"""The files of a lab: its directory with a lock, and its journal, which is used to undo a killed ``up``.
 
-The journal has a line of JSON before each step.
+A line of JSON is written to the journal before each step.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from strakes.targets.marker import boot_id
 
 JOURNAL = "lab.jsonl"
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
-# The longest name of a Unix socket is 107 bytes; this is what the systems append to the directory.
+# A Unix socket's path has at most 107 bytes. The suffix is the longest one that a lab appends to its directory.
 _SOCKET_DIRECTORY_BYTES = 107 - len("/run/client.admin.4194304.asok")
-# Time in which a command that only looks (is_being_worked_in) releases the lock.
+# Seconds to wait for the lock. is_being_worked_in() holds it only for a moment.
 _PATIENCE_S = 0.5
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 ELSEWHERE = "Give another directory: XDG_STATE_HOME=DIR"
 
 
 def labs_root() -> Path:
-    """``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` for root, ``~/.local/state/strakes/lab``."""
+    """Return ``$XDG_STATE_HOME/strakes/lab``, else ``/var/lib/strakes-lab`` (root), ``~/.local/state/strakes/lab``."""
     state = os.environ.get("XDG_STATE_HOME", "")
     if state.startswith("/"):
         return Path(state, "strakes", "lab")
@@ -40,7 +40,7 @@ def labs_root() -> Path:
 
 
 def directory_of(name: str) -> Path:
-    """Return where the lab ``name`` is, or will be. Raises BadInputError for an invalid name."""
+    """Return the directory of a lab, which need not exist. Raises BadInputError for an invalid name."""
     if not _NAME.fullmatch(name):
         raise BadInputError(
             f"not a valid name for a lab: {name!r}",
@@ -50,7 +50,7 @@ def directory_of(name: str) -> Path:
 
 
 def all_directories() -> tuple[Path, ...]:
-    """Return the directory of every lab that exists, by name."""
+    """Return the directories of all labs, sorted by name."""
     root = labs_root()
     try:
         return tuple(root / name for name in sorted(filter(_NAME.fullmatch, os.listdir(root))))
@@ -73,7 +73,7 @@ def refuse_long_path(directory: Path) -> None:
 def working_in(lab: Path, *, make: bool) -> Iterator[bool]:
     """Lock the lab's directory against other commands; yield False if it does not exist. ``make``: create it.
 
-    Raises BadInputError if another command works in it, or if it cannot be ours.
+    Raises BadInputError if another command has locked it, or if it belongs to another user.
     """
     if make:
         try:
@@ -186,7 +186,7 @@ class LabState:
 
     @property
     def this_boot(self) -> bool:
-        """Return whether its process ids are of this boot."""
+        """Whether the machine has not been restarted since, so that the process ids are valid."""
         return self.boot == boot_id()
 
 
@@ -223,13 +223,13 @@ class LabJournal:
 
 
 def read_state(directory: Path) -> LabState | None:
-    """Return the state, or None without a complete line."""
+    """Return the state from the journal, or None if the journal is missing or its first line is incomplete."""
     try:
         lines = (directory / JOURNAL).read_bytes().split(b"\n")
     except (FileNotFoundError, NotADirectoryError):
         return None
     records: dict[str, list[dict[str, Any]]] = {"lab": [], "step": [], "process": [], "ready": []}
-    # The step of an incomplete last line was not begun. A power cut may leave a line of zeros.
+    # If the last line is incomplete, its step was not begun. A power cut may leave a line of zeros.
     with suppress(ValueError):
         for line in lines[:-1]:
             record = json.loads(line)

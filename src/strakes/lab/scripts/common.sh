@@ -1,7 +1,7 @@
-# Sourced by namespaces.sh and machines.sh, which say what "alive", "node", "enter" and "link" are there:
-#   ha.sh power NAME OP ...          the power button, pressed by the software BMC
+# Sourced by namespaces.sh and machines.sh, which define "alive", "node", "enter" and "link":
+#   ha.sh power NAME OP ...          called by the software BMC to query or switch the power
 #   ha.sh ipmi NAME on|off|status    ask the BMC of a node, as a person would
-# $here is the directory of the lab; the process $here/NAME.pid is the node: what kills it cuts the power.
+# $here: the directory of the lab. $here/NAME.pid: the id of the process that is the node; killing it cuts the power.
 number_of() { if [ "$1" = a ]; then echo 1; else echo 2; fi; }
 power() { # NAME OP...
     name=$1

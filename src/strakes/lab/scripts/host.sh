@@ -1,10 +1,10 @@
 #!/bin/sh
 # Copied into the lab's directory, next to the files that it uses.
-#   host.sh host NAME           a host from power-on to power-off
-#   host.sh boot NAME ADDRESS   what its first process does, inside
+#   host.sh host NAME ADDRESS   run a host from power-on to power-off
+#   host.sh boot NAME ADDRESS   run the first process of a host, inside it
 #   host.sh enter NAME COMMAND  run a command on a host
-#   host.sh power NAME off      pull its cable and its plug
-#   host.sh link NAME up|down   plug or pull its cable
+#   host.sh power NAME off      cut the link and the power of a host
+#   host.sh link NAME up|down   connect or cut the link of a host
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 command=$1 name=$2
@@ -41,7 +41,7 @@ boot)
     ip link set lo up
     ip address add "$3/24" dev eth0
     ip link set eth0 up
-    # It goes to the background once it listens.
+    # sshd goes to the background as soon as it listens.
     /usr/sbin/sshd -f "$here/sshd_config" -E "$here/log/sshd.$name" && touch "$here/$name.up"
     # The first process of a host must reap orphaned processes.
     while :; do sleep 1; done

@@ -1,17 +1,17 @@
 #!/bin/sh
 # Copied into the lab's directory as ha.sh, next to the files that it uses.
-#   ha.sh node NAME            a machine from power-on to power-off
-#   ha.sh boot NAME            what its first process does, inside
+#   ha.sh node NAME            run a machine from power-on to power-off
+#   ha.sh boot NAME            run the first process of a machine, inside it
 #   ha.sh cluster              start Corosync and Pacemaker, inside
 #   ha.sh enter NAME COMMAND   run a command on a machine
-#   ha.sh link NUMBER up|down  switch of a heartbeat on or off
-#   ha.sh journal NAME         the machine's own journal, read from its disk if the machine is off
+#   ha.sh link NUMBER up|down  connect or cut a heartbeat link
+#   ha.sh journal NAME         print the machine's journal, read from its disk if it is off
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 . "$here/user_mode.sh"
 command=$1 name=${2:-}
-alive() { # a zombie has no command line any more
+alive() { # a zombie no longer has a command line
     read -r outer <"$here/$1.pid" && grep -q "$running" "/proc/$outer/cmdline"
 } 2>/dev/null
 enter() { # NAME COMMAND...

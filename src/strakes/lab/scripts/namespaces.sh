@@ -1,10 +1,10 @@
 #!/bin/sh
 # Copied into the lab's directory as ha.sh, next to the files that it uses.
-#   ha.sh node NAME            a node from power-on to power-off
-#   ha.sh boot NAME            what its first process does, inside
+#   ha.sh node NAME            run a node from power-on to power-off
+#   ha.sh boot NAME            run the first process of a node, inside it
 #   ha.sh enter NAME COMMAND   run a command on a node
-#   ha.sh link NUMBER up|down  plug or pull the cable of a heartbeat
-#   ha.sh journal NAME         a node's journal; here all nodes write to the same one
+#   ha.sh link NUMBER up|down  connect or cut a heartbeat link
+#   ha.sh journal NAME         print a node's journal; here all nodes write to the same journal
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"

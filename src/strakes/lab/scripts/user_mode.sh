@@ -3,8 +3,8 @@
 running=linux.uml
 power_on() { # NAME
     n=$(number_of "$1")
-    # It sees this machine's files through the mounts given at its start, all read-only except the lab's directory.
-    # It gets a separate process namespace, so killing the outer process kills all its processes at once, like a power cut.
+    # The lab machine sees this machine's files through the mounts at its start, all read-only except the lab's directory.
+    # In a separate process namespace, killing the outer process kills all processes of the lab machine, like a power cut.
     exec nsenter --net="$here/net.hub" unshare --mount --propagation slave --pid --fork --kill-child=KILL sh -c '
         here=$1
         mount --bind "$here" "$here" && mount -o remount,bind,ro / || exit 1

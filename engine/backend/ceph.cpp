@@ -1,4 +1,4 @@
-// The table of libcephfs sessions, and the calls made through them.
+// The table of libcephfs sessions, and the file system calls through these sessions.
 #ifdef STRAKES_CEPHFS
 #include "backend/ceph.hpp"
 
@@ -123,7 +123,7 @@ namespace {
 constexpr const char* kPatienceSeconds = "30";
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
 
-// Returns the client id in CEPH_ARGS, empty if absent: ceph_create() needs it before libcephfs reads CEPH_ARGS.
+// Returns the client id in CEPH_ARGS, or "". ceph_create() needs the id before libcephfs reads CEPH_ARGS.
 std::string client_id() {
     const char* given = std::getenv("CEPH_ARGS");
     std::istringstream arguments(given != nullptr ? given : "");

@@ -1,9 +1,9 @@
 // Calls of libcephfs with the signatures of backend/posix.hpp. Nothing is mounted: every rank is a separate client with
 // one session.
 //
-// A descriptor here combines the number of a session, in a table of the process, with a descriptor of that session. The
-// thread that begins a session also uses and ends it, because the threads of libcephfs share that thread's table of
-// kernel descriptors.
+// A descriptor combines the number of a session, in a table of the process, with a libcephfs descriptor of this
+// session. The thread that begins a session must also use and end the session, because the threads of libcephfs share
+// the table of kernel descriptors of the thread that started them.
 #pragma once
 
 #include <atomic>
@@ -28,11 +28,11 @@ struct Ceph {
     static int close(int descriptor) noexcept;
     using Handle = Owned<&Ceph::close>;  // an open file or directory
 
-    // Sessions in one process.
+    // Maximum number of sessions in one process.
     static constexpr std::uint32_t kMostSessions = Sessions<int>::kMost;
 
-    // Connects the rank's client and opens the plan's directory. Does nothing if the rank is connected; fails with
-    // EMFILE if another rank uses its entry of the table.
+    // Connects the rank's client and opens the plan's directory. Does nothing if the rank is connected. Fails with
+    // EMFILE if another rank uses the rank's entry in the session table.
     static FileStep connect(std::uint32_t rank);
     static void disconnect(std::uint32_t rank) noexcept;
     // Returns the descriptor of the plan's directory in the rank's session.
@@ -56,23 +56,23 @@ struct Ceph {
 // The plan's directory inside a Ceph file system: checked, created, emptied and removed through libcephfs.
 class CephPlace {
   public:
-    // The call that failed, if any, and the path it failed on.
+    // The call that failed, if any, and the path on which the call failed.
     struct Outcome {
         FileStep step;
         std::string path;
         bool marker = false;  // the marker is missing or not a regular file
     };
 
-    // make() creates directory/id, join() checks that another process has created it. Both require the marker in
-    // `directory` and set of_plan(), the directory that the ranks' clients open.
+    // make() creates directory/id; join() checks that another process has created directory/id. Both functions require
+    // the marker in `directory` and set of_plan(), the directory that the ranks' clients open.
     [[nodiscard]] static Outcome make(const std::string& directory, const std::string& id, const char* marker);
     [[nodiscard]] static Outcome join(const std::string& directory, const std::string& id, const char* marker);
     [[nodiscard]] static const std::string& of_plan() noexcept;
 
-    // Removes everything below the plan's directory and adds the number of removed entries to `removed`. Returns the
-    // paths of entries that could not be removed, from the plan's id on, at most 64.
+    // Removes everything below the plan's directory and adds the number of removed entries to `removed`. Returns at
+    // most 64 paths of entries that could not be removed, each beginning with the plan's id.
     [[nodiscard]] static std::vector<std::string> empty(std::atomic<std::uint64_t>& removed);
-    // Removes the empty directory itself. A missing directory is not an error.
+    // Removes the plan's directory, which must be empty. A missing directory is not an error.
     [[nodiscard]] static FileStep remove();
 };
 

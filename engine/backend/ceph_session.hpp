@@ -57,16 +57,16 @@ class CephSession {
     CephSession& operator=(const CephSession&) = delete;
     ~CephSession();
 
-    // Connects. Configured like every Ceph tool: by CEPH_CONF or the default files, then by CEPH_ARGS.
+    // Connects to the cluster. Reads CEPH_CONF or the default files, then CEPH_ARGS, as every Ceph tool does.
     [[nodiscard]] FileStep begin();
     [[nodiscard]] ceph_mount_info* mount() const noexcept { return mount_; }
 
-    // Opens the directory to which names are relative.
+    // Opens the directory to which all names in this session are relative.
     [[nodiscard]] FileStep stand_in(const std::string& directory);
     [[nodiscard]] int root() const noexcept { return root_; }
 
-    // Keeps the inodes of open directories: libcephfs renames by inode, since it has no renameat. inode() returns null
-    // for a directory whose look-up failed.
+    // These functions record the inodes of open directories, because libcephfs renames by inode (it has no renameat).
+    // inode() returns null if the look-up of the directory failed.
     void note_directory(int parent, const char* name, int descriptor) noexcept;
     void forget(int descriptor) noexcept;
     [[nodiscard]] Inode* inode(int descriptor) const noexcept {
@@ -80,7 +80,7 @@ class CephSession {
     ceph_mount_info* mount_ = nullptr;
     bool mounted_ = false;
     int root_ = -1;
-    std::vector<Inode*> inodes_;  // by descriptor
+    std::vector<Inode*> inodes_;  // indexed by descriptor
 };
 
 }  // namespace strakes

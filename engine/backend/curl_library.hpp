@@ -1,7 +1,7 @@
 // The functions of libcurl, which is opened on first use.
 #pragma once
 
-#define CURL_DISABLE_TYPECHECK  // the checks call a linked libcurl
+#define CURL_DISABLE_TYPECHECK  // the type checks need a linked libcurl
 #include <curl/curl.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// The interface that a transfer phase requires of a backend's file: steps around the timed loop, and moves inside it.
+// The interface that a transfer phase requires of a backend's file: steps around the timed loop, and transfers in it.
 //
 //     class File {
 //         static constexpr bool kQueues;          // many requests in flight (workload/transfer_queue.hpp)
@@ -22,13 +22,13 @@
 
 namespace strakes {
 
-// A call and its error number, 0 on success.
+// A call and its error number, or 0 after success.
 struct FileStep {
     const char* call = "";
     int error = 0;
 };
 
-// The bytes moved, fewer than requested after a short transfer or at the end of the file, and the error number.
+// The number of bytes moved (fewer than requested after a short transfer or at the end of the file), and the error.
 struct FileMove {
     std::size_t bytes;
     int error;
@@ -68,8 +68,8 @@ class CallFile {
     Handle handle_;
 };
 
-// The sessions of the ranks of a process, at the rank's number modulo kMost: the ranks of a process are consecutive.
-// Only the rank's thread uses its entry.
+// The sessions of a process's ranks. The index is the rank modulo kMost, which is unambiguous because the ranks of a
+// process are consecutive. Only the thread of a rank uses the rank's entry.
 template <class Session>
 class Sessions {
   public:

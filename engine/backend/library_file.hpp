@@ -1,5 +1,5 @@
-// A file that a library over MPI reads and writes. The implementations are in engine/mpi, in executables whose ranks
-// are processes. A virtual call per transfer costs little compared with the library's own work.
+// A file that an MPI-based library (MPI-IO, HDF5 or PnetCDF) reads and writes. engine/mpi implements this interface,
+// for ranks that are processes. A virtual call per transfer costs little compared with the work of the library.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct LibraryUse {
     std::string path;  // absolute
     bool creates, exclusively;
     bool reads, writes;
-    bool together;              // all ranks of the plan share one handle; else this rank opens alone
+    bool together;              // all ranks of the plan share one handle; false: this rank opens the file alone
     bool collective;            // all ranks that share the handle take part in each read and write
     std::uint64_t bytes;        // length of the data in the file
     std::uint64_t chunk_bytes;  // chunk size in the file; 0: contiguous
@@ -36,9 +36,9 @@ class LibraryFile {
 
     // open(), synchronise() and close() are collective over the ranks that share the handle.
     virtual FileStep open(const LibraryUse& use) = 0;
-    // Also true if open() failed after the library had opened the file.
+    // Returns whether the file is open. True even if open() failed after the library had opened the file.
     [[nodiscard]] virtual bool is_open() const = 0;
-    // With no bytes, the rank only takes part in a collective call.
+    // With `bytes` 0, the rank takes part in a collective call without moving data.
     virtual FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) = 0;
     virtual FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) = 0;
     virtual FileStep synchronise() = 0;
@@ -49,7 +49,7 @@ class LibraryFile {
 
     // Returns the hints in effect. The file must be open.
     [[nodiscard]] virtual Hints hints() = 0;
-    // Returns the offset of the data in the file, also after close(); nothing if they are not contiguous.
+    // Returns the offset of the data in the file, or nothing if the data is not contiguous. Works after close().
     [[nodiscard]] virtual std::optional<std::uint64_t> data_offset() const { return 0; }
     // Returns the library's message about the last failed call.
     [[nodiscard]] const std::string& said() const noexcept { return said_; }
@@ -58,7 +58,7 @@ class LibraryFile {
     std::string said_;
 };
 
-// Opens files for the ranks of one plan. All ranks make their first file at the same step.
+// Creates the file objects for the ranks of one plan. All ranks must create their first one at the same step.
 class LibraryFiles {
   public:
     LibraryFiles() = default;
@@ -67,8 +67,8 @@ class LibraryFiles {
     virtual ~LibraryFiles() = default;
 
     [[nodiscard]] virtual std::unique_ptr<LibraryFile> file(Backend backend) = 0;
-    // Whether the library hides errors: no rank may learn of a failed write, and collective calls may hang when some
-    // ranks could not open the file or a call has failed.
+    // Returns whether the library can hide errors: a failed write may be reported to no rank, and collective calls may
+    // hang after some ranks could not open the file or a call has failed.
     [[nodiscard]] virtual bool keep_failures_quiet() const = 0;
 };
 

@@ -1,4 +1,4 @@
-// Maps, copies, and handles SIGBUS.
+// Maps files, copies data from and to the mappings, and handles SIGBUS.
 #include "backend/mapped_file.hpp"
 
 #include <sys/mman.h>
@@ -19,13 +19,13 @@ namespace strakes {
 
 namespace {
 
-// Where this thread resumes when a copy touches a page that the file system cannot supply. A signal handler can reach
-// only globals.
+// The point where this thread resumes after a copy touched a page that the file system cannot supply. The variable is
+// global because a signal handler can reach only globals.
 thread_local sigjmp_buf* landing = nullptr;
 
 void on_bus_error(int signal) {
     if (landing != nullptr) ::siglongjmp(*landing, 1);
-    // Outside a copy, the fault is the engine's: the instruction faults again and ends the process.
+    // A fault outside a copy is a bug in the engine: the instruction faults again and ends the process.
     ::signal(signal, SIG_DFL);
 }
 
@@ -39,7 +39,7 @@ void catch_bus_errors() {
     static_cast<void>(caught);
 }
 
-// Returns false after a SIGBUS; some of the bytes may have been copied.
+// Copies bytes. Returns false after a SIGBUS, which may have interrupted the copy anywhere.
 bool copy_pages(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
     sigjmp_buf here;
     if (sigsetjmp(here, 0) != 0) {
@@ -68,7 +68,7 @@ FileStep MappedFile::attach(Descriptor descriptor, const FileUse& use) noexcept 
     if (::fstat(descriptor_.get(), &status) != 0) return {"fstat", errno};
     const auto size = static_cast<std::uint64_t>(status.st_size);
     if (use.writes && size < use.end) {
-        // ftruncate() could cut off what another rank of a shared file has written. Only this rank writes this byte.
+        // Only this rank writes this byte. ftruncate() could cut off data that another rank wrote to a shared file.
         constexpr std::byte kZero{};
         if (const auto [bytes, error] = Posix::write_at(descriptor_.get(), &kZero, 1, use.end - 1); error != 0)
             return {"pwrite", error};
@@ -100,7 +100,7 @@ FileMove MappedFile::write_at(const std::byte* from, std::size_t bytes, std::uin
     return {0, write_fault(from, bytes, offset)};
 }
 
-// The file has shrunk since it was mapped, or the device failed: returns the bytes that remain, or EIO.
+// Explains a SIGBUS in a read. Returns the number of bytes that remain if the file has shrunk, otherwise EIO.
 FileMove MappedFile::read_fault(std::size_t bytes, std::uint64_t offset) const noexcept {
     struct stat status{};
     if (::fstat(descriptor_.get(), &status) != 0) return {0, errno};
@@ -109,7 +109,7 @@ FileMove MappedFile::read_fault(std::size_t bytes, std::uint64_t offset) const n
     return {size > offset ? size - offset : 0, 0};
 }
 
-// A SIGBUS carries no error number. Repeats the write with pwrite() to obtain it.
+// Repeats a write with pwrite() to obtain the error number, which a SIGBUS does not carry.
 int MappedFile::write_fault(const std::byte* from, std::size_t bytes, std::uint64_t offset) const noexcept {
     while (bytes > 0) {
         const auto [moved, error] = Posix::write_at(descriptor_.get(), from, bytes, offset);

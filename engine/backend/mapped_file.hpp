@@ -21,7 +21,7 @@ class MappedFile {
     ~MappedFile() { unmap(); }
 
     static FileStep prepare(std::span<std::byte> /*buffer*/, std::uint32_t /*depth*/) noexcept { return {}; }
-    // Extends the file to the end of the writes and maps the rank's range; for reads, up to the end of the file.
+    // Maps the rank's range. Writing first extends the file to the end of the range; reading maps only existing bytes.
     FileStep attach(Descriptor descriptor, const FileUse& use) noexcept;
     FileMove read_at(std::byte* to, std::size_t bytes, std::uint64_t offset) noexcept;
     FileMove write_at(const std::byte* from, std::size_t bytes, std::uint64_t offset) noexcept;

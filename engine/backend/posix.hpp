@@ -35,7 +35,7 @@ struct Posix {
     static constexpr bool kKernelFiles = true;  // the descriptors and the cache are the kernel's
     static constexpr const char *kSynchroniseCall = "fsync", *kCloseCall = "close";
 
-    // All ranks of a process share the root descriptor; nothing is connected.
+    // Does nothing: all ranks of a process share the descriptor of the plan's directory.
     static FileStep connect(std::uint32_t /*rank*/) noexcept { return {}; }
     static int root(int of_the_process, std::uint32_t /*rank*/) noexcept { return of_the_process; }
 
@@ -79,7 +79,7 @@ struct Posix {
     static int link(int directory, const char* from, const char* to) noexcept {
         return error_of([&] { return ::linkat(directory, from, directory, to, 0); });
     }
-    // The C library has no *at() variants of these: each opens the file, changes it and closes it.
+    // The C library has no *at() variants of these calls, so each function opens the file, acts on it and closes it.
     static FileStep truncate(int directory, const char* name, std::uint64_t bytes) noexcept {
         return on_open(directory, name, O_WRONLY, "ftruncate", [&](int descriptor) {
             return error_of([&] { return ::ftruncate(descriptor, static_cast<off_t>(bytes)); });
@@ -115,7 +115,7 @@ struct Posix {
     static int error_of(Call call) noexcept {
         return until_done(call) < 0 ? errno : 0;
     }
-    // Returns ENODATA if the value does not have the length that was set.
+    // Returns 0, an error number, or ENODATA if the length of the value is not the length that was set.
     static int attribute_error(ssize_t result, std::size_t bytes) noexcept {
         if (result < 0) return errno;
         return static_cast<std::size_t>(result) == bytes ? 0 : ENODATA;

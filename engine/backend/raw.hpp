@@ -1,6 +1,6 @@
-// The calls of backend/posix.hpp as inline system calls, for the cost of the kernel and the
-// file system without the C library. Libraries that intercept the C library do not see these calls, and applications
-// do not make them; the backend is for bench/.
+// The calls of backend/posix.hpp as inline system calls, to measure the kernel and the file system without the C
+// library. Libraries that intercept the C library do not see these calls, and applications do not make them, so only
+// bench/ uses this backend.
 #pragma once
 
 #include <fcntl.h>

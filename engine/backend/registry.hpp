@@ -1,6 +1,6 @@
-// The capabilities of every backend, one row each. Plan checks, the hello message and the tests read the columns. Other
-// code distinguishes backends only to choose a class: the makers at the end of workload/transfer.cpp, metadata.cpp and
-// probe.cpp, and mpi/libraries.cpp.
+// A table of the capabilities of backends, with one row per backend. Plan checks, the hello message and the tests read
+// the columns. Other code distinguishes backends only to choose a class: the functions make_...() at the end of
+// workload/transfer.cpp, metadata.cpp and probe.cpp, and mpi/libraries.cpp.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Absence {
     const char* remedy = "";
 };
 
-// io_uring and the libraries are tried once in a process; the environment for S3 is read each time.
+// io_uring and the libraries are tried once per process; the environment variables for S3 are read in each call.
 [[nodiscard]] Absence absence_of_uring();
 [[nodiscard]] Absence absence_of_cephfs();
 [[nodiscard]] Absence absence_of_s3();
@@ -36,20 +36,20 @@ struct BackendRow {
     KindSet kinds;
     Format format = Format::plain;
     bool queues = false;           // keeps many requests in flight
-    bool gathers = false;          // may write on behalf of other ranks
+    bool gathers = false;          // ranks may write the data of other ranks
     bool c_library = false;        // all metadata calls of the C library: mknod, paths, open modes, fsync
-    bool drops_cache = false;      // can drop the data it will read from this node's page cache
-    bool needs_processes = false;  // a library over MPI: all ranks of a plan open a shared file collectively
+    bool drops_cache = false;      // can drop a file's data from this node's page cache before reading
+    bool needs_processes = false;  // an MPI-based library: all ranks of a plan open a shared file collectively
     bool chunks = false;           // may store data in chunks (chunk_bytes)
     bool unmounted = false;        // the plan's directory is in a file system that is not mounted
-    // Ends of the message "is not for the backend NAME", empty if the option is supported. GCC warns without the
-    // initialisers that clang-tidy finds redundant.
+    // Each text completes the message "is not for the backend NAME". It is empty if the option is supported. GCC warns
+    // without the initialisers that clang-tidy finds redundant.
     // NOLINTBEGIN(readability-redundant-member-init)
     std::string_view no_direct{};
     std::string_view no_preallocate{};
     std::string_view no_cache{};
     // NOLINTEND(readability-redundant-member-init)
-    Absence (*absence)() = nullptr;  // not for libraries over MPI: absence_of_library() covers them
+    Absence (*absence)() = nullptr;  // null for MPI-based libraries: absence_of_library() covers them
 };
 
 inline constexpr std::string_view kThroughMemory = ", which goes through memory of its own";
@@ -135,10 +135,10 @@ template <class Can>
     return names;
 }
 
-// Returns why the backend cannot be used; empty if it is available.
+// Returns why the backend cannot be used. `why` is empty if the backend is available.
 [[nodiscard]] Absence absence_of(Backend backend);
 
-// The same for backends that need ranks as processes. Each executable defines this function.
+// The same for backends whose ranks must be processes. Each executable has a different definition of this function.
 [[nodiscard]] Absence absence_of_library(Backend backend);
 
 }  // namespace strakes

@@ -1,4 +1,4 @@
-// The table of S3 sessions, and the requests made through them.
+// The table of S3 sessions, and the requests that are sent in these sessions.
 #ifdef STRAKES_S3
 #include "backend/s3.hpp"
 
@@ -44,7 +44,7 @@ FileStep S3::connect(std::uint32_t rank) {
     if (!sessions.is_free(rank)) return {"connect", sessions.of(rank) != nullptr ? 0 : EMFILE};
     sessions.set(rank, std::make_unique<Session>());
     sessions.of(rank)->objects.push_back({.key = S3Place::of_plan()});
-    // The first request connects, outside the timed sections.
+    // The first request opens the connection, so that no timed section includes this.
     return {"HEAD", sessions.of(rank)->connection.ask({.method = "HEAD", .key = S3Place::marker()}).error};
 }
 
@@ -94,7 +94,7 @@ S3::Moved S3::read_at(int object, std::byte* to, std::size_t bytes, std::uint64_
     if (answer.status == kNoSuchRange) return {0, 0};
     if (answer.error != 0) return {answer.bytes, answer.error};
     if (answer.status != kPart) return {answer.bytes, offset == 0 ? 0 : EPROTO};  // the server ignored the range
-    // Fewer bytes than requested must be the last ones of the object.
+    // A response with fewer bytes than requested must reach to the end of the object.
     const std::string end = std::to_string(offset + answer.bytes);
     const std::string part = "bytes " + std::to_string(offset) + "-" + std::to_string(offset + answer.bytes - 1) + "/";
     const bool right = answer.bytes < bytes ? answer.range == part + end : answer.range.starts_with(part);

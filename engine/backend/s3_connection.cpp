@@ -1,4 +1,4 @@
-// Sends requests with libcurl, which keeps the connection open between them and waits in poll().
+// Sends requests with libcurl, which keeps the connection open between requests and waits in poll().
 #ifdef STRAKES_S3
 #include "backend/s3_connection.hpp"
 
@@ -18,10 +18,10 @@ namespace {
 
 constexpr long kConnectSeconds = 30;
 constexpr std::size_t kMostText = std::size_t{16} << 20U;  // a page of 1000 keys has less than 2 MiB
-// Time-out of a request: seconds without its data (completing an upload takes minutes), and the lowest data rate.
+// Time-out of a request: kMostSeconds (completing an upload takes minutes), plus the time for its data at this rate.
 constexpr long kMostSeconds = 600, kLeastBytesPerSecond = 100'000;
 constexpr std::size_t kMostHeaders = std::size_t{1} << 20U;  // libcurl limits headers only since 8.3
-constexpr std::size_t kMostValue = 1024;  // of a header that is kept; an ETag of S3 has 40 characters
+constexpr std::size_t kMostValue = 1024;  // maximum length of a stored header value; an S3 ETag has 40 characters
 constexpr long kUploadBuffer = 1L << 20U, kReceiveBuffer = 512L << 10U;
 
 std::string variable(const char* name) {
@@ -50,14 +50,14 @@ int error_of(CURLcode code) {
         case CURLE_PEER_FAILED_VERIFICATION:
         case CURLE_SSL_CONNECT_ERROR:
         case CURLE_SSL_CACERT_BADFILE:
-        case CURLE_OUT_OF_MEMORY:  // of a header line that does not end
+        case CURLE_OUT_OF_MEMORY:  // for a header line that does not end
             return EPROTO;
         default:
             return EIO;
     }
 }
 
-// Receives the body of a response: into the buffer after success, else into the text.
+// Receives the body of a response: into the buffer `into` if the status is 2xx, otherwise into the text of the answer.
 struct Receiver {
     CURL* handle;
     std::span<std::byte> into;
@@ -120,7 +120,7 @@ std::string S3Access::lacking() {
 }
 
 std::string S3Access::wrong() {
-    // The naming rules of S3, and the older ones that object gateways still accept.
+    // Accepts names by the rules of S3, and by older rules that object gateways still accept.
     static const std::regex kAddress(R"(https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?)");
     static const std::regex kBucket("[A-Za-z0-9][A-Za-z0-9._-]*[A-Za-z0-9]");
     constexpr std::size_t kMostAddress = 300, kLeastBucket = 3, kMostBucket = 63;
@@ -265,7 +265,7 @@ S3Answer S3Connection::list(const std::string& prefix, std::string& mark, std::v
     return answer;
 }
 
-// A proxy or a captive portal answers every request with a page that is not a list.
+// A proxy or a captive portal may answer any request with a page that is not a list.
 void S3Connection::require_list(S3Answer& answer) {
     if (answer.error != 0 || answer.text.empty()) return;
     for (const char* element : {"<ListBucketResult", "<ListMultipartUploadsResult", "<IsTruncated>"})

@@ -16,14 +16,14 @@ namespace strakes {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
-// Replaces the digest of a body, which would take a second pass over the data.
+// Sent in place of the digest of a body, because computing the digest would take a second pass over the data.
 inline constexpr std::string_view kUnsignedBody = "UNSIGNED-PAYLOAD";
 
 struct S3Request {
     std::string_view method;
     std::string path;    // encoded
     NamedTexts query;    // not encoded
-    NamedTexts headers;  // lower-case names, with host, x-amz-date and x-amz-content-sha256
+    NamedTexts headers;  // names in lower case; include host, x-amz-date and x-amz-content-sha256
 };
 
 class S3Signer {
@@ -41,15 +41,15 @@ class S3Signer {
 
 // Encodes all characters but letters, digits and -._~ (and / with `keep_slash`) as %XX.
 [[nodiscard]] std::string uri_encoded(std::string_view text, bool keep_slash);
-// Returns the query encoded and sorted, as it is signed.
+// Returns the query, encoded and sorted as the signature requires.
 [[nodiscard]] std::string query_text(const NamedTexts& query);
 [[nodiscard]] std::string hex_sha256(std::string_view text);
 
-// Returns the text of the first element with that name, its entities resolved; empty if the document has none.
+// Returns the text of the first element with that name, with entities resolved, or "" without this element.
 [[nodiscard]] std::string xml_text(std::string_view document, std::string_view element);
 // Returns the contents of all elements with that name.
 [[nodiscard]] std::vector<std::string_view> xml_elements(std::string_view document, std::string_view element);
-// Escapes text for an element.
+// Escapes the text for use in an XML element.
 [[nodiscard]] std::string xml_escaped(std::string_view text);
 
 // Returns a line with the server's status, code and message, shortened and without control characters.
@@ -64,7 +64,7 @@ struct S3Access {
     [[nodiscard]] static S3Access of_environment();
     // Returns the names of the missing variables, separated by commas; empty if all are set.
     [[nodiscard]] static std::string lacking();
-    // Returns why the endpoint or the bucket is not valid; empty if both are.
+    // Returns why the endpoint or the bucket is not valid; empty if both are valid.
     [[nodiscard]] static std::string wrong();
 };
 
@@ -74,10 +74,10 @@ struct S3Answer {
     std::size_t bytes = 0;  // received into the buffer
     std::string text;       // the body that is not in the buffer
     std::string tag;        // ETag of the object or part
-    std::string range;      // Content-Range: the bytes of the object that the body has
+    std::string range;      // Content-Range: which bytes of the object are in the body
 };
 
-// Time-out for a page of 1000 keys. Gateways with full indexes need up to 20 s.
+// Time-out for a list of 1000 keys. Gateways with full indexes need up to 20 s.
 inline constexpr long kPageSeconds = 60;
 
 inline constexpr const char* kEndless = "the server's list does not end";
@@ -93,7 +93,7 @@ class S3Connection {
     // NOLINTBEGIN(readability-redundant-member-init)
     struct Wish {
         std::string_view method;
-        std::string key;  // of an object; empty: the bucket
+        std::string key;  // of an object; empty if the request concerns the bucket
         NamedTexts query = {};
         NamedTexts headers = {};
         std::span<const std::byte> body = {};
@@ -109,8 +109,8 @@ class S3Connection {
     [[nodiscard]] const std::string& words() const noexcept { return words_; }
 
     [[nodiscard]] S3Answer put(const std::string& key, std::span<const std::byte> body);
-    // Appends a page of the keys below a prefix to `keys`, from `mark` on. Sets `mark` to the start of the next page,
-    // empty at the end. Fails with EPROTO if the server announces another page without a new mark.
+    // Appends a page of the keys below a prefix, starting at `mark`, to `keys`. Sets `mark` to the start of the next
+    // page, or to "" after the last page. Fails with EPROTO if the server announces another page without a new mark.
     [[nodiscard]] S3Answer list(const std::string& prefix, std::string& mark, std::vector<std::string>& keys,
                                 std::uint32_t most = 1000);
 

@@ -1,4 +1,4 @@
-// Each step opens a separate connection: the steps run outside the timed sections, in different threads.
+// Creates and empties a plan's prefix. Each step opens a new connection, because the steps run in different threads.
 #ifdef STRAKES_S3
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -15,10 +15,10 @@ namespace {
 
 constexpr const char* kMarkerName = ".strakes-marker";
 constexpr const char* kNotRemoved = "objects could not be removed";
-// Limits in pages of 1000 keys, against a server whose list does not end: 100 pages in a row without a key of the plan,
-// 100 million objects, or a million uploads.
+// Maximum numbers of pages of 1000 keys, in case a server's list does not end: 100 consecutive pages without a key of
+// the plan, pages with 100 million objects, and pages with a million uploads.
 constexpr unsigned kMostUseless = 100, kMostPages = 100'000, kMostRounds = 1000;
-// Repeats of the removal: a list may lag behind and still name removed objects.
+// Maximum number of passes of the removal. One pass may not suffice, because a list may lag behind.
 constexpr unsigned kMostPasses = 3;
 
 std::string& plan_prefix() {
@@ -56,7 +56,7 @@ std::string base64(const Digest& digest) {
     return text;
 }
 
-// Removes the keys with one request, or one by one if the store refuses that. Returns 0 or an error number.
+// Removes the objects by one request, or one by one if the store refuses this request. Returns 0 or an error number.
 int remove_keys(S3Connection& connection, const std::vector<std::string>& keys) {
     std::string body = "<Delete><Quiet>true</Quiet>";
     for (const std::string& key : keys) body += "<Object><Key>" + xml_escaped(key) + "</Key></Object>";
@@ -83,7 +83,7 @@ Failure endless(const char* call, const S3Connection& connection, const std::str
     return failure;
 }
 
-// Aborts the uploads below the prefix and adds the number of listed ones to `found`.
+// Aborts the uploads below the prefix and adds the number of listed uploads to `found`.
 std::optional<Failure> end_uploads(S3Connection& connection, const std::string& prefix, std::uint64_t& found) {
     for (unsigned round = 0; round < kMostRounds; ++round) {
         S3Answer answer = connection.ask(

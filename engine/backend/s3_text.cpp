@@ -1,4 +1,4 @@
-// Reads only elements without attributes, the one form of XML in the S3 responses that are parsed here.
+// Encodes S3 requests and parses responses. Reads only XML elements without attributes, as these responses contain.
 #include <algorithm>
 #include <array>
 #include <cctype>

@@ -71,7 +71,7 @@ class StdioFile {
     };
     static constexpr std::uint64_t kUnknown = UINT64_MAX;
 
-    // Sequential access does not seek, as in applications. A change of direction needs a seek (ISO C, 7.21.5.3).
+    // Seeks only if needed, as applications do. Switching between reads and writes needs a seek (ISO C, 7.21.5.3).
     int seek(std::uint64_t offset, bool reading) noexcept {
         if (offset == at_ && reading == reading_) return 0;
         at_ = kUnknown;

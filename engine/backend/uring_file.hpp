@@ -39,7 +39,7 @@ class Ring {
         }
         there_ = result == 0;
 #ifdef IORING_SETUP_COOP_TASKRUN
-        // Saves the look-up of the ring's descriptor in each call. Kernels before 5.18 refuse, which does no harm.
+        // Saves the look-up of the ring's descriptor in each call. A refusal, by kernels before 5.18, is harmless.
         if (there_) static_cast<void>(::io_uring_register_ring_fd(&ring_));
 #endif
         return -result;
@@ -51,17 +51,17 @@ class Ring {
     }
     [[nodiscard]] bool is_there() const noexcept { return there_; }
 
-    // Pins the pages of the buffers, so that no request has to. Returns 0 or an error number.
+    // Pins the pages of the buffers once, so that requests need not pin pages. Returns 0 or an error number.
     int register_buffers(std::span<const iovec> buffers) noexcept {
         return -::io_uring_register_buffers(&ring_, buffers.data(), static_cast<unsigned>(buffers.size()));
     }
     int register_file(int descriptor) noexcept { return -::io_uring_register_files(&ring_, &descriptor, 1); }
     int unregister_file() noexcept { return -::io_uring_unregister_files(&ring_); }
 
-    // Returns the next request to fill in. Not null as long as at most `depth` requests are in flight.
+    // Returns the next request to fill in. The result is not null if at most `depth` requests are in flight.
     [[nodiscard]] io_uring_sqe* next() noexcept { return ::io_uring_get_sqe(&ring_); }
 
-    // Submits the requests filled in. If the kernel refuses some, they stay queued for submit_and_wait().
+    // Submits the requests filled in. Requests that the kernel refuses stay queued for submit_and_wait().
     void submit() noexcept { static_cast<void>(::io_uring_submit(&ring_)); }
 
     // Submits the requests filled in and waits for a completion. Returns 0 or an error number.
@@ -89,8 +89,8 @@ class Ring {
     }
 
   private:
-    // In order of preference. Completions are processed when the rank asks for them, not as they arrive: from Linux 6.1
-    // on the kernel leaves all of that work to the rank, from 5.19 on it at least does not interrupt the rank.
+    // Modes of the ring, the preferred mode first. From Linux 6.1 on, the kernel processes completions only when the
+    // rank asks for them. From 5.19 on, the kernel at least does not interrupt the rank to process them.
     static constexpr auto kModes = std::to_array<unsigned>({
 #if defined(IORING_SETUP_SINGLE_ISSUER) && defined(IORING_SETUP_DEFER_TASKRUN)
         IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
@@ -131,8 +131,8 @@ class UringFile {
             const std::span<std::byte> part = this->buffer(slot);
             parts[slot] = {.iov_base = part.data(), .iov_len = part.size()};
         }
-        // Fails for parts above 1 GiB or the limit of locked memory. Requests then use unregistered buffers, more
-        // slowly.
+        // Registration fails for parts above 1 GiB or above the limit of locked memory. Requests then use unregistered
+        // buffers, which is slower.
         fixed_buffers_ = ring_.register_buffers(parts) == 0;
         return {};
     }
@@ -142,7 +142,7 @@ class UringFile {
     }
     FileStep synchronise() noexcept { return {"fsync", Posix::synchronise(descriptor_.get())}; }
     FileStep close() noexcept {
-        // The ring holds a registered file open, even after close().
+        // A registered file would stay open after close(), so unregister it first.
         const int error = ring_.is_there() ? ring_.unregister_file() : 0;
         if (error != 0) return {"io_uring_register", error};
         return {"close", Posix::close(descriptor_.release())};
@@ -182,7 +182,7 @@ class UringFile {
 
   private:
     static constexpr int kOnlyFile = 0;  // index of the only registered file
-    // Largest request, the limit of a registered buffer. The loop continues a transfer that is longer.
+    // Maximum size of a request, as for a registered buffer. The loop continues a longer transfer by another request.
     static constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
 
     Ring ring_;

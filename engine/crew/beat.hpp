@@ -1,6 +1,6 @@
-// Control messages between processes while a plan runs: fixed size, over connections separate from MPI. Ranks send to
-// the leader of their node and leaders to the first process, whose fan-in therefore grows with the number of nodes
-// only.
+// Control messages between processes while a plan runs. They have a fixed size and do not use MPI. Ranks send messages
+// to the leader of their node, and leaders to the first process. So the number of connections of the first process
+// grows only with the number of nodes.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ template <class Text>
 // How a process was lost.
 enum class Loss : std::uint8_t { none, ended, silent, failed };
 
-// Heartbeat of a rank, or of a node's leader with sums and extremes over the node's ranks: once a second, and at every
-// event that others must know of.
+// Heartbeat of a rank, or of a node's leader with sums and extremes over the node's ranks. Sent once a second, and at
+// every event that other processes must know.
 struct Beat {
     static constexpr std::size_t kMostSilent = 8;
 
@@ -34,10 +34,10 @@ struct Beat {
     std::uint64_t bytes = 0;
     std::uint64_t slowest_operations = 0;
     std::uint32_t phase = 0;           // latest phase of any rank, from 1; 0: all ranks have finished the plan
-    std::uint32_t finished_ranks = 0;  // whose timed section of the phase is over
+    std::uint32_t finished_ranks = 0;  // ranks whose timed section of the phase is over
     std::uint32_t waiting_ranks = 0;
     std::uint32_t slowest = kNobody;  // the rank of the plan that is furthest behind; `stage` is its stage
-    std::uint32_t lost = kNobody;     // the lost rank, by its number among all processes, and how it was lost
+    std::uint32_t lost = kNobody;     // number of the lost rank among all processes; see `loss`
     Loss loss = Loss::none;
     std::uint8_t halt = 0;
     std::uint8_t signalled = 0;  // a process received a signal to end
@@ -53,13 +53,13 @@ struct Beat {
 };
 static_assert(sizeof(Beat) == 272);
 
-// From the first process to all others, through the leaders. It holds the whole current state, so a repeat does no
-// harm.
+// Order from the first process to all others, sent through the leaders. An order contains the whole current state, so
+// that repeating it is harmless.
 struct Order {
     std::uint64_t plan = 0;
     std::uint8_t halt = 0;
-    std::uint8_t abandon = 0;  // end immediately
-    std::uint8_t leave = 0;    // end in order: no further plan follows
+    std::uint8_t abandon = 0;  // the process must exit immediately
+    std::uint8_t leave = 0;    // the process must end in order: no further plan follows
 
     bool operator==(const Order&) const = default;
 };

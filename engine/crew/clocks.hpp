@@ -17,7 +17,7 @@
 
 namespace strakes {
 
-// Largest difference in rate of two clocks: crystals keep within 100e-6, and calibration adds a few 1e-6.
+// Largest difference between the rates of two clocks: 100e-6 for each crystal, and a few 1e-6 for the calibration.
 inline constexpr std::uint64_t kMostDriftPerMillion = 200;
 
 // Returns the largest drift between two clocks in this time, rounded up.
@@ -30,7 +30,7 @@ inline constexpr std::uint64_t kMostDriftPerMillion = 200;
 // Offset of this clock from rank 0's clock.
 struct ClockStanding {
     std::int64_t offset_ns = 0;        // rank 0's clock minus this clock
-    std::uint64_t uncertainty_ns = 0;  // largest error of the offset; 0: it is the same clock
+    std::uint64_t uncertainty_ns = 0;  // largest error of the offset; 0: both are the same clock
     std::uint64_t at_ns = 0;           // time of the estimate by this clock
 
     // Returns the uncertainty at the time `now`, which grows as the clocks drift.
@@ -39,20 +39,20 @@ struct ClockStanding {
     }
 };
 
-// The interval that contains the other clock's reading minus this clock's. Each answer gives such an interval, because
-// the other clock was read after the question was sent and before the answer arrived (Cristian 1989). If the delays of
-// the two directions vary, the intersection of all intervals is narrower than the interval of the shortest round trip
-// (Marzullo, Owicki 1983). The interval widens with time, since the clocks drift.
+// An interval that contains another clock's reading minus this clock's reading. Each answer of the other process gives
+// an interval, because the other clock was read after the question was sent and before the answer arrived (Cristian
+// 1989). If the delays of the two directions vary, the intersection of all intervals is narrower than the interval of
+// the shortest round trip (Marzullo, Owicki 1983). The interval widens with time, since the clocks drift.
 class ClockRelation {
   public:
     // Readings in nanoseconds.
     struct Answer {
         std::uint64_t asked;   // this clock, before the question
-        std::uint64_t theirs;  // the other one
+        std::uint64_t theirs;  // the other clock
         std::uint64_t heard;   // this clock, after the answer
     };
-    // Intersects the interval with an answer's. Answers must be in the order of this clock. One that contradicts
-    // the earlier ones, because a clock was stepped, replaces them.
+    // Intersects the interval with that of an answer. Answers must be in the order of this clock. An answer that
+    // contradicts earlier answers, because a clock was stepped, replaces them.
     void learn(const Answer& answer) noexcept {
         // The clocks may drift between the reading and the arrival of the answer.
         const auto meanwhile = static_cast<std::int64_t>(drift_ns(elapsed(answer.asked, answer.heard)));
@@ -89,8 +89,8 @@ class Clocks {
 
     // Collective over all processes.
     Clocks(Post& post, const Crowd& crowd) : post_(post), crowd_(crowd) {
-        // The counters of a node's cores agree, but its processes have calibrated different rates: all use the
-        // leader's.
+        // All processes of a node use the leader's clock: the counters of the cores agree, but the processes have
+        // calibrated slightly different rates.
         const Node& node = crowd.node_of(post.rank());
         static_assert(std::is_trivially_copyable_v<Clock>);
         if (post.rank() == node.ranks.front()) {
@@ -105,7 +105,7 @@ class Clocks {
         compare(everybody);
     }
 
-    // Compares again, since clocks drift. Collective over `ranks`: the first processes of each of the first nodes.
+    // Compares drifting clocks again. Collective over `ranks`: the first processes of each of the first nodes.
     void compare(std::span<const Rank> ranks) {
         std::vector<Rank> leaders, others_here;
         for (const Rank rank : ranks) {
@@ -138,7 +138,7 @@ class Clocks {
     [[nodiscard]] std::uint64_t uncertainty_ns() const noexcept { return standing_.uncertainty_at(now()); }
 
   private:
-    // The first comparison asks the most questions. Later ones stop as soon as they reach about the same uncertainty.
+    // The first comparison takes kMostQuestions. Later comparisons stop as soon as their uncertainty is about the same.
     static constexpr int kMostQuestions = 16;
     static constexpr int kFewestQuestions = 3;
     // The largest drift within half a second.

@@ -1,4 +1,4 @@
-// Switchboards announce their addresses over the post, all processes connect, and all learn whether one failed.
+// Leaders announce the addresses of their switchboards over the post, all processes connect, and agree on success.
 #include "crew/connections.hpp"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ Circle leaders_of(const World& world) {
     return {world.post, std::move(leaders), world.crowd.number_of_node(world.post.rank())};
 }
 
-// Sends the address of the leader's switchboard to the ranks of the node. Returns it.
+// Sends the address of the leader's switchboard to the ranks of the node. Returns the address on every rank.
 std::string tell_node(const World& world, const std::string& mine) {
     const auto& ranks = world.crowd.node_of(world.post.rank()).ranks;
     if (ranks.front() != world.post.rank()) return world.post.receive(ranks.front(), Post::Wait::patient);

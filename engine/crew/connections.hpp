@@ -17,11 +17,11 @@
 
 namespace strakes {
 
-// Runs functions for one thread on another, one at a time. Only the thread that initialised MPI may call it, and a
-// different thread watches the plan.
+// Runs functions of one thread on another thread, one at a time. Needed because only the thread that initialised MPI
+// may call MPI, and a different thread watches the plan.
 class Performer {
   public:
-    // For the requesting thread: waits for the previous function, then passes on `body` without waiting for it.
+    // For the requesting thread: waits until the previous function has returned, then hands over `body`.
     void perform(std::function<void()> body) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
@@ -33,7 +33,7 @@ class Performer {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [this] { return !body_; });
     }
-    // The same, with a call of look() after each interval.
+    // The same, but calls look() after each interval `every`.
     template <class Look>
     void wait(std::chrono::milliseconds every, Look look) {
         std::unique_lock lock(mutex_);
@@ -61,7 +61,7 @@ class Performer {
     }
 
   private:
-    // Unlocks first: the other thread may wake at once and would block on the mutex.
+    // Unlocks first: the other thread may wake up immediately, and would then block on the mutex.
     void tell(std::unique_lock<std::mutex>& lock) {
         lock.unlock();
         changed_.notify_all();
@@ -69,7 +69,7 @@ class Performer {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::function<void()> body_;  // set until it has returned
+    std::function<void()> body_;  // the function to run; empty after the function has returned
     bool dismissed_ = false;      // only for the performing thread
 };
 
@@ -87,12 +87,12 @@ struct World {
 };
 
 struct Connections {
-    Descriptor up;                  // to the leader of the node; a leader's, to the first process
-    std::vector<Descriptor> local;  // of a leader: by place in its node; its own entry is empty
-    std::vector<Descriptor> nodes;  // of the first process: by number of the node; its own entry is empty
+    Descriptor up;                  // to the leader of the node; on a leader, to the first process
+    std::vector<Descriptor> local;  // on a leader: by position in the node; the leader's entry is empty
+    std::vector<Descriptor> nodes;  // on the first process: by node number; the entry of its node is empty
 };
 
-// Collective over all processes. If one of them cannot connect, rank 0 prints why and all processes exit.
+// Collective over all processes. If a process cannot connect, rank 0 prints the reason and all processes exit.
 [[nodiscard]] Connections connect_all(const World& world);
 
 }  // namespace strakes

@@ -1,5 +1,5 @@
 // The interface to the ranks that run plans: threads of this process, or processes that were started together. Sessions
-// and plans obtain teams from it and pass it events for other processes, which a crew of threads ignores.
+// and plans obtain teams from a crew, and pass it events for other processes. A crew of threads ignores events.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Crew {
     Crew& operator=(const Crew&) = delete;
     virtual ~Crew() = default;
 
-    // Why the crew cannot run a plan, and the key of the plan that asks too much.
+    // Why the crew cannot run a plan, and the key of the plan that requests too much.
     struct Lack {
         Failure failure;
         std::string key;
@@ -54,14 +54,14 @@ class Crew {
     [[nodiscard]] virtual std::string host_of(Team::Rank /*rank*/) const { return {}; }
     // Returns whether another process received a signal to end.
     [[nodiscard]] virtual bool signalled() const { return false; }
-    // Ends the other processes at once. The caller must then exit.
+    // Ends the other processes immediately. The caller must then exit.
     virtual void abandon() {}
 };
 
 // All ranks are threads of this process.
 class ThreadCrew final : public Crew {
   public:
-    // These take 240 MiB (59 KiB each, measured), and start within a second, during which nothing is answered.
+    // Maximum number of threads. They take 240 MiB (59 KiB each, measured) and start within a second.
     static constexpr std::uint32_t kMostThreads = 4096;
 
     [[nodiscard]] std::optional<Lack> lacks(const Plan& plan) const override {

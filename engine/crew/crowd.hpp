@@ -44,7 +44,7 @@ class Crowd {
         packer.put_text(processors.bytes());
         return packer.take();
     }
-    // Takes the introductions of all processes, by rank.
+    // `introductions`: the results of introduction() in all processes, by rank.
     explicit Crowd(const std::vector<std::string>& introductions) {
         std::map<std::pair<std::string, std::string>, std::uint32_t> known;
         std::map<std::string, std::uint32_t> boots, kinds;
@@ -68,8 +68,8 @@ class Crowd {
             members_.push_back({.node = place->second, .processors = kind->second});
         }
     }
-    // Collective over all processes.
-    // The first process builds the crowd and broadcasts it, so that the others need not store every introduction.
+    // Collective over all processes. The first process builds the crowd and broadcasts it, so that the other processes
+    // need not store every introduction.
     [[nodiscard]] static Crowd meet(Post& post, std::string_view introduction) {
         std::vector<Post::Rank> ranks(post.size());
         std::iota(ranks.begin(), ranks.end(), 0);
@@ -100,8 +100,8 @@ class Crowd {
         return static_cast<std::size_t>(std::ranges::lower_bound(ranks, rank) - ranks.begin());
     }
     [[nodiscard]] int pid_of(Rank rank) const { return node_of(rank).pids[place_of(rank)]; }
-    // The ranks among `ranks` that share a machine with `one`, and the processors that they may use. Several nodes may
-    // be namespaces of one machine and share its processors.
+    // The ranks among `ranks` that share a machine with `one`, and the processors that they may use. Several nodes can
+    // be namespaces (containers) of one machine, which then share its processors.
     struct Share {
         std::vector<Rank> ranks;
         Processors processors;
@@ -116,8 +116,8 @@ class Crowd {
         return share;
     }
 
-    // Returns the processes that become ranks 0, 1, … of the plan, node after node: of each node the first
-    // ranks_per_node. Returns fewer than the plan needs if the crowd is too small.
+    // Returns the processes that become ranks 0, 1, … of the plan: the first ranks_per_node processes of each node,
+    // node after node. Returns fewer processes than the plan needs if the crowd is too small.
     [[nodiscard]] std::vector<Rank> members_for(const Plan& plan) const {
         std::vector<Rank> members;
         for (const Node& node : nodes_) {
@@ -140,7 +140,7 @@ class Crowd {
 
     std::vector<Node> nodes_;              // in the order of their first ranks
     std::vector<std::uint32_t> machines_;  // number of the machine, by node
-    std::vector<Processors> processors_;   // each distinct set once, since every process stores the whole crowd
+    std::vector<Processors> processors_;   // without duplicates, since every process stores the whole crowd
     std::vector<Member> members_;
 };
 

@@ -1,5 +1,5 @@
-// The crew of every process but the first. It receives orders and sends heartbeats. The leader of a node sends
-// the sum of its ranks' heartbeats to the first process. The others send their heartbeats to the leader.
+// The crew of every process but the first. It receives orders and sends heartbeats. The leader of a node sends the sum
+// of its ranks' heartbeats to the first process. The other processes send their heartbeats to the leader of their node.
 #pragma once
 
 #include <sys/epoll.h>
@@ -62,8 +62,8 @@ class FollowingCrew final : public ProcessCrew {
 
     // Returns whether a plan was announced that this process has not begun.
     [[nodiscard]] bool is_called() const noexcept { return order_.plan > number_; }
-    // Receives the request line of the next plan, which is broadcast to all processes. More plans may be waiting, since
-    // plans without this process do not wait for it.
+    // Receives the request line of the next plan, which is broadcast to all processes. More plans may be waiting,
+    // because a plan without this process does not wait for this process.
     [[nodiscard]] std::string take_call() {
         std::string line;
         silence_.begin(Time::now());
@@ -82,13 +82,13 @@ class FollowingCrew final : public ProcessCrew {
     [[nodiscard]] bool told_to_abandon() const noexcept { return order_.abandon != 0; }
     // Returns whether the connection to the leader has ended without an order to leave.
     [[nodiscard]] bool lost() const noexcept { return !wire_.is_open() && !told_to_leave(); }
-    // Returns whether the leader has been silent for longer than it tolerates from this process. The margin lets the
-    // leader report first if only the link between them is down.
+    // Returns whether the leader has been silent for longer than the leader tolerates silence of this process. The
+    // margin lets the leader report first if only the link between the two processes is down.
     [[nodiscard]] bool hears_nothing() const { return silence_.is_gone(0); }
 
   private:
     static constexpr std::chrono::milliseconds kLonger{2000}, kSayEvery{1000};
-    // All ranks of a node wake up for this while a plan is announced.
+    // While a plan is announced, all ranks of a node wake up at this interval.
     static constexpr std::chrono::milliseconds kLookEvery{500};
 
     void hear() {
@@ -99,7 +99,7 @@ class FollowingCrew final : public ProcessCrew {
         });
         local_.hear();
     }
-    // Sends urgent changes at once, other beats once a second.
+    // Sends urgent changes immediately, other heartbeats once a second.
     void say(const Beat& own) {
         const auto now = Time::now();
         if (own.phase != 0) local_.look_for_silence(now);
@@ -123,8 +123,8 @@ class FollowingCrew final : public ProcessCrew {
 
     bool leads_;  // this process leads its node
     Wire<Beat, Order> wire_;
-    LocalRanks local_;  // of the node; only this rank if it does not lead
-    Descriptor ready_;  // an epoll descriptor for both
+    LocalRanks local_;  // of the node; only this rank if this process does not lead
+    Descriptor ready_;  // an epoll descriptor for wire_ and local_
     Order order_;
     Beat said_;
     Time::time_point said_at_;

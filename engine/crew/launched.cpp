@@ -8,8 +8,8 @@ namespace strakes {
 
 namespace {
 
-// SLURM_NTASKS is not among them: in a job script it counts the tasks of the job, not the ranks that mpiexec starts. It
-// is used last, and only within a step.
+// Without SLURM_NTASKS, because in a job script it counts the tasks of the job, not the ranks that mpiexec starts.
+// SLURM_NTASKS is used only within a step, and only if these variables are missing.
 constexpr std::array kSizes{"PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"};
 constexpr std::array kRanks{"PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID"};
 
@@ -39,7 +39,7 @@ Launched launched(std::optional<std::uint32_t> expected, const Variables& variab
 
 std::string_view language_for(std::string_view library, const Variables& variable) {
     if (library.starts_with("Open MPI")) return "pmix";
-    // MPICH is built for one protocol, and the launcher used the other one.
+    // MPICH is built for PMI-2 or for PMIx, and the launcher used the other protocol.
     const bool other =
         variable("PMIX_RANK") == nullptr && (variable("PMI_RANK") != nullptr || variable("PMI_FD") != nullptr);
     return other ? "pmix" : "pmi2";

@@ -1,5 +1,5 @@
-// The number of tasks that the launcher reports. If MPI joins a different number, the launcher and the MPI library do
-// not use the same protocol: every process would run alone as rank 0 and measure one rank instead of many.
+// The number of tasks that the launcher reports. If MPI connects a different number, the launcher and the MPI library
+// do not use the same protocol: every process would run alone as rank 0 and measure one rank instead of many.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace strakes {
 
 struct Launched {
     std::uint32_t tasks = 0;  // 0: unknown
-    std::string by;           // the variable or option with this number
+    std::string by;           // the variable or option that contains this number
 };
 
 // Returns the value of an environment variable, or nullptr.
@@ -25,10 +25,10 @@ Launched launched(std::optional<std::uint32_t> expected, const Variables& variab
 std::optional<std::string> size_mismatch(const Launched& launched, std::uint32_t size, std::string_view library,
                                          const Variables& variable);
 
-// Returns the srun --mpi argument that fits the library, for tasks that found themselves alone.
+// Returns the srun --mpi argument that fits the library, for tasks that MPI did not connect with others.
 std::string_view language_for(std::string_view library, const Variables& variable);
 
-// Returns whether this task should print the error, by the launcher's rank variables: it works without a communicator.
+// Returns whether this task should print the error for all tasks. Reads the launcher's rank variables, not MPI's rank.
 bool speaks_for_all(const Variables& variable);
 
 // Parses a whole number up to 2^31. Returns nothing for any other text.

@@ -28,8 +28,8 @@ namespace strakes {
 
 class LeadingCrew final : public ProcessCrew {
   public:
-    // A process or a node counts as lost after a silence of `gone_after`. Links that fail over may need more than the
-    // default.
+    // A process or a node counts as lost after a silence of `gone_after`. Links that fail over may need a longer time
+    // than the default.
     LeadingCrew(World& world, int news, Connections connections, std::chrono::milliseconds gone_after = kGoneAfter)
         : ProcessCrew(world, news),
           local_(world.crowd.node_of(0).ranks, std::move(connections.local), gone_after),
@@ -167,8 +167,8 @@ class LeadingCrew final : public ProcessCrew {
         take_loss(beat);
         if (plan != nullptr) plan->hear(0, beat);
     }
-    // Waits until every process has received the request, even without a part in the plan. The loss of a process ends
-    // the engine with a message on standard error, since no plan has begun that could report it.
+    // Waits until every process has received the request, including processes without a part in the plan. If a process
+    // is lost, the engine ends with a message on standard error, because no plan has begun that could report the loss.
     void wait_for_call() {
         world_.performer.wait(kListenEvery, [this] {
             hear_all(nullptr);
@@ -183,7 +183,7 @@ class LeadingCrew final : public ProcessCrew {
             ::_exit(1);
         });
     }
-    // A node that has finished its part sends no more heartbeats and counts as heard.
+    // A node that has finished its part sends no more heartbeats, and never counts as silent.
     void look_for_silence(PlanWatch& plan, Time::time_point now) {
         looked_at_ = now;
         silence_.look(now);
@@ -245,7 +245,7 @@ class LeadingCrew final : public ProcessCrew {
 
     std::vector<std::unique_ptr<OtherNode>> nodes_;  // by number; null for this node
     LocalRanks local_;
-    Descriptor ready_;  // an epoll descriptor for their connections
+    Descriptor ready_;  // an epoll descriptor for the connections of nodes_ and local_
     Order told_;
     std::mutex telling_;  // protects told_, over_ and sends on the connections
     std::condition_variable told_all_;

@@ -26,7 +26,7 @@ class LocalRanks {
   public:
     using Time = std::chrono::steady_clock;
 
-    // `ranks` are numbers among all processes, the leader first; `connections` has their order, empty for the leader.
+    // `ranks`: numbers among all processes, the leader first. `connections`: in this order; the leader's is empty.
     LocalRanks(std::vector<std::uint32_t> ranks, std::vector<Descriptor> connections,
                std::chrono::milliseconds gone_after)
         : ranks_(std::move(ranks)),
@@ -45,7 +45,7 @@ class LocalRanks {
     // Returns a descriptor that is readable when a message of a rank has arrived.
     [[nodiscard]] int descriptor() const noexcept { return ready_.get(); }
 
-    // Begins a plan with the first `count` ranks, the leader included, as its ranks `first`, `first` + 1, ….
+    // Begins a plan. The first `count` ranks, including the leader, are the plan's ranks `first`, `first` + 1, ….
     void begin(std::uint64_t plan, std::uint32_t first, std::uint32_t count) {
         plan_ = plan;
         first_ = first;
@@ -59,7 +59,7 @@ class LocalRanks {
             for (int i = 0; i < count; ++i) hear(ready.at(static_cast<std::size_t>(i)).data.u32);
         }
     }
-    // A rank that has finished its part sends no more heartbeats and counts as heard.
+    // A rank that has finished its part sends no more heartbeats, and never counts as silent.
     void look_for_silence(Time::time_point now) {
         silence_.look(now);
         for (std::size_t place = 0; place < others_.size() && takes_part(place); ++place) {
@@ -74,7 +74,7 @@ class LocalRanks {
             if (other) other->wire.say(order);
     }
 
-    // Returns the combined heartbeat. Includes `own`, the leader's beat, unless it is null.
+    // Returns the combined heartbeat. Includes the leader's heartbeat `own`, unless `own` is null.
     [[nodiscard]] Beat sum(const Beat* own) const {
         Beat node;
         node.plan = plan_;
@@ -154,7 +154,7 @@ class LocalRanks {
 
     std::vector<std::uint32_t> ranks_;
     std::vector<std::unique_ptr<Other>> others_;  // by place; null for the leader
-    Descriptor ready_;                            // an epoll descriptor for them
+    Descriptor ready_;                            // an epoll descriptor for the connections of others_
     Silence silence_;
     std::uint64_t plan_ = 0;
     std::uint32_t first_ = 0, count_ = 0;

@@ -32,7 +32,7 @@ namespace strakes {
 
 class Members final : public Processes {
   public:
-    // `ranks` are the members of the crowd that take part; this process is number `mine` among them.
+    // `ranks` are the processes of the crowd that take part in the plan; this process is ranks[mine].
     Members(Performer& performer, Post& post, const Crowd& crowd, Clocks& clocks, std::vector<Rank> ranks, Rank mine,
             const Placement& placement)
         : performer_(performer),
@@ -59,11 +59,11 @@ class Members final : public Processes {
     Start start_line() override {
         if (circle_.size() == 1) return {.begun = true};
         const auto most = [this](std::uint64_t mine) { return circle_.most(mine, Post::Wait::brisk); };
-        // This barrier also wakes ranks from the patient wait before it.
+        // This is also a barrier, which wakes ranks from the patient wait of an earlier call.
         if (most(clocks_.stale() ? 1 : 0) != 0) clocks_.compare(ranks_);
         std::optional<Aside> aside;
         if (!crowded_ && on_machine_.size() > 1) step_aside(on_machine_, aside);
-        // A barrier, so that late ranks do not count in the time of the next one.
+        // This barrier lets late ranks arrive, so that the duration of the next barrier does not include their delay.
         static_cast<void>(most(0));
         const Timeline& timeline = clocks_.timeline();
         const std::uint64_t asked = timeline.now();
@@ -90,7 +90,7 @@ class Members final : public Processes {
     [[nodiscard]] Rank place_on_machine() const override { return on_machine_.mine(); }
 
   private:
-    // Limits, in nanoseconds, of the time from the agreement to the start.
+    // Limits of the time from the agreement on a start to this start, in nanoseconds.
     static constexpr std::uint64_t kShortestLead = 200'000;
     static constexpr std::uint64_t kLongestLead = 5'000'000;
     // A sleep may end late by up to this many nanoseconds, so the rank polls the clock for the rest of the wait.
@@ -138,8 +138,8 @@ class Members final : public Processes {
 
 class ProcessCrew : public Crew {
   public:
-    // Default silence after which a process counts as lost. A working process sends every second, and a node that hangs
-    // is detected in less than 10 s.
+    // Default silence after which a process counts as lost. A working process sends a message every second, and a node
+    // that hangs is detected in less than 10 s.
     static constexpr std::chrono::milliseconds kGoneAfter{8000};
 
     // `news` is the event descriptor that the watching thread waits for.
@@ -167,7 +167,7 @@ class ProcessCrew : public Crew {
         return rank < ranks_.size() ? world_.crowd.node_of(ranks_[rank]).host : std::string();
     }
 
-    // Reports that this process cannot continue. The first reason counts. May be called by any thread.
+    // Reports that this process cannot continue. Later reasons are ignored. May be called by any thread.
     void fail(const std::string& why) {
         {
             const std::lock_guard lock(failure_mutex_);

@@ -31,8 +31,8 @@ enum class Side : std::uint8_t { process, exchange };
 // Returns the proof that `side` sends.
 [[nodiscard]] Digest proof_of(Side side, const Secret& secret, const Greeting& greeting, const Nonce& answer);
 
-// Performs the process's part on a non-blocking connection, in at most `limit_ms`. Returns 0 or an error number;
-// ECONNREFUSED if the exchange does not know the secret or closes the connection.
+// Performs the process's part of the authentication on a non-blocking connection, in at most `limit_ms` milliseconds.
+// Returns 0, an error number, or ECONNREFUSED if the exchange does not know the secret or closes the connection.
 [[nodiscard]] int prove_to_exchange(int descriptor, const Secret& secret, std::uint32_t rank, int limit_ms);
 
 }  // namespace strakes

@@ -1,5 +1,5 @@
-// Measures how long each of several peers has been silent. Only time counts during which this process listened. While a
-// plan begins, the silence of a peer that has not begun it counts from the latest beginning of another peer.
+// Measures how long each of several peers has been silent. Counts only time during which this process listened. While a
+// plan begins, the silence of a peer that has not begun the plan counts from the moment when the last other peer began.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace strakes {
 
-// Limits of STRAKES_SILENCE_S.
+// Accepted range of the environment variable STRAKES_SILENCE_S.
 constexpr std::chrono::seconds kShortestSilence{3}, kLongestSilence{3600};
 
 class Silence {
@@ -20,14 +20,14 @@ class Silence {
     Silence(std::size_t others, std::chrono::milliseconds gone_after, Time::time_point now)
         : others_(others), gone_after_(gone_after), looked_at_(now) {}
 
-    // A plan was announced. The peers have not begun it.
+    // Called when a plan was announced, which no peer has begun yet.
     void begin(Time::time_point now) {
         looked_at_ = now;
         last_begun_ = listened_;
         for (Other& other : others_) other = {.heard = listened_, .begun = false};
     }
 
-    // A message of a peer arrived. `begun`: the peer has begun the plan.
+    // Called when a message of a peer has arrived. `begun`: the peer has begun the plan.
     void hear(std::size_t place, bool begun) {
         Other& other = others_[place];
         other.heard = listened_;
@@ -36,7 +36,7 @@ class Silence {
     }
 
     // Adds the time since the last call. Must be called at least once a second, after hear() for all messages that have
-    // arrived. A longer interval counts in part only: this process was stopped, and may have held up others.
+    // arrived. Longer intervals count in part: this process was stopped, and may have delayed peers.
     void look(Time::time_point now) {
         const Time::duration longest = std::min<Time::duration>(kLongestLook, gone_after_ / 4);
         listened_ += std::clamp(now - std::exchange(looked_at_, now), Time::duration::zero(), longest);

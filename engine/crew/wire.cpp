@@ -29,18 +29,18 @@ using Time = std::chrono::steady_clock;
 
 constexpr int kConnectMilliseconds = 2000;
 constexpr int kLookMilliseconds = 50;
-// Time for retries: all processes may connect at once and overflow the system's queue.
+// Time for retries, needed when all processes connect at the same time and overflow the system's queue.
 constexpr std::chrono::seconds kConnectPatience{30};
-// Limits on connections that are not authenticated. At the largest number, a new one displaces the oldest.
+// Maximum duration and number of unauthenticated connections. Beyond this number, a new one displaces the oldest.
 constexpr std::chrono::seconds kStrayPatience{5};
 constexpr std::size_t kMostStrays = 4096;
-constexpr std::size_t kSpareDescriptors = 64;  // for other files
+constexpr std::size_t kSpareDescriptors = 64;  // kept free for other files
 constexpr std::size_t kNameBytes = 16;
-// TCP_RTO_MAX_MS of Linux 6.15, the longest retransmission time-out, however long the link was down.
+// TCP_RTO_MAX_MS (Linux 6.15) limits the retransmission time-out, which otherwise grows while a link is down.
 constexpr int kTcpLongestTimeout = 44;
 constexpr int kLongestTimeoutMilliseconds = 1000;
 
-// Any kind of socket address, also a Unix socket's.
+// A socket address of any family, including Unix sockets.
 struct Address {
     sockaddr_storage storage{};
     socklen_t length = 0;
@@ -109,14 +109,14 @@ void answer_quickly(int descriptor) {
     ::setsockopt(descriptor, IPPROTO_TCP, kTcpLongestTimeout, &kLongestTimeoutMilliseconds, sizeof(int));
 }
 
-// Every user of the machine can connect to an abstract socket.
+// This check is needed because every user of the machine can connect to an abstract socket.
 bool is_of_this_user(int descriptor) {
     ucred peer{};
     socklen_t size = sizeof peer;
     return ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
-// Returns 0 or the error number.
+// Connects within the time limit. Returns 0 or an error number.
 int connect_in_time(int descriptor, const Address& to) {
     if (::connect(descriptor, to.get(), to.length) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
@@ -177,7 +177,7 @@ bool Switchboard::listen_on(std::uint16_t family) {
         const int only = 0;
         if (::setsockopt(listener_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) != 0) return false;
     }
-    sockaddr_in6 bound{};  // the port has the same offset as in an address of IPv4
+    sockaddr_in6 bound{};  // also for IPv4: the port has the same offset
     socklen_t size = sizeof bound;
     if (::bind(listener_.get(), any.get(), any.length) != 0 || ::listen(listener_.get(), SOMAXCONN) != 0 ||
         ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0)
@@ -196,7 +196,7 @@ std::string Switchboard::where() const {
     return packer.take();
 }
 
-// Polls all connections at once, so that a silent one does not delay the others.
+// Polls all connections together, so that a silent connection does not delay the others.
 void Switchboard::accept_all() {
     while (missing_ > 0 && !stopped_) {
         std::vector<pollfd> ready{{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
@@ -225,15 +225,15 @@ void Switchboard::accept_waiting() {
                            .until = Time::now() + kStrayPatience});
     }
     if (errno != EMFILE && errno != ENFILE) return;
-    // Without a free descriptor, connections stay in the queue. Closes the oldest stray, or waits until another thread
-    // closes a descriptor.
+    // Without a free descriptor, new connections stay in the queue. Closes the oldest unauthenticated connection, or
+    // waits until another thread closes a descriptor.
     if (!strays_.empty())
         strays_.erase(strays_.begin());
     else
         std::this_thread::sleep_for(milliseconds(kLookMilliseconds));
 }
 
-// Returns false if the stray was closed by its peer, was refused, or has become a connection.
+// Returns false if the connection was closed by the peer, was refused, or has been authenticated.
 bool Switchboard::hear(Stray& stray) {
     const std::size_t expected = stray.greeting ? sizeof(Digest) : sizeof(Greeting);
     std::array<char, std::max(sizeof(Greeting), sizeof(Digest))> piece{};
@@ -266,7 +266,7 @@ bool Switchboard::accept_proof(const Stray& stray, const Greeting& greeting, con
 
 void Switchboard::join(Stray& stray, const Greeting& greeting) {
     Descriptor& connection = connections_[greeting.rank];
-    // An earlier connection of this rank gave up waiting for the answer.
+    // An earlier connection of this rank is replaced: its process gave up waiting for the answer and connected again.
     if (!connection) --missing_;
     connection = std::move(stray.descriptor);
 }
@@ -283,7 +283,7 @@ std::vector<Descriptor> Switchboard::take() {
 
 Connected connect_to(std::string_view where, std::uint32_t seat) {
     Unpacker unpacker(where);
-    static_cast<void>(unpacker.get<std::uint16_t>());  // the port, which the addresses contain as well
+    static_cast<void>(unpacker.get<std::uint16_t>());  // skip the port, which the addresses also contain
     const auto secret = unpacker.get<Secret>();
     std::vector<Address> addresses;
     while (!unpacker.at_end()) addresses.push_back(unpacker.get<Address>());
@@ -294,7 +294,7 @@ Connected connect_to(std::string_view where, std::uint32_t seat) {
         for (const Address& address : addresses) {
             Descriptor descriptor(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
             int error = descriptor ? connect_in_time(descriptor.get(), address) : errno;
-            // Another program may listen on that port of the address.
+            // Another program may listen on this port, so the peer must prove that it knows the secret.
             if (error == 0) error = prove_to_exchange(descriptor.get(), secret, seat, kConnectMilliseconds);
             if (error == 0) {
                 answer_quickly(descriptor.get());

@@ -1,5 +1,5 @@
-// Connections between processes outside MPI. Their end shows at once that a process has ended, and waiting for messages
-// takes no processor time.
+// Connections between processes, without MPI. When a process ends, its connections end immediately. Waiting for
+// messages takes no processor time.
 #pragma once
 
 #include <netinet/in.h>
@@ -34,14 +34,14 @@ class Wire {
     [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
     [[nodiscard]] bool is_open() const noexcept { return open_; }
 
-    // Drops the message if the peer has not taken the previous one. The current state is repeated every second.
+    // Drops the message if the previous message is not yet sent. The state is sent again every second anyway.
     void say(const Said& message) {
         if (unsent_.empty()) unsent_.assign(reinterpret_cast<const char*>(&message), sizeof message);
         const ssize_t sent = ::send(descriptor_.get(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
     }
 
-    // Calls take() for all messages that have arrived. is_open() is false afterwards if the peer has gone.
+    // Calls take() for all messages that have arrived. is_open() is then false if the peer has closed the connection.
     template <class Take>
     void hear(Take take) {
         std::array<char, 64 * sizeof(Heard)> piece;
@@ -77,17 +77,17 @@ void outlast_silence(int descriptor, std::chrono::milliseconds gone_after);
 // Who may connect: only processes of this node (Unix sockets), or processes of other nodes (TCP).
 enum class Reach : std::uint8_t { node, network };
 
-// The leader's end of the connections. It accepts them in a separate thread, since there may be more than fit into the
-// system's queue.
+// The leader's end of the connections. Accepts connections in a separate thread, because more of them may arrive than
+// fit into the system's queue.
 class Switchboard {
   public:
-    // Accepts connections of the seats 1 … seats - 1.
+    // Accepts connections of the processes with the seats (numbers) 1 … `seats` - 1.
     Switchboard(std::uint32_t seats, Reach reach);
     ~Switchboard() { stop(); }
     Switchboard(const Switchboard&) = delete;
     Switchboard& operator=(const Switchboard&) = delete;
 
-    // Returns the packed addresses for connect_to(); empty if it cannot accept connections, for the reason in why().
+    // Returns the packed addresses for connect_to(). Empty if no connection can be accepted; why() returns the reason.
     [[nodiscard]] std::string where() const;
     [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
@@ -95,7 +95,7 @@ class Switchboard {
     [[nodiscard]] std::vector<Descriptor> take();
 
   private:
-    // A connection that is not authenticated. `greeting` is set when its first message has arrived.
+    // A connection that is not authenticated. `greeting` is set after the first message has arrived.
     struct Stray {
         Descriptor descriptor;
         std::string heard;

@@ -16,7 +16,7 @@
 
 namespace {
 
-// Blocks the signals, also in later threads, which inherit the mask. Returns a signalfd that receives them.
+// Blocks the signals that end the session, also in later threads. Returns a signalfd that receives these signals.
 strakes::Descriptor take_signals() {
     ::signal(SIGPIPE, SIG_IGN);  // write() then fails with EPIPE
     ::signal(SIGXFSZ, SIG_IGN);  // the call then fails with EFBIG
@@ -27,7 +27,7 @@ strakes::Descriptor take_signals() {
     return strakes::Descriptor(::signalfd(-1, &signals, SFD_CLOEXEC));
 }
 
-// Raises the limit: a rank keeps the directories of its tree open.
+// Raises the limit of open files to its maximum, because a rank keeps the directories of its tree open.
 void allow_many_descriptors() {
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

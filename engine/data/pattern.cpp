@@ -20,7 +20,7 @@ constexpr std::uint64_t kWord = sizeof(std::uint64_t);
 // cache, -O2 for plain x86-64).
 using Pair = std::uint64_t __attribute__((vector_size(16)));
 
-// The eight words of one cache line. The next line takes four independent additions.
+// The eight words of one cache line, as four vectors. The next cache line takes four independent vector additions.
 class Line {
   public:
     static constexpr std::size_t kBytes = 4 * sizeof(Pair);
@@ -130,14 +130,14 @@ std::uint64_t splitmix(std::uint64_t& state) noexcept {
     return z ^ (z >> 31U);
 }
 
-// Copy out.size() bytes of the word, from its byte `skip` on.
+// Copy out.size() bytes of the word to `out`, starting at the word's byte `skip`.
 void put_part(std::span<std::byte> out, std::uint64_t word, std::size_t skip) noexcept {
     std::array<std::byte, kWord> bytes{};
     std::memcpy(bytes.data(), &word, kWord);
     std::memcpy(out.data(), bytes.data() + skip, out.size());
 }
 
-// Compare byte by byte. For data that is known to differ, or is shorter than a line.
+// Compare byte by byte. Used for data that is known to differ, or that is shorter than a cache line.
 std::optional<Mismatch> verify_slowly(std::span<const std::byte> buffer, Stream stream, std::uint64_t offset) noexcept {
     for (std::size_t i = 0; i < buffer.size(); ++i) {
         const std::uint64_t at = offset + i;
@@ -154,19 +154,19 @@ constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kUnit = 128;
 constexpr std::uint64_t kBlock = 131072;
 
-// Return whether `number` is one of the `percent` in 100. They are spread evenly, so that every range holds this share.
+// Return whether `number` is chosen. `percent` of all numbers are chosen, spread evenly over every range.
 bool is_chosen(std::uint64_t number, std::uint32_t percent) noexcept {
     return percent != 0 && (number + 1) * percent / 100 != number * percent / 100;
 }
 
-// Return the stream whose first two words fill the repeating units of a page. Each page has its own.
+// Return the stream whose first two words fill the repeating units of a page. Each page has a different stream.
 Stream filler_of(Stream stream, std::uint64_t page) noexcept {
     std::uint64_t state = stream.base ^ page;
     const std::uint64_t base = splitmix(state);
     return {base, splitmix(state) | 1U};
 }
 
-// Bytes from an offset on that are either all stream or all within one repeating unit.
+// Consecutive bytes that either all belong to the stream or all lie within one repeating unit.
 struct Piece {
     std::size_t bytes;
     bool repeats;
@@ -189,10 +189,10 @@ std::array<std::byte, kUnit> repeating_unit(const Content& content, std::uint64_
     return unit;
 }
 
-// Return the age of the first word, which must be complete, or `likely` if it has no age from `oldest` to `age`.
+// Return the age of the first word, which must be complete. Return `likely` if the age is not in `oldest` … `age`.
 std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, std::uint64_t offset,
                      std::uint64_t likely) noexcept {
-    constexpr std::uint64_t kInverse = 0xf1de83e19937733dU;  // of kAge
+    constexpr std::uint64_t kInverse = 0xf1de83e19937733dU;  // of kAge, modulo 2^64
     static_assert(kAge * kInverse == 1);
     Content first = content;
     first.age = first.oldest = 0;
@@ -205,8 +205,8 @@ std::uint64_t age_of(std::span<const std::byte> buffer, const Content& content, 
     return age - content.oldest <= content.age - content.oldest ? age : likely;
 }
 
-// Verify less than a word by trying every age from `oldest` to `age`. Such bytes are not verified if the ages are too
-// many.
+// Verify part of a word by trying every age from `oldest` to `age`. If there are more than kMostAges, the bytes are
+// accepted without verification.
 std::optional<Mismatch> verify_part(std::span<const std::byte> buffer, const Content& content,
                                     std::uint64_t offset) noexcept {
     constexpr std::uint64_t kMostAges = 4096;

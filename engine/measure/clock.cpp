@@ -38,7 +38,7 @@ struct Reading {
     std::uint64_t ns;
 };
 
-// Read both clocks at the same moment. The least disturbed of several tries is the one with the shortest bracket.
+// Read both clocks at nearly the same moment. Of several tries, the shortest one is the least disturbed.
 Reading read_both() {
     constexpr int kTries = 16;
     Reading best{};

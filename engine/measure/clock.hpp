@@ -17,8 +17,8 @@ constexpr std::uint64_t elapsed(std::uint64_t from, std::uint64_t to) noexcept {
 
 class Clock {
   public:
-    // Return the clock of this process. The first call calibrates it (about 20 ms), so it belongs before the first
-    // timed section.
+    // Return the clock of this process. The first call calibrates the clock (about 20 ms), so it must come before the
+    // first timed section.
     static const Clock& system();
 
     // Return a reading in ticks. The time-stamp counter is read without serialising. The error (some ten instructions)
@@ -55,7 +55,7 @@ class Clock {
   private:
     Clock();
 
-    // Fixed point with 2^32 as 1: a tick of 0.1-10 ns keeps its ratio to 1e-9, and 2^64 ticks do not overflow 128 bits.
+    // Fraction bits of the ns per tick: accurate to 1e-9 for ticks of 0.1-10 ns, and 2^64 ticks fit into 128 bits.
     static constexpr unsigned kShift = 32;
 
     bool tsc_ = false;

@@ -17,7 +17,7 @@ namespace {
 
 // /proc/diskstats counts units of 512 bytes on every device (Documentation/admin-guide/iostats.rst).
 constexpr std::uint64_t kSectorBytes = 512;
-constexpr std::uint64_t kBusyWrapMs = std::uint64_t{1} << 32U;  // its busy time is a 32-bit counter
+constexpr std::uint64_t kBusyWrapMs = std::uint64_t{1} << 32U;  // the busy time of a device is a 32-bit counter
 
 // Call each(words) for each line of the text.
 template <typename Each>

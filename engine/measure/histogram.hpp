@@ -15,7 +15,7 @@ namespace strakes {
 class alignas(64) Histogram {
   public:
     static constexpr int kSubBits = 6;
-    static constexpr std::uint64_t kMaxNs = (std::uint64_t{1} << 44U) - 1;  // 4.9 hours; longer times are counted here
+    static constexpr std::uint64_t kMaxNs = (std::uint64_t{1} << 44U) - 1;  // 4.9 hours; longer times count as this
 
     // Return the bucket of a value up to kMaxNs. Below 2^kSubBits the shift is 0 and the bucket is the value.
     static constexpr std::uint32_t bucket_of(std::uint64_t ns) noexcept {
@@ -23,7 +23,7 @@ class alignas(64) Histogram {
         return (shift << static_cast<unsigned>(kSubBits)) + static_cast<std::uint32_t>(ns >> shift);
     }
 
-    // Return the smallest value of a bucket, or its number of integers.
+    // lower_edge() returns the smallest value of a bucket, width() the number of integers in the bucket.
     static constexpr std::uint64_t lower_edge(std::uint32_t bucket) noexcept {
         if (bucket < kSubCount) return bucket;
         const std::uint32_t shift = shift_of(bucket);
@@ -33,8 +33,8 @@ class alignas(64) Histogram {
         return bucket < kSubCount ? 1 : std::uint64_t{1} << shift_of(bucket);
     }
 
-    // Count a value. One thread at a time may record; another one may merge this histogram into its own meanwhile. The
-    // only conditional is a move, and no total is kept: one load, one addition, one store.
+    // Count a value. Only one thread at a time may record, while another thread merges this histogram into a different
+    // one. Costs one load, one addition and one store: the conditional compiles to a move, and no total is kept.
     void record(std::uint64_t ns) noexcept {
         std::uint64_t& count = counts_[bucket_of(ns < kMaxNs ? ns : kMaxNs)];
         __atomic_store_n(&count, __atomic_load_n(&count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);

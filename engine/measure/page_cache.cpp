@@ -19,10 +19,10 @@ namespace strakes {
 
 namespace {
 
-// The C library may be older than the kernel. The call's number is the same on every architecture but alpha.
+// Number of cachestat(2) on every architecture but alpha. The C library may be too old to define the number.
 constexpr long kSysCachestat = 451;
 
-// 3 drops pages, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
+// Writing 3 to this file drops pages, dentries and inodes (Documentation/admin-guide/sysctl/vm.rst).
 constexpr const char* kDropCaches = "/proc/sys/vm/drop_caches";
 
 // include/uapi/linux/mman.h
@@ -69,7 +69,7 @@ std::optional<std::uint64_t> resident_pages(int fd, std::uint64_t offset, std::u
 }  // namespace
 
 std::optional<Residency> residency_by_mincore(int fd, std::uint64_t bytes) {
-    // One window at a time, because mincore(2) fills a vector of one byte a page.
+    // One window at a time, because mincore(2) fills a vector with one byte per page.
     constexpr std::uint64_t kWindow = std::uint64_t{256} << 20U;
     std::vector<unsigned char> vector;
     std::uint64_t resident = 0;

@@ -30,7 +30,7 @@ namespace strakes {
 
 class Patience {
   public:
-    // 0 polls without sleeping.
+    // With `longest_nap_ns` 0, pause() never sleeps.
     explicit Patience(std::uint64_t longest_nap_ns) : longest_(longest_nap_ns) {}
 
     void pause() {
@@ -56,9 +56,9 @@ class Patience {
 inline constexpr int kExchangeTag = 2;
 inline constexpr std::uint64_t kShortNapNs = 100'000;
 
-// The function that an error of MPI is passed to. It ends the process and does not return. Before it is set, such an
-// error ends this process, and the exit status makes the launcher end the others. If the cause is the loss of another
-// process, the watching threads detect that as well.
+// The function to which an error of MPI is passed. It ends the process and does not return. Before this function is
+// set, MPI errors end this process, and the exit status makes the launcher end the other processes. If the cause is the
+// loss of another process, the watching threads detect this loss as well.
 inline std::function<void(const std::string&)>& told_of_mpi_failure() {
     static std::function<void(const std::string&)> told;
     return told;
@@ -75,8 +75,8 @@ inline void check_mpi(const char* call, int error) {
 
 class MpiExchange final : public Exchange {
   public:
-    // `ranks` and `nodes`, by member of the circle: rank in the communicator and number of the node. `longest_nap_ns`
-    // is the longest sleep of a waiting rank, 0 if every rank has a processor.
+    // `ranks` and `nodes`: for each member of the circle, the rank in the communicator and the node's number.
+    // `longest_nap_ns`: the longest sleep of a waiting rank; 0 if every rank has a processor.
     MpiExchange(MPI_Comm messages, Circle circle, std::vector<Rank> ranks, std::vector<std::uint32_t> nodes,
                 std::uint64_t longest_nap_ns)
         : messages_(messages),
@@ -117,7 +117,7 @@ class MpiExchange final : public Exchange {
         message.in_use = false;
         return message.size;
     }
-    // The first rank of a node creates a memfd. The other ranks open it through /proc.
+    // The first rank of a node creates a memfd, which the other ranks of the node open through /proc.
     std::span<std::byte> node_memory(std::size_t bytes) override {
         const Rank mine = circle_.mine();
         const auto first = static_cast<Rank>(std::ranges::find(nodes_, nodes_[mine]) - nodes_.begin());
@@ -204,7 +204,7 @@ class MpiExchange final : public Exchange {
         check_mpi("MPI_Cancel", MPI_Cancel(&message.request));
         finish(message);
     }
-    // Receives and drops the messages that no receive() was posted for.
+    // Receives and discards the messages for which receive() was not called.
     void take_rest(Rank from, std::uint64_t messages) {
         for (; received_[from] < messages; ++received_[from]) {
             Patience patience(longest_nap_ns_);
@@ -239,7 +239,7 @@ class MpiExchange final : public Exchange {
     std::vector<Rank> ranks_;
     std::vector<std::uint32_t> nodes_;
     std::array<Message, kMostTickets> under_way_{};
-    std::vector<std::uint64_t> sent_, received_;  // since the last settle(), by the other rank
+    std::vector<std::uint64_t> sent_, received_;  // messages since the last settle(), by the other rank
     std::span<std::byte> memory_;
 };
 

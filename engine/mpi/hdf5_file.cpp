@@ -1,4 +1,4 @@
-// HDF5 over MPI-IO: one dataset for all data, contiguous or chunked, and a hyperslab of it for every transfer.
+// HDF5 over MPI-IO: one dataset, contiguous or chunked, holds all data. Every transfer accesses one hyperslab.
 #ifdef STRAKES_HDF5
 #include <hdf5.h>
 
@@ -29,8 +29,8 @@ class Id {
     herr_t (*close_)(hid_t);
 };
 
-// HDF5 1.10 keeps a file that it could not close in its table, frees the file's resources, and then fails on the file
-// in MPI_Finalize().
+// If HDF5 1.10 cannot close a file, it frees the file's resources but keeps the file in its table, and then fails on
+// this file in MPI_Finalize().
 bool& has_broken_file() {
     static bool broken = false;
     return broken;
@@ -41,15 +41,15 @@ int end_of_mpi(MPI_Comm /*self*/, int /*key*/, void* /*value*/, void* /*extra*/)
 }
 
 // MPI_Finalize() deletes the attributes of MPI_COMM_SELF in reverse order (MPI 4.1, section 11.2.4). HDF5 closes its
-// files when its attribute is deleted. A later attribute whose deletion fails prevents that.
+// files when its attribute is deleted. If the deletion of a later attribute fails, HDF5 does not close them.
 bool watch_end_of_mpi() {
     int key = MPI_KEYVAL_INVALID;
     return MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_of_mpi, &key, nullptr) == MPI_SUCCESS &&
            MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS;
 }
 
-// By default, HDF5 prints errors on standard error and closes open files at exit, after MPI has been finalised. Both
-// are turned off.
+// Turns two defaults of HDF5 off: printing errors on standard error, and closing files at exit, after MPI was
+// finalised.
 void begin_library() {
     static const bool begun = H5dont_atexit() >= 0 && H5open() >= 0 && watch_end_of_mpi();
     static_cast<void>(begun);
@@ -63,7 +63,7 @@ herr_t collect_words(unsigned /*depth*/, const H5E_error2_t* error, void* words)
 
 class Hdf5File final : public LibraryFile {
   public:
-    // `everybody`: the ranks of the plan.
+    // `everybody`: communicator of the plan's ranks.
     explicit Hdf5File(MPI_Comm everybody) : everybody_(everybody) {}
     ~Hdf5File() override { drop_spaces(); }
 
@@ -165,7 +165,7 @@ class Hdf5File final : public LibraryFile {
         return {0, note_error()};
     }
     FileStep step(const char* call, std::int64_t result) { return {call, result >= 0 ? 0 : note_error()}; }
-    // Keeps the first message of the error stack, which names the call, and the last two, which hold MPI's details.
+    // Stores the first message of the error stack, which names the call, and the last two, which contain MPI's details.
     int note_error() {
         std::vector<std::string> words;
         H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, collect_words, &words);

@@ -1,4 +1,4 @@
-// Makes the files of each library, and reports libraries that were not built in.
+// Creates the file objects of each library, and reports libraries that were not built in.
 #include "mpi/libraries.hpp"
 
 #include <utility>

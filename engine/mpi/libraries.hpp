@@ -1,4 +1,4 @@
-// The libraries over MPI: MPI-IO, HDF5 and PnetCDF.
+// The MPI-based libraries: MPI-IO, HDF5 and PnetCDF.
 #pragma once
 
 #include <mpi.h>
@@ -31,7 +31,7 @@ class Info {
         if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
     }
     [[nodiscard]] MPI_Info get() const noexcept { return info_; }
-    // For a call that sets the object.
+    // Returns a pointer for an MPI call that creates the object.
     [[nodiscard]] MPI_Info* room() noexcept { return &info_; }
     // Returns the hints, sorted by name.
     [[nodiscard]] Hints hints() const;
@@ -44,13 +44,13 @@ class Info {
 [[nodiscard]] Hints in_effect(Hints told);
 [[nodiscard]] Hints hints_of(MPI_File file);
 
-// Open files for the ranks of a plan, whose communicator is `everybody`.
+// Return a new file object. `everybody` is the communicator of the plan's ranks.
 [[nodiscard]] std::unique_ptr<LibraryFile> make_mpiio_file(MPI_Comm everybody);
 [[nodiscard]] std::unique_ptr<LibraryFile> make_hdf5_file(MPI_Comm everybody);
 [[nodiscard]] std::unique_ptr<LibraryFile> make_pnetcdf_file(MPI_Comm everybody);
 
-// Returns the files of all libraries. `everybody` returns the communicator, and is called by the thread that may call
-// MPI.
+// Returns a factory of files for all libraries. `everybody` returns the communicator of the plan's ranks, and is called
+// by the thread that may call MPI.
 [[nodiscard]] std::unique_ptr<LibraryFiles> make_libraries(std::function<MPI_Comm()> everybody);
 
 }  // namespace strakes

@@ -30,7 +30,7 @@ int number_of(int error) {
 
 class PnetcdfFile final : public LibraryFile {
   public:
-    // `everybody`: the ranks of the plan.
+    // `everybody`: communicator of the plan's ranks.
     explicit PnetcdfFile(MPI_Comm everybody) : everybody_(everybody) {}
 
     FileStep open(const LibraryUse& use) override {

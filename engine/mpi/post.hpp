@@ -1,4 +1,4 @@
-// Implements the post over MPI, by non-blocking calls only, so that Patience decides how to wait.
+// Implements Post over MPI, by non-blocking calls only, so that class Patience decides how to wait.
 #pragma once
 
 #include <mpi.h>
@@ -122,7 +122,7 @@ class MpiPost final : public Post {
         return Patience(wait == Wait::brisk ? kShortNapNs : longest_nap_ns_);
     }
 
-    // Returns the communicator of these ranks. Collective over them. Keeps it for later plans with the same ranks.
+    // Returns the communicator of these ranks, and keeps it for later plans. Collective over these ranks.
     MPI_Comm communicator_of(const std::vector<Rank>& ranks) {
         const auto [place, fresh] = some_.try_emplace(ranks, MPI_COMM_NULL);
         if (!fresh) return place->second;

@@ -1,4 +1,4 @@
-// strakes-engine-mpi: every process is a rank; the first of them reads plans and writes samples.
+// strakes-engine-mpi: every process is a rank; the first process reads plans and writes samples.
 #include "session/run.hpp"
 
 #include <mpi.h>
@@ -36,7 +36,7 @@ std::string library_name() {
     std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
     int size = 0;
     MPI_Get_library_version(text.data(), &size);
-    // Some libraries append how they were built, on many lines.
+    // Take the first line only: some libraries append many lines about their build.
     std::string name(text.data());
     name.resize(std::min({name.size(), name.find('\n'), std::size_t{120}}));
     const auto is_space = [](char one) { return one == ' ' || one == '\t'; };
@@ -47,19 +47,19 @@ std::string library_name() {
 
 const char* variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe): set by nobody
 
-// UCX drops an idle connection after some 16 s without an answer, and MPICH crashes at its next use. Lost processes are
-// detected by their silence instead, whose limit the user can set.
+// Disables a time-out of UCX, which drops an idle connection after some 16 s without an answer; MPICH crashes when it
+// uses the connection again. Lost processes are detected by their silence, whose limit the user can set.
 void let_links_be_away() {
     ::setenv("UCX_TCP_KEEPIDLE", "inf", 0);  // NOLINT(concurrency-mt-unsafe): no thread has begun
 }
 
 [[noreturn]] void refuse(const std::string& why) {
     if (speaks_for_all(variable)) std::fprintf(stderr, "strakes-engine-mpi: %s\n", why.c_str());
-    // MPI_Finalize() could wait for other processes for ever.
+    // MPI_Finalize() is not called, because it could wait for other processes for ever.
     ::_exit(kLacks);
 }
 
-constexpr int kSignalled = 128;  // exit status of shells: plus the number of the signal
+constexpr int kSignalled = 128;  // exit status as in shells: 128 plus the signal number
 
 sigset_t signals_to_see() {
     sigset_t signals;
@@ -68,7 +68,7 @@ sigset_t signals_to_see() {
     return signals;
 }
 
-// Delays the exit: when a rank ends, launchers end all ranks and lose the output that they write at that moment.
+// Delays the exit: when a rank ends, launchers end all ranks and lose the output that ranks write at that moment.
 void let_the_others_speak() {
     constexpr timespec kWhile{0, 500'000'000};
     ::nanosleep(&kWhile, nullptr);
@@ -90,9 +90,9 @@ void let_the_others_speak() {
 }
 
 // Forks, and returns in the child. Must be called before MPI is initialised, while the process has one thread. The
-// parent passes signals on, reports on standard error which signal ended the child, and exits with the child's status:
-// a launcher ends all processes after the first loss and may then name any of them as the cause. If fork() fails, the
-// process continues without this parent.
+// parent passes signals on, reports on standard error which signal ended the child, and exits with the child's status.
+// Needed because a launcher ends all processes after the first loss, and may then name any process as the cause. If
+// fork() fails, the process continues without this parent.
 void stand_witness() {
     ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, a child leaves no exit status
     const sigset_t signals = signals_to_see();

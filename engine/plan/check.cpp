@@ -27,7 +27,7 @@ std::uint64_t product_or_most(Wide a, Wide b, Wide c) {
     return ab > most || ab * c > most ? UINT64_MAX : static_cast<std::uint64_t>(ab * c);
 }
 
-// State of a set of data files after the phases checked before.
+// State of a set of data files after the phases that were already checked.
 struct DataSet {
     const TransferPhase* written = nullptr;
     bool stamped = false;
@@ -39,7 +39,7 @@ void check_wear_out(const Stop& stop, const BackendRow& backend, const PhaseChec
                   "wear-out is not for the backend " + std::string(backend.name), "Use the rule stonewall.");
 }
 
-// `why_not` is the registry's reason why the backend lacks the ability, or empty.
+// Refuse a wanted option that the backend lacks. `why_not`: the registry's reason, empty if the backend has it.
 void check_ability(bool wanted, const BackendRow& backend, std::string_view why_not, const char* key,
                    const char* remedy, const PhaseCheck& check) {
     check.require(!wanted || why_not.empty(), key,
@@ -213,7 +213,7 @@ void check_stage(const StagePhase& phase, std::uint32_t ranks, const std::map<st
 }
 
 void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const PhaseCheck& check) {
-    // Per rank. The log keeps them all in memory.
+    // Maximum number of operations of a rank. The log keeps all of them in memory.
     constexpr std::uint64_t kMostOperations = std::uint64_t{1} << 22U;
     check.require(sets.insert(phase.files).second, "files", "is the set of an earlier probe, too",
                   "Give every probe files of its own.");
@@ -229,13 +229,13 @@ void check_probe(const ProbePhase& phase, std::set<std::string>& sets, const Pha
                   "is not for the operation file-stat", "Leave it out.");
 }
 
-// State of a set of items after the phases checked before. Files and directories are tracked separately.
+// State of a set of items after the phases that were already checked. Files and directories are tracked separately.
 struct ItemSet {
     const MetadataPhase* first = nullptr;
-    const MetadataPhase* files = nullptr;  // their creation; null once all are removed
+    const MetadataPhase* files = nullptr;  // the phase that created them; null after all were removed
     const MetadataPhase* directories = nullptr;
-    const MetadataPhase* attributes = nullptr;  // the last file-setxattr; null once all files are removed
-    const MetadataPhase* cut = nullptr;         // the last file-truncate; null once all files are removed
+    const MetadataPhase* attributes = nullptr;  // the last file-setxattr; null after all files were removed
+    const MetadataPhase* cut = nullptr;         // the last file-truncate; null after all files were removed
     bool linked = false;
 };
 

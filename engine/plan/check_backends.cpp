@@ -47,7 +47,7 @@ namespace {
 constexpr std::uint64_t kLeastPartBytes = std::uint64_t{5} << 20U;
 constexpr std::uint64_t kMostPartBytes = std::uint64_t{5} << 30U;
 constexpr std::uint64_t kMostObjectParts = 10'000;
-// Small files are moved in pieces of this size, and an object must fit into one piece.
+// Maximum size of an item in an object store: items are moved in pieces of this size, and an object is one piece.
 constexpr std::uint64_t kMostItemBytes = std::uint64_t{1} << 20U;
 
 }  // namespace

@@ -17,7 +17,7 @@ std::int64_t count(const std::vector<FlowOperation>& flow, FlowCall call) {
     return std::ranges::count(flow, call, &FlowOperation::call);
 }
 
-// At most one file is open at a time, and none at the end, so that the flow can be repeated.
+// Check that at most one file is open at a time, and no file at the end, so that the flow can be repeated.
 void check_flow(const SmallFilesPhase& phase, const PhaseCheck& check) {
     bool open = false;
     for (std::size_t i = 0; i < phase.flow.size(); ++i) {
@@ -89,7 +89,7 @@ void check_small_files(const SmallFilesPhase& phase, std::map<std::string, PoolS
 
 namespace {
 
-// Refuse the keys that only the operation train uses, unless they have their defaults.
+// Refuse keys that only the operation `train` uses, unless the keys have their default values.
 void check_is_usual(const TrainingPhase& phase, const PhaseCheck& check) {
     const TrainingPhase usual{};
     const auto same = [&](auto TrainingPhase::* member, const char* key) {

@@ -68,7 +68,7 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50U;
 inline constexpr std::uint64_t kMostCount = std::uint64_t{1} << 30U;
 inline constexpr std::uint64_t kMostRanks = 65536;
 inline constexpr std::uint64_t kMostDepth = 4096;
-inline constexpr std::uint64_t kMostAttributeBytes = 65536;  // of a value: Linux's XATTR_SIZE_MAX
+inline constexpr std::uint64_t kMostAttributeBytes = 65536;  // of an attribute's value: Linux's XATTR_SIZE_MAX
 inline constexpr std::uint64_t kAnyCount = UINT64_MAX;
 inline constexpr double kDay = 86400;
 

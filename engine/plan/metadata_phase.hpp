@@ -56,7 +56,7 @@ struct MetadataPhase {
     std::string name;
     MetadataOperation operation{};
     Backend backend = Backend::posix;
-    std::uint32_t queue_depth = 1;  // as in a transfer phase, but no backend has more
+    std::uint32_t queue_depth = 1;  // as in a transfer phase; no backend supports more than 1
     std::string files = "items";
     Directory directory{};
     std::uint64_t items = 0;
@@ -115,16 +115,16 @@ inline constexpr auto kMetadataFields = [] {
 [[nodiscard]] constexpr bool is_rename(MetadataOperation operation) noexcept {
     return operation == MetadataOperation::dir_rename || operation == MetadataOperation::file_rename;
 }
-// Reads directories with all of their entries, rather than single items.
+// Return whether the operation reads whole directories instead of single items.
 [[nodiscard]] constexpr bool is_listing(MetadataOperation operation) noexcept {
     return operation >= MetadataOperation::list;
 }
-// Can be repeated on the same items.
+// Return whether the operation can be repeated on the same items.
 [[nodiscard]] constexpr bool repeats(MetadataOperation operation) noexcept {
     return !is_creation(operation) && !is_removal(operation) && !is_rename(operation) &&
            operation != MetadataOperation::file_link && operation != MetadataOperation::file_truncate;
 }
-// Leaves the items as later phases expect them. file-chmod does: no operation depends on the mode that it sets.
+// Return whether later phases are not affected. True for file-chmod, as no operation depends on the file mode.
 [[nodiscard]] constexpr bool leaves_as_is(MetadataOperation operation) noexcept {
     return repeats(operation) && operation != MetadataOperation::file_setxattr;
 }

@@ -28,8 +28,8 @@ class Refusal : public std::exception {
 
 class ObjectReader {
   public:
-    // `path` is the key of the object itself, empty for the outermost one. Throws Refusal if the value is not an object
-    // or has a key that is not in `allowed`.
+    // `path` is the key of the object itself, empty for the outermost object. Throws Refusal if the value is not an
+    // object or has a key that is not in `allowed`.
     ObjectReader(const nlohmann::json& value, std::string path, std::initializer_list<std::string_view> allowed)
         : object_(&value), path_(std::move(path)) {
         if (!value.is_object())
@@ -58,7 +58,7 @@ class ObjectReader {
         if (!found.is_string()) refuse(key, "is not a string", "Write it in quotes.");
         return found.get<std::string>();
     }
-    // Accepts 4.0, which JSON Schema counts as an integer.
+    // Also accepts 4.0, which JSON Schema counts as an integer.
     [[nodiscard]] std::uint64_t integer(std::string_view key, std::uint64_t least, std::uint64_t most) const {
         const nlohmann::json& found = value(key);
         const std::string range = std::to_string(least) + " to " + std::to_string(most);

@@ -20,7 +20,7 @@ enum class ProbeOperation : std::uint8_t { file_create, file_cycle, file_stat, f
 inline constexpr auto kProbeOperations =
     names_of<ProbeOperation>("file-create", "file-cycle", "file-stat", "file-read", "file-fsync", "write-fsync");
 
-// Every rank starts its operations on a fixed schedule. The ranks are spread evenly over the interval.
+// Every rank starts its operations at a fixed interval. The starts of the ranks are spread evenly over this interval.
 struct ProbePhase {
     std::string name;
     ProbeOperation operation{};
@@ -52,7 +52,7 @@ inline constexpr auto kProbeFields = [] {
                       Field{"log", &Phase::log}};
 }();
 
-// All ranks need the whole of a shared file.
+// Delivers the whole of a shared file to every rank.
 struct StagePhase {
     std::string name;
     Backend backend = Backend::posix;
@@ -183,8 +183,8 @@ struct TrainingPhase {
     [[nodiscard]] std::uint64_t most_steps(std::uint64_t ranks) const noexcept {
         return samples() / batch_samples / ranks;
     }
-    // Return the limit of batches in flight or ready: prefetch_batches rounded up to a
-    // multiple of the readers, at least one for each.
+    // Return the maximum number of batches that are being read or are ready: prefetch_batches, rounded up to a multiple
+    // of the number of readers, and at least one per reader.
     [[nodiscard]] std::uint64_t ahead() const noexcept {
         const std::uint64_t each = readers == 0 ? 1 : (prefetch_batches + readers - 1) / readers;
         return (each == 0 ? 1 : each) * (readers == 0 ? 1 : readers);

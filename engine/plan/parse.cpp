@@ -104,7 +104,7 @@ void read_field(const ObjectReader& reader, const Row& row, Body& body) {
     }
 }
 
-// Read an object that may have the keys of these rows and, if it is a phase, `kind`.
+// Read an object, which may have the keys in `rows` and, if the object is a phase, the key `kind`.
 template <class Body, class... Row>
 Body read_fields(const nlohmann::json& object, const std::string& path, const std::tuple<Row...>& rows,
                  Body body = {}) {
@@ -150,7 +150,7 @@ void take_common_stop(Phase& part, const Stop& stop, const std::string& path) {
     std::visit([&stop](auto& body) { body.stop = stop; }, part);
 }
 
-// A part of a mixed phase may have only some kinds.
+// Position of a phase: a part of a mixed phase, which cannot have every kind, or a whole phase of the plan.
 enum class Place : std::uint8_t { part, whole };
 Phase parse_phase(const nlohmann::json& body, const std::string& path, Place place);
 

@@ -11,7 +11,7 @@
 
 namespace strakes {
 
-// Throws Refusal. Its keys are paths such as phases[0].transfer_bytes.
+// Parses and checks a plan. Throws Refusal, whose keys are paths such as phases[0].transfer_bytes.
 Plan parse_plan(const nlohmann::json& document);
 
 // Check what the schema cannot express: sizes that divide, sets that exist before they are used, settings that
@@ -24,7 +24,7 @@ void check_here(const Plan& plan);
 // Reason of the failure if check_here() refuses a plan.
 inline constexpr const char* kNodeLacks = "this node cannot do what the plan asks for; others may";
 
-// Throws a Refusal that names the key at fault, relative to one phase.
+// Checks the keys of one phase. Throws a Refusal that names the key at fault.
 class PhaseCheck {
   public:
     // `key` is the path of the phase.
@@ -32,7 +32,7 @@ class PhaseCheck {
     void require(bool good, const std::string& key, const std::string& fault, const char* remedy) const {
         if (!good) throw Refusal("'" + path_ + key + "' " + fault, path_ + key, remedy);
     }
-    // For a key that has an effect on some phases only.
+    // Check a key that only some phases accept. `good`: this phase accepts the key.
     void only(bool good, const std::string& key, const std::string& phases) const {
         require(good, key, "is only for " + phases, "Leave it out.");
     }
@@ -41,7 +41,7 @@ class PhaseCheck {
     std::string path_;
 };
 
-// State of a pool of small files after the phases checked before.
+// State of a pool of small files after the phases that were already checked.
 struct PoolSet {
     const SmallFilesPhase* first = nullptr;
     bool filled = false;

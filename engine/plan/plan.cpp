@@ -89,8 +89,8 @@ std::string against_several(const Plan& plan, std::uint32_t directories) {
             [&](const auto& body) -> std::string {
                 using Body = std::decay_t<decltype(body)>;
                 if constexpr (std::is_same_v<Body, TransferPhase> || std::is_same_v<Body, MetadataPhase>) {
-                    // A rank works on the files of rank + rank_shift, modulo the ranks, which must use the same
-                    // directory.
+                    // A rank works on the files of the rank (rank + rank_shift) modulo ranks. Both ranks must use the
+                    // same directory.
                     const bool stays = body.rank_shift % plan.ranks == 0 ||
                                        (plan.ranks % directories == 0 && body.rank_shift % directories == 0);
                     if (!stays) return "works on what ranks of another directory made";

@@ -20,7 +20,7 @@
 
 namespace strakes {
 
-// Several phases at once, each on separate ranks. They start together.
+// Several phases that start together and run at the same time, each on separate ranks.
 struct MixedPhase {
     std::string name;
     std::vector<std::uint32_t> part_ranks;  // number of ranks of each part, in rank order
@@ -47,21 +47,21 @@ inline constexpr auto kPages = names_of<Pages>("normal", "transparent", "huge");
 
 struct Plan {
     std::uint32_t seed = 0;
-    std::uint64_t salt = 0;  // of the data; from the directory and the request, not from the plan
+    std::uint64_t salt = 0;  // of the data; derived from directory and request, not from the plan
     std::uint32_t ranks = 1;
     std::optional<std::uint32_t> ranks_per_node;  // upper limit
     std::uint64_t memory_hog_bytes = 0;           // allocated on every node while the plan runs
     Placement placement{};                        // of the ranks on every node
     std::vector<Phase> phases;                    // a mixed phase is followed by its parts
 
-    // Return the index of the phase that follows the one at `index` and its parts.
+    // Return the index of the phase that follows the phase at `index` and its parts.
     [[nodiscard]] std::size_t after(std::size_t index) const;
-    // Return the index of the phase that a rank executes: the one at `index`, or one of its parts.
+    // Return the index of the phase that a rank executes: the phase at `index`, or a part of this phase.
     [[nodiscard]] std::size_t of_rank(std::size_t index, std::uint32_t rank) const;
     [[nodiscard]] const Phase& phase_of(std::size_t index, std::uint32_t rank) const {
         return phases[of_rank(index, rank)];
     }
-    // Return the number of phases before the one at `index`, without parts.
+    // Return the number of phases before the phase at `index`, without counting parts.
     [[nodiscard]] std::size_t number_of(std::size_t index) const;
     // Return the path of the phase or part at `index` in the plan's JSON.
     [[nodiscard]] std::string key_of(std::size_t index) const;

@@ -18,7 +18,7 @@ namespace strakes {
 enum class TransferOperation : std::uint8_t { write, read, rewrite, mixed };
 enum class Layout : std::uint8_t { file_per_process, shared_file, file_per_writer };
 enum class Grouping : std::uint8_t { node, global };
-enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole, draws };  // draws: each independent
+enum class Access : std::uint8_t { segmented, strided, random, whole, random_whole, draws };  // draws: with replacement
 enum class Sync : std::uint8_t { none, close, fsync, fsync_each };
 enum class Pattern : std::uint8_t { stamped, once };
 
@@ -30,7 +30,7 @@ inline constexpr auto kAccesses = names_of<Access>("segmented", "strided", "rand
 inline constexpr auto kSyncs = names_of<Sync>("none", "close", "fsync", "fsync-each");
 inline constexpr auto kPatterns = names_of<Pattern>("stamped", "once");
 
-// Names and values for a library, which may ignore unknown ones. Sorted by name.
+// Names and values for a library, which may ignore unknown names. Sorted by name.
 using Hints = std::vector<std::pair<std::string, std::string>>;
 
 // Percentage of calls that move this many bytes.
@@ -82,7 +82,7 @@ struct TransferPhase {
         return row_of(backend).needs_processes && layout == Layout::shared_file;
     }
     [[nodiscard]] bool takes_part(std::uint32_t rank) const noexcept { return first_ranks == 0 || rank < first_ranks; }
-    // Return whether ranks send their data to the writers, which alone access the files.
+    // Return whether ranks send their data to writers. Only the writers then access the files.
     [[nodiscard]] bool gathers() const noexcept { return writers > 0 && operation == TransferOperation::write; }
     // Return the bytes of one rank. The parser ensures that their sum over all ranks is a valid file offset.
     [[nodiscard]] std::uint64_t bytes_per_rank() const noexcept { return segments * block_bytes; }

@@ -78,7 +78,7 @@ class Report {
     std::atomic<std::uint32_t> errors_{0};
 };
 
-// The processes of one node. Ranks are ranks in the communicator.
+// The processes of one node. `ranks` are ranks in the MPI communicator.
 struct Node {
     std::string host;
     std::vector<std::uint32_t> ranks;

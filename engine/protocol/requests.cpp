@@ -30,8 +30,8 @@ std::string parse_id(const ObjectReader& reader) {
     return id;
 }
 
-// Hashes directory and id with FNV-1a (Fowler, Noll, Vo 1991). The directory identifies the run and the id the visit in
-// it, so no two visits write the same data.
+// Hashes directory and id with FNV-1a (Fowler, Noll, Vo 1991). The directory identifies the run, and the id a
+// measurement within the run, so no two measurements write the same data.
 std::uint64_t salt_of(const PlanRequest& request) {
     std::uint64_t hash = 14695981039346656037U;
     for (const char byte : request.directory + "/" + request.id)

@@ -42,7 +42,7 @@ using Request = std::variant<PlanRequest, CancelRequest, RefusedRequest>;
 
 // Parses a line and checks that this machine can run its plan.
 Request parse_request(std::string_view line);
-// Parses a line that another process has accepted. Does not check this machine, which the start of the plan does.
+// Parses a line that another process has accepted. Does not check this machine; that happens at the plan's start.
 Request parse_followed(std::string_view line);
 
 }  // namespace strakes

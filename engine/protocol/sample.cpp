@@ -95,7 +95,7 @@ std::string_view name_of(const Phase& phase, std::uint8_t kind) {
 }
 
 Json histograms_of(const Phase& phase, const Latencies& all) {
-    // A small-files phase reports the calls that it made. Other phases report every kind, also without calls.
+    // A small-files phase reports only the kinds of calls that it made. Other phases report all, even with no calls.
     const bool flows = std::holds_alternative<SmallFilesPhase>(phase);
     Json histograms = Json::object();
     for (std::uint8_t kind = flows ? Latencies::kFirstOfFlow : 0; kind < all.kinds(); ++kind) {
@@ -144,7 +144,7 @@ Json nodes_of(const std::vector<NodeCounters>& nodes) {
     return list;
 }
 
-// Returns the limits for all ranks together, and the time for which they held ranks back, summed over the ranks.
+// Returns the limits for all ranks together, and the total time for which these limits delayed the ranks.
 Json impact_of(const Impact& impact, std::uint64_t held_ns) {
     Json message = {{"share", impact.share}, {"held_back_s", seconds(held_ns)}};
     if (impact.bytes_per_s > 0) message["bytes_per_s"] = impact.bytes_per_s;
@@ -174,7 +174,7 @@ void add_details(Json& message, const Phase& phase, const Tally& tally) {
                             {"direct", transfer != nullptr && tally.direct},
                             {"transfer_bytes", transfer_bytes_of(phase)},
                             {"verified_bytes", tally.verified_bytes}};
-    // Not with writers: ranks that do not write generate most of the data.
+    // With writers, data_s is left out: ranks that do not write generate most of the data.
     if (transfer != nullptr && !transfer->gathers()) message["effective"]["data_s"] = seconds(tally.data_ns);
     if (transfer != nullptr && row_of(transfer->backend).needs_processes)
         message["effective"].update(library_of(*transfer, tally.hints));

@@ -1,4 +1,4 @@
-// Owners of descriptors and directory streams, which close them when they go.
+// Classes that own descriptors and directory streams, and close them in their destructors.
 #pragma once
 
 #include <dirent.h>

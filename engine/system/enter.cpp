@@ -23,7 +23,7 @@ namespace strakes {
 namespace {
 
 constexpr int kOpen = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-// openat2 fails with EAGAIN if a mount or rename happens at the same time.
+// Maximum number of calls of openat2, which fails with EAGAIN if a mount or rename happens at the same time.
 constexpr int kMostTries = 100;
 
 // Read the mount id from /proc/self/fdinfo (Linux 3.15), for kernels whose statx(2) does not return it (before 5.8).

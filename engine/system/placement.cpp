@@ -20,7 +20,7 @@ constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
 constexpr std::size_t kMostNumaNodes = 1024;  // more than any kernel is built for
 constexpr std::size_t kMostNumbers = 65536;
 
-// Node sets in the kernel's format. set_mempolicy(2) reads one bit fewer than it is given.
+// Return an empty set of NUMA nodes in the kernel's format. set_mempolicy(2) reads one bit less than it is passed.
 std::vector<unsigned long> node_words() { return std::vector<unsigned long>(kMostNumaNodes / kWordBits); }
 
 int set_policy(int policy, const std::vector<unsigned long>& nodes) {
@@ -33,7 +33,7 @@ int get_policy(int& policy, std::vector<unsigned long>& nodes) {
     return ::syscall(SYS_get_mempolicy, &policy, nodes.data(), kMostNumaNodes, nullptr, 0) == 0 ? 0 : errno;
 }
 
-// Preferred, not bound: if the node is full, a slow rank is better than one killed for lack of memory.
+// Prefer the node, but do not bind to it: if its memory is full, a slow rank is better than a killed rank.
 int prefer(std::uint32_t node) {
     if (node >= kMostNumaNodes) return EINVAL;
     std::vector<unsigned long> nodes = node_words();
@@ -74,7 +74,7 @@ Processors processors_of_numa_node(std::uint32_t node) {
     std::getline(std::ifstream("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist"), list);
     const auto numbers = numbers_in(list, Processors::most());
     if (!numbers) return {};
-    // sched_setaffinity(2) drops processors that this process may not use.
+    // sched_setaffinity(2) ignores processors that this process is not allowed to use.
     const Processors before = Processors::allowed();
     if (!Processors::of(*numbers).keep_to()) return {};
     Processors there = Processors::allowed();

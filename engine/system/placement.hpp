@@ -21,7 +21,7 @@ struct Placement {
     // Return the processors of the rank with this index on its machine. Empty if it is not bound, or if the NUMA node
     // does not exist.
     [[nodiscard]] Processors processors_of(std::size_t place) const;
-    // Whether some of `ranks` ranks on a machine share a processor when all of them compute.
+    // Return whether `ranks` computing ranks on a machine would have to share processors.
     [[nodiscard]] bool crowds(std::size_t ranks) const;
 };
 
@@ -32,8 +32,8 @@ std::optional<std::vector<std::uint32_t>> numbers_in(std::string_view list, std:
 // Return the processors of a NUMA node that this process may use. Empty if the node does not exist or has only memory.
 Processors processors_of_numa_node(std::uint32_t node);
 
-// Binds the calling thread, and threads that it starts, to processors and memory while the object exists. Memory is
-// taken from elsewhere when the node has none left.
+// Binds the calling thread, and threads that it starts, to processors and memory while the object exists. If the memory
+// of the node is full, other nodes supply memory.
 class Pinned {
   public:
     Pinned() = default;
@@ -41,7 +41,7 @@ class Pinned {
     Pinned& operator=(const Pinned&) = delete;
     ~Pinned();
 
-    // Bind the thread; to be called once. Return error 0, or the call that failed and its error number.
+    // Bind the thread. Must be called only once. Return error 0, or the call that failed and its error number.
     struct Taken {
         const char* call = nullptr;
         int error = 0;
@@ -56,7 +56,7 @@ class Pinned {
     static constexpr int kNone = -1;
 };
 
-// Return 0 if this thread may take its memory from this NUMA node, otherwise an error number.
+// Return 0 if this thread may allocate memory on this NUMA node, otherwise an error number.
 int memory_error(std::uint32_t node);
 
 }  // namespace strakes

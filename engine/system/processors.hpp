@@ -1,4 +1,4 @@
-// Sets of processors, and what a thread does not share with others.
+// Sets of processors, and functions that give a thread a separate processor or descriptor table.
 #pragma once
 
 #include <sched.h>
@@ -25,7 +25,7 @@ class Processors {
     Processors() = default;
     // `bytes` come from bytes() of another process.
     explicit Processors(std::string_view bytes) : bytes_(bytes) {}
-    // The affinity mask of the calling thread. Threads that it starts inherit it.
+    // The affinity mask of the calling thread, which threads that it starts inherit.
     [[nodiscard]] static Processors allowed() {
         Sets sets{};
         if (::sched_getaffinity(0, sizeof sets, sets.data()) != 0) return {};
@@ -69,7 +69,7 @@ class Processors {
         for (std::size_t i = 0; i < std::min(bytes_.size(), others.bytes_.size()); ++i)
             bytes_[i] = static_cast<char>(bytes_[i] & ~others.bytes_[i]);
     }
-    // Also true if `others` is unknown.
+    // Return whether this set contains all of `others`. Also true if `others` is unknown.
     [[nodiscard]] bool has_all(const Processors& others) const noexcept {
         Processors left = others;
         left.remove(*this);
@@ -80,7 +80,7 @@ class Processors {
             return static_cast<std::size_t>(std::popcount(static_cast<unsigned char>(byte)));
         });
     }
-    // Whether `ranks` ranks that all compute have to share processors. False if the set is unknown.
+    // Return whether `ranks` computing ranks have to share processors. False if the set is unknown.
     [[nodiscard]] bool too_few_for(std::size_t ranks) const noexcept { return !bytes_.empty() && ranks > count(); }
     [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
 
@@ -97,7 +97,7 @@ class Processors {
 };
 
 // Restricts the calling thread to processors that no other thread has taken, until it is destroyed. Otherwise two ranks
-// may start on one processor although another one is idle, and the second waits for a time slice of the first.
+// may start on one processor although another is idle, and one rank waits until the other is preempted.
 class Aside {
   public:
     // Restrict the thread to `allowed` without `taken`. Do nothing if all are taken.
@@ -116,8 +116,8 @@ class Aside {
     Processors before_;
 };
 
-// Give the calling thread its own descriptor table. With a shared table the kernel counts references to files in every
-// call, which costs 25-30 % of create and open-close. Do nothing if a library is preloaded: it may track files by
+// Give the calling thread a separate descriptor table. With a shared table the kernel counts references to files in
+// every call, which costs 25-30 % of create and open-close. Do nothing if a library is preloaded: it may track files by
 // descriptor number, which must then be unique in the process. If unshare(2) is refused (in a sandbox), calls are
 // slower.
 inline void take_own_table() noexcept {

@@ -1,4 +1,4 @@
-// Asks by system calls and /proc.
+// Queries the system by system calls and /proc.
 #include "system/queries.hpp"
 
 #include <linux/fs.h>

@@ -1,4 +1,4 @@
-// Questions to the system: host name, path of a directory, holes of a file, project quota.
+// Queries to the system: host name, path of a directory, holes of a file, project quota.
 #pragma once
 
 #include <cstdint>

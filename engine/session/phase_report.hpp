@@ -34,7 +34,7 @@ class PhaseReport {
           watch_(watch),
           results_(team.first(), team.count()) {}
 
-    // The following two are for the ranks of this process.
+    // result() and clear() are for ranks of this process only.
     [[nodiscard]] RankResult& result(Rank rank) { return results_.of(rank); }
     void clear(Rank rank) {
         watch_.latencies(rank).clear();
@@ -93,7 +93,7 @@ class PhaseReport {
         const auto* probe = std::get_if<ProbePhase>(&request_.plan.phase_of(index, rank));
         return probe != nullptr && probe->log;
     }
-    // Send the log to rank 0 in pieces, when rank 0 asks for it. An empty message ends it.
+    // Send the log to rank 0 in pieces, when rank 0 asks for pieces. An empty message ends the log.
     void hand_over_log(std::size_t index) {
         Processes& processes = *team_.processes();
         if (!logs(index, team_.first())) return;

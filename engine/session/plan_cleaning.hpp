@@ -1,4 +1,4 @@
-// Divides the removal among the ranks. A Ceph file system is emptied by rank 0 alone.
+// Divides the removal of a plan's files among the ranks. A Ceph file system is emptied by rank 0 alone.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class PlanCleaning {
             }
         }
 #ifdef STRAKES_CEPHFS
-        // Connected by the thread of this rank, so disconnected by it.
+        // The thread that connected must also disconnect.
         if (workspaces_.first().inside_ceph()) Ceph::disconnect(rank);
 #endif
 #ifdef STRAKES_S3
@@ -100,8 +100,8 @@ class PlanCleaning {
         team_.barrier();
 #endif
     }
-    // Ranks that are threads share one removal; ranks that are processes get a share each. Every rank works in every
-    // directory. Rank 0 then removes what remains, such as the directories that several ranks worked in.
+    // Ranks that are threads share one TreeRemoval. Each rank that is a process removes a separate share. Every rank
+    // works in every directory. Rank 0 then removes what remains, such as the directories that several ranks worked in.
     void sweep(Rank rank) {
         const bool processes = team_.processes() != nullptr;
         if (processes)
@@ -120,8 +120,8 @@ class PlanCleaning {
         for (const auto& removal : removals_) removal->work();
         if (processes) swept_ = workspaces_.remove();
     }
-    // The removal also obeys the limits on load. After a cancellation or an error it obeys them for 5 s only, because a
-    // user is waiting.
+    // The removal also obeys the limits on load. After a cancellation or an error, the removal obeys the limits for 5 s
+    // only, because a user is waiting.
     [[nodiscard]] Pace pace() const {
         constexpr Stop kPatience{.rule = StopRule::seconds, .seconds = 5};
         const Clock& clock = watch_.timeline().clock;

@@ -1,4 +1,4 @@
-// PlanRun: runs one plan, from making its directory to removing it. Another thread watches it (plan_watch.hpp).
+// PlanRun: runs one plan, from making its directory to removing it. Another thread watches the plan (plan_watch.hpp).
 #pragma once
 
 #include <unistd.h>
@@ -32,7 +32,7 @@ class PlanRun {
   public:
     using Rank = Team::Rank;
 
-    // `news` as for PlanWatch.
+    // `news`: see PlanWatch.
     PlanRun(PlanRequest request, Output& output, Crew& crew, std::unique_ptr<Team> team, int news)
         : request_(std::move(request)),
           crew_(crew),
@@ -109,7 +109,7 @@ class PlanRun {
         report_.error(call_failure(call, "", error), {.rank = rank});
         watch_.raise(Halt::error);
     }
-    // Taken before the first phase, so that this memory cannot be page cache.
+    // Allocate memory_hog_bytes before the first phase, so that this memory cannot be used as page cache.
     void hold_memory(Rank rank) {
         const std::uint64_t bytes = request_.plan.memory_hog_bytes;
         if (bytes == 0 || !team_->leads_node(rank)) return;
@@ -119,12 +119,12 @@ class PlanRun {
         report_.error(call_failure("mmap", "", ENOMEM), {.rank = rank, .key = "team.memory_hog_bytes"});
         watch_.raise(Halt::error);
     }
-    // Called before a phase that calls fsync: its first fsync would otherwise also write what earlier phases left in
-    // the journal.
+    // Write back earlier changes before a phase that calls fsync. Otherwise its first fsync would also write journal
+    // entries of earlier phases.
     void write_back(Rank rank, std::size_t index) {
         if (!waits_for_device(request_.plan.phases[index])) return;
         watch_.progress(rank).at("writing back earlier changes");
-        // Ignored: an error that affects the phase recurs in its own calls.
+        // An error is ignored: if it affects the phase, calls of the phase fail as well.
         (void)::syncfs(workspaces_.root(rank));
     }
     void run_phase(Rank rank, std::size_t index) {
@@ -161,7 +161,7 @@ class PlanRun {
         team_->barrier();
         if (first_here) phase_report_.say(index);
     }
-    // Every directory has a copy of a shared tree, made by the first rank that works there.
+    // Every directory has a copy of a shared tree, created by the first rank that works in the directory.
     [[nodiscard]] bool leads(Rank rank, std::size_t index) const {
         return rank == 0 ||
                (rank < workspaces_.count() && std::holds_alternative<MetadataPhase>(request_.plan.phases[index]));
@@ -186,7 +186,7 @@ class PlanRun {
     }
     void tell_others(Workload& workload) {
         const std::string mine = workload.tell();
-        // The data of this exchange grow with the square of the number of ranks.
+        // Avoided if possible, since the data of this exchange grows with the square of the number of ranks.
         if (!team_->any(!mine.empty())) return;
         const std::vector<std::string> told = team_->processes()->all(mine);
         for (Rank rank = 0; rank < told.size(); ++rank)

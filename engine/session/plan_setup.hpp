@@ -1,4 +1,4 @@
-// Memory is checked before the first phase, because the OOM killer would end the run without a message.
+// Prepares a plan. Checks memory first, because the OOM killer would end the run without a message.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ class PlanSetup {
         if (auto fault = memory_fault()) return fault;
         return workspaces_.make(request_.prepared);
     }
-    // Called by each rank. Return false in all processes if one of them has a fault, which rank 0 has reported. Return
-    // true at once if ranks are threads.
+    // Called by each rank. Return false in all processes if a process has a fault, which rank 0 has reported. Return
+    // true immediately if ranks are threads.
     [[nodiscard]] bool among_processes(Team::Rank rank) {
         if (team_.processes() == nullptr) return true;
         std::optional<Fault> fault = machine_fault();
@@ -115,7 +115,7 @@ class PlanSetup {
         }
         return std::nullopt;
     }
-    // This node may lack what rank 0's node has.
+    // Check this node, which may lack resources that rank 0's node has.
     [[nodiscard]] std::optional<Fault> machine_fault() const {
         try {
             check_here(request_.plan);

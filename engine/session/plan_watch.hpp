@@ -43,7 +43,7 @@ class PlanWatch {
           latencies_(team.first(), team.count()),
           ranks_left_(team.count()) {}
 
-    // For the ranks of this process.
+    // progress(), log() and latencies() are for the ranks of this process.
     [[nodiscard]] Progress& progress(Rank rank) { return progress_.of(rank); }
     [[nodiscard]] OperationLog& log(Rank rank) { return logs_.of(rank); }
     [[nodiscard]] Latencies& latencies(Rank rank) { return latencies_.of(rank); }
@@ -60,7 +60,7 @@ class PlanWatch {
         progress_.of(rank).finished.store(false, std::memory_order_relaxed);
     }
     void finish_timed(Rank rank) { progress_.of(rank).finished.store(true, std::memory_order_relaxed); }
-    // The last call of each rank.
+    // Must be the last call of each rank.
     void end_rank() {
         if (ranks_left_.fetch_sub(1) != 1) return;
         finished_ = true;
@@ -89,8 +89,8 @@ class PlanWatch {
     }
     void end_phases() { phases_over_ = true; }
 
-    // The rest is for the watching thread.
-    // Whether all ranks of this process have finished.
+    // The functions below are for the watching thread. finished() returns whether all ranks of this process have
+    // finished.
     [[nodiscard]] bool finished() const noexcept { return finished_.load(); }
     // End the plan in order: no further operation begins, and all files are removed.
     void cancel() noexcept { raise(Halt::cancel); }
@@ -139,13 +139,13 @@ class PlanWatch {
         for (const OtherNode& node : others_) sum += node.beat.operations + node.beat.waiting_ranks;
         return sum;
     }
-    // Report the slowest rank and `done` when ranks do not return from their calls. The process must then exit.
+    // Report the slowest rank, and write the message `done`, when ranks hang in a call. The caller must then exit.
     void give_up() {
         report_rank(slowest_rank(), "a rank does not return from a call",
                     "Check the file system and its servers, then remove what is left with strakes clean.");
         report_.done(PlanStatus::failed, false, {request_.id});
     }
-    // The same after the loss of another process.
+    // Report the loss of another process likewise. The caller must then exit.
     void give_up(const Crew::Gone& gone) {
         const Phase& phase = request_.plan.phases[phase_.load()];
         report_.error(gone.failure, {.rank = gone.rank, .phase = &phase, .host = gone.host});
@@ -185,7 +185,7 @@ class PlanWatch {
     void hear(const Order& order) {
         if (order.halt != 0) raise(static_cast<Halt>(order.halt));
     }
-    // Take the state of the ranks on another node. `first` is the lowest rank of the plan there.
+    // Store the state of the ranks on another node. `first` is the lowest rank of the plan on that node.
     void hear(std::size_t node, const Beat& beat) {
         if (others_.size() <= node) others_.resize(node + 1);
         others_[node].beat = beat;
@@ -212,8 +212,8 @@ class PlanWatch {
         Rank first = 0;
     };
 
-    // Silent ranks come first, then ranks that do not wait for others. Among equals the one with the fewest operations
-    // wins.
+    // Return a silent rank if there is one, else a rank that does not wait for others, else any rank. Among several,
+    // return the rank with the fewest operations.
     [[nodiscard]] Standing slowest_rank() const {
         Standing slowest{.rank = team_.first(), .silent = false, .stage = {}, .operations = 0};
         auto least = std::tuple{true, true, UINT64_MAX};

@@ -18,9 +18,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kHeartbeatEvery{1000};
-// How long a cancelled plan may make no progress before it is abandoned. The limit is shorter once the plan has
-// exceeded limit_s, because a caller waits for the answer. Otherwise one large transfer to a slow file system may take
-// this long.
+// A cancelled plan is abandoned after this time without progress. The time is shorter (kPatienceOverLimit) if the plan
+// has exceeded limit_s, because a caller waits for the answer. kPatience allows for one large transfer to a slow file
+// system.
 constexpr seconds kPatienceOverLimit{5}, kPatience{20};
 constexpr int kFailed = 1, kRefused = 2, kSignalled = 130;
 

@@ -33,7 +33,7 @@ namespace {
 constexpr int kSayEveryMilliseconds = 1000;
 constexpr int kFollowerFailed = 1;
 // Ranks other than 1 wait this long before they exit, so that rank 1 can report the silent leader. Ranks notice the
-// silence up to a second apart, and launchers kill all processes once one has ended.
+// silence up to a second apart, and launchers kill all processes after one process has ended.
 constexpr std::chrono::seconds kLetOneSpeak{2};
 
 class Follower {
@@ -107,7 +107,7 @@ class Follower {
     Output& output_;
     FollowingCrew& crew_;
     Descriptor nowhere_;
-    Output unheard_;  // discards the output of its plans, which the leader reports
+    Output unheard_;  // discards output, because the leader reports plans
     std::unique_ptr<PlanRun> plan_;
 };
 

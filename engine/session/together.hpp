@@ -1,4 +1,4 @@
-// Life of one process among several that were started together. The Post transports their messages.
+// Runs one of several processes that were started together. A Post transports messages between the processes.
 #pragma once
 
 #include <chrono>
@@ -18,16 +18,16 @@ struct Joining {
     std::string introduction;  // of this process (Crowd::introduction())
     std::string_view version;  // of this engine
     std::string library;       // name of the library behind `post`
-    std::uint32_t tasks = 0;   // number that the launcher states; 0 if it does not
-    int input = -1;            // plans, at rank 0
+    std::uint32_t tasks = 0;   // number of tasks according to the launcher; 0: unknown
+    int input = -1;            // descriptor from which rank 0 reads plans
     int signals = -1;          // a signalfd for the signals that end the session
     Output& output;
     std::chrono::milliseconds gone_after = ProcessCrew::kGoneAfter;
-    // Called once the processes know each other.
+    // Called after the processes have exchanged their introductions.
     std::function<void(const Crowd&)> when_known = [](const Crowd&) {};
     // Called with the crew when it exists, and with null before it is destroyed.
     std::function<void(ProcessCrew*)> with_crew = [](ProcessCrew*) {};
-    // Called by the thread that performs plans, before it begins to. The watching thread is running by then.
+    // Called by the thread that performs plans, before the first plan, when the watching thread is already running.
     std::function<void()> before_plans = [] {};
 };
 

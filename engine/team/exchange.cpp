@@ -71,7 +71,7 @@ bool broadcast(Exchange& exchange, std::span<const Exchange::Rank> group, std::s
 }
 
 Numbers most_of_all(Exchange& exchange, Exchange::Rank mine, Numbers numbers) {
-    // A rank that stopped on a halt would leave the others waiting, so the halt is ignored.
+    // Halts are ignored, because a rank that stopped would leave the other ranks waiting.
     static const std::atomic<Halt> kNever{Halt::none};
     const std::size_t ranks = exchange.nodes().size();
     for (std::size_t distance = 1; distance < ranks; distance *= 2) {

@@ -31,7 +31,7 @@ class Exchange {
   public:
     using Rank = std::uint32_t;
 
-    // Maximum size of a message. MPI counts bytes in an int, and some transports fail close to its maximum.
+    // Maximum size of a message. MPI counts bytes in an int, and some transports fail close to INT_MAX.
     static constexpr std::size_t kMostBytes = std::size_t{1} << 30U;
     // Maximum number of messages in flight for one rank, sent and received together.
     static constexpr std::uint32_t kMostTickets = 64;
@@ -57,8 +57,8 @@ class Exchange {
     // ticket is then released by settle() only.
     virtual std::optional<std::size_t> wait(Ticket ticket, const std::atomic<Halt>& halt) = 0;
 
-    // The next two are for the steps around the timed section. All ranks call them in the same order, even after an
-    // error.
+    // node_memory() and settle() are for the steps around the timed section. All ranks must call them in the same
+    // order, even after an error.
     //
     // Return zeroed memory that all ranks of the node share until settle(). If it cannot be allocated, all ranks of the
     // node get an empty span.

@@ -1,5 +1,5 @@
-// Pace: keeps a rank below its share of a rate limit. Every operation costs time, and the next one starts after that
-// time.
+// Pace: keeps a rank below its share of a rate limit. By the limit, every operation costs a certain time, and the next
+// operation starts only after this time.
 #pragma once
 
 #include <algorithm>
@@ -36,8 +36,8 @@ class Pace {
         std::uint64_t operations, bytes;
         std::uint64_t ticks;  // duration of the operations
     };
-    // Sleep until the operations that ended at `now` are paid for; each sleep is short enough to notice a halt. Return
-    // the time in ticks after the wait.
+    // Sleep until the limit allows another operation after those that ended at `now`. Each sleep is short enough to
+    // notice a halt. Return the time in ticks after the wait.
     [[nodiscard, gnu::noinline]] std::uint64_t hold(std::uint64_t now, const Spent& spent) noexcept {
         const auto since_start = [this](std::uint64_t at) {
             return static_cast<double>(clock_->to_ns(elapsed(start_, at)));
@@ -69,7 +69,7 @@ class Pace {
 
   private:
     static constexpr double kCreditNs = 100e6;
-    // Shorter delays are carried over to the next operation, because sleeping is no more precise than this.
+    // Shorter delays are carried over to the next operation, because sleeps are not more precise than this.
     static constexpr double kShortestNapNs = 200e3;
     static constexpr double kLongestNapNs = 20e6;
 
@@ -84,13 +84,13 @@ class Pace {
     const std::atomic<Halt>* halt_ = nullptr;
     std::uint64_t start_ = 0, deadline_ = 0;
     double ns_per_byte_ = 0, ns_per_operation_ = 0, stretch_ = 1;
-    double even_ns_ = 0;  // theoretical time of the next operation, after the start
+    double even_ns_ = 0;  // earliest time of the next operation, since the start
     std::uint64_t held_ns_ = 0;
     bool on_ = false;
 };
 
-// For loops with several operations in flight. Completed operations are paid for before new ones start; those in flight
-// continue meanwhile.
+// For loops with several operations in flight. Delays new operations until the limit allows the completed ones.
+// Operations in flight continue meanwhile.
 class RoundPace {
   public:
     RoundPace(const Pace& pace, const Clock& clock) noexcept : pace_(pace), clock_(clock), round_(clock.now()) {}

@@ -89,10 +89,9 @@ class Circle {
         for (Rank i = 0; i < size(); ++i) forwards[(mine_ + size() - i) % size()] = std::move(backwards[i]);
         return forwards;
     }
-    // Return the texts of all members at member 0, and nothing elsewhere. Moves less data than all().
-    // The tree of from_first() in reverse. A member whose lowest set bit is b forwards the texts of members mine_ to
-    // mine_
-    // + b - 1.
+    // Return the texts of all members at member 0, and nothing at other members. Moves less data than all(). Uses the
+    // tree of from_first() in reverse: a member whose number has the lowest set bit b forwards the texts of members
+    // mine_ to mine_ + b - 1.
     [[nodiscard]] std::vector<std::string> to_first(std::string_view mine) {
         std::vector<std::string> said{std::string(mine)};
         for (Rank step = 1; step < size(); step *= 2) {
@@ -110,8 +109,8 @@ class Circle {
     }
     // Return member 0's text.
     [[nodiscard]] std::string from_first(std::string mine) {
-        // A member whose lowest set bit is b receives from mine_ - b and sends to mine_ + s for each power of two s <
-        // b.
+        // A member whose number has the lowest set bit b receives from mine_ - b, and sends to mine_ + s for each power
+        // of two s < b.
         const Rank lowest = mine_ == 0 ? std::bit_ceil(size()) : mine_ & (~mine_ + 1);
         if (mine_ != 0) mine = post_.receive(ranks_[mine_ - lowest], Post::Wait::patient);
         for (Rank step = lowest / 2; step > 0; step /= 2)

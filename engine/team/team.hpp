@@ -65,8 +65,8 @@ class Team {
   public:
     using Rank = std::uint32_t;
 
-    // All ranks are threads of this process. Exchange sees `ranks_per_node` of them as one node. `crowded`: their
-    // placement makes some of them share a processor.
+    // All ranks are threads of this process. Exchange sees `ranks_per_node` of them as one node. `crowded`: by their
+    // placement, some ranks share a processor.
     explicit Team(Rank size) : Team(size, size) {}
     Team(Rank size, Rank ranks_per_node, bool crowded = false);
     // This process is rank `mine`.
@@ -75,8 +75,8 @@ class Team {
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
-    // Run body(rank) on every rank of this process. If a thread cannot be started, return an error number and run none.
-    // Once per team.
+    // Run body(rank) on every rank of this process. If a thread cannot be started, run no body and return an error
+    // number. Must be called only once per team.
     [[nodiscard]] int start(std::function<void(Rank)> body);
     void join();
 
@@ -87,7 +87,7 @@ class Team {
     // Null if all ranks are in this process.
     [[nodiscard]] Processes* processes() const noexcept { return processes_; }
 
-    // Wait until all ranks have called it.
+    // Wait until all ranks have called barrier().
     void barrier() { meeting_.arrive_and_wait(); }
 
     // A barrier that returns true on every rank if any of them passed true.
@@ -143,7 +143,7 @@ class Team {
     bool answer_ = false;  // written while all ranks wait, read before any of them continues
     std::barrier<Count> meeting_;
     std::unique_ptr<ThreadExchange> exchange_;  // if the ranks are threads
-    std::unique_ptr<ThreadStart> start_;        // likewise
+    std::unique_ptr<ThreadStart> start_;        // if the ranks are threads
 };
 
 // One value for each rank of a process, starting with rank `first`. The first rank reads them after a barrier.

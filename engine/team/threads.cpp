@@ -1,5 +1,5 @@
-// Messages without a counterpart wait in two lists at the receiver. The rank that finds the counterpart removes it and
-// copies the bytes.
+// Sent messages, and buffers for messages, wait in two lists at the receiver. The rank that finds a matching message or
+// buffer in a list removes it from the list and copies the bytes.
 #include "team/threads.hpp"
 
 #include <sched.h>
@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLook{20};
 // first, for about 1 ms, and yields the processor between polls.
 constexpr int kLooks = 1000;
 
-// A message that was sent, or a buffer for one.
+// A message that was sent, or a buffer for a message.
 struct Message {
     enum class State : std::uint8_t { unused, under_way, done };
 
@@ -32,7 +32,7 @@ struct Message {
     Message* next = nullptr;
 };
 
-// In order of arrival. There are few from any one rank.
+// Messages in order of arrival. Only few messages of any single rank wait at the same time.
 class Messages {
   public:
     void add(Message& post) noexcept {
@@ -191,7 +191,7 @@ Exchange& ThreadExchange::of(Rank rank) { return *ends_[rank]; }
 
 namespace {
 
-// Lets the start time reach all threads, which poll for it.
+// Time from the choice of the start time to the start, in which all polling threads see the start time.
 constexpr std::uint64_t kLeadNs = 20'000;
 
 }  // namespace

@@ -49,8 +49,8 @@ class ThreadStart {
 
     // Prepare the next start. Called while all threads wait elsewhere.
     void reset();
-    // Called once by each thread. If every thread has a processor, all leave at the same time; otherwise each leaves at
-    // once.
+    // Called once by each thread. If every thread has a processor, all threads return at the same time; otherwise each
+    // thread returns immediately.
     [[nodiscard]] Start pass();
 
   private:
